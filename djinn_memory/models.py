@@ -221,6 +221,9 @@ class Memory(MemoryRef, frozen=True, kw_only=True):
     date: str
     """The day that the note is about, else the time when it was written. `--since` and `--until`
     compare it."""
+    domain: str | None = None
+    """The domain, such as `work`; several are separated by commas. Null for a memory without one.
+    """
 
 
 class Hit(Memory, frozen=True, kw_only=True):

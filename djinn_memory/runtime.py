@@ -153,10 +153,11 @@ class Runtime:
 
     def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
         """Index changed notes, within the limits of a sweep. Returns the vaults `agent` sees."""
+        name = self.home.agent(agent)
         if filters:
-            self.home.check_domains(filters.domains)
+            self.home.check_domains(filters.domains, name)
         self.take_in(agent)
-        vaults = self.home.scope(self.home.agent(agent), filters.vaults if filters else ())
+        vaults = self.home.scope(name, filters.vaults if filters else ())
         self.refresh(vaults)
         return vaults
 

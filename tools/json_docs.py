@@ -33,6 +33,7 @@ USUAL = {
 SETTINGS = {
     settings.Config: "",
     settings.VaultConfig: "vaults.*.",
+    settings.ChannelConfig: "channels.*.",
     settings.EmbeddingConfig: "embedding.",
     settings.SearchConfig: "search.",
     settings.DocumentsConfig: "documents.",

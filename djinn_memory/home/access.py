@@ -11,9 +11,13 @@ agent of the settings is the owner of the home and sees every domain.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from unicodedata import normalize
 
 from djinn_memory.models import Vault
+
+Grants = Mapping[str, Collection[str]]
+"""The domains that each limited agent may see, in the form of `domain_key`."""
 
 DOMAIN = "domain"
 """The front matter field, and the field of a journal section, with the domain of a memory."""
@@ -32,17 +36,31 @@ def may_read(vault: Vault, agent: str | None) -> bool:
     return is_open(vault) or vault.agent == agent
 
 
-def excluded(grants: Mapping[str, Collection[str]], domains: Collection[str]) -> list[str]:
-    """The agents that may not see a memory with these domains, in alphabetical order.
-
-    `grants` are the domains that each limited agent may see. Domains are in the form of `fold`.
-    """
-    return sorted(agent for agent, granted in grants.items() if not set(domains) <= set(granted))
+def domain_key(name: str) -> str:
+    """The form in which names of domains are compared, which is that of `notes.slugs.fold`."""
+    return normalize("NFC", normalize("NFC", name).casefold())
 
 
-def may_see(grants: Mapping[str, Collection[str]], agent: str | None, domain: str) -> bool:
-    """Whether an agent may see a domain, given in the form of `fold`."""
-    return agent not in excluded(grants, [domain])
+def distinct(domains: Iterable[str]) -> tuple[str, ...]:
+    """Domains in alphabetical order, without repetitions."""
+    by_key = {domain_key(domain): domain for domain in sorted(domains, reverse=True)}
+    return tuple(by_key[key] for key in sorted(by_key))
+
+
+def grants_of(access: Mapping[str, Iterable[str]]) -> Grants:
+    """The grants in the setting `access`."""
+    return {agent: frozenset(map(domain_key, domains)) for agent, domains in access.items()}
+
+
+def excluded(grants: Grants, domains: Iterable[str]) -> list[str]:
+    """The agents that may not see a memory with these domains, in alphabetical order."""
+    needed = frozenset(map(domain_key, domains))
+    return sorted(agent for agent, granted in grants.items() if not needed <= frozenset(granted))
+
+
+def hides(grants: Grants, agent: str | None, domains: Iterable[str]) -> bool:
+    """Whether an agent may not see a memory with these domains; None sees all memories."""
+    return agent is not None and agent in excluded(grants, domains)
 
 
 def is_owner(agent: str, agents: Sequence[str]) -> bool:

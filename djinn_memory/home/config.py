@@ -160,19 +160,7 @@ def _contradictions(config: Config) -> Iterator[ConfigError]:
                 f"vaults.{name}.id: {_one_line(vault.id)} is already the id of "
                 f"vaults.{owners[vault.id]}; remove it here"
             )
-    for agent, granted in config.access.items():
-        if agent not in config.agents:
-            allowed = ", ".join(config.agents[1:])
-            yield ConfigError(f"access.{agent}: no agent {agent!r}; allowed: {allowed}")
-        if access.is_owner(agent, config.agents):
-            yield ConfigError(
-                f"access.{agent}: {agent} is the first agent, which sees every domain; "
-                "list another agent first in agents"
-            )
-        for domain in granted:
-            if config.domains and domain not in config.domains:
-                allowed = ", ".join(config.domains)
-                yield ConfigError(f"access.{agent}: no domain {domain!r}; allowed: {allowed}")
+    yield from _domain_problems(config)
     for number, pattern in enumerate(config.secrets.allow):
         try:
             re.compile(pattern)
@@ -193,6 +181,35 @@ def _contradictions(config: Config) -> Iterator[ConfigError]:
     if profile != "auto" and profile not in profiles:
         allowed = ", ".join(["auto", *profiles])
         yield ConfigError(f"recall.profile: no profile {profile!r}; allowed: {allowed}")
+
+
+def _domain_problems(config: Config) -> Iterator[ConfigError]:
+    """Problems with domains: who may see them, and which of them are written by default."""
+    for agent in config.access:
+        if agent not in config.agents:
+            allowed = ", ".join(config.agents[1:])
+            yield ConfigError(f"access.{agent}: no agent {agent!r}; allowed: {allowed}")
+        if access.is_owner(agent, config.agents):
+            yield ConfigError(
+                f"access.{agent}: {agent} is the first agent, which sees every domain; "
+                "list another agent first in agents"
+            )
+    used = [(f"access.{agent}", name) for agent, names in config.access.items() for name in names]
+    defaults = {f"vaults.{name}.domain": vault.domain for name, vault in config.vaults.items()}
+    defaults |= {f"channels.{name}.domain": each.domain for name, each in config.channels.items()}
+    used += [(key, domain) for key, domain in defaults.items() if domain is not None]
+    known = {access.domain_key(name) for name in config.domains}
+    for key, domain in used:
+        if known and access.domain_key(domain) not in known:
+            allowed = ", ".join(config.domains)
+            yield ConfigError(f"{_one_line(key)}: no domain {domain!r}; allowed: {allowed}")
+    grants = access.grants_of(config.access)
+    for name, vault in config.vaults.items():
+        if vault.domain is not None and access.hides(grants, vault.agent, [vault.domain]):
+            yield ConfigError(
+                f"vaults.{name}.domain: {vault.agent} may not see {vault.domain!r}; "
+                f"add it to access.{vault.agent}, or remove it here"
+            )
 
 
 def _one_line(text: str) -> str:

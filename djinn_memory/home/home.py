@@ -222,30 +222,69 @@ class Home:
         """As `scope`. With None as the agent, all vaults of the home."""
         return self.named(only) if agent is None else self.scope(self.agent(agent), only)
 
-    def check_domains(self, domains: Iterable[str], agent: str | None = None) -> None:
-        """Raise `UsageError` for a domain that the settings do not list, if they list any.
+    def hides(self, vault: Vault, domains: Iterable[str]) -> bool:
+        """Whether the reader of a vault may not see a memory of it that has these domains."""
+        return access.hides(access.grants_of(self.config.access), vault.reader, domains)
 
-        With `agent`, which is going to write into the domains, raises `Refused` for a domain that
-        the agent may not see.
+    def domains(self, agent: str | None) -> tuple[str, ...]:
+        """The domains that an agent knows: those that were granted, else those of the settings."""
+        granted = self.config.access.get(self.agent(agent))
+        return tuple(self.config.domains if granted is None else granted)
+
+    def check_domains(self, domains: Iterable[str], agent: str) -> None:
+        """Raise `UsageError` for a domain that an agent cannot write into or ask for.
+
+        Without a list in the settings, an agent that is not limited may use any domain. The error
+        is the same for a domain that is hidden from the agent and for one that does not exist.
         """
-        from unicodedata import normalize
-
-        known = {normalize("NFC", name).casefold() for name in self.config.domains}
+        known, limited = self.domains(agent), agent in self.config.access
+        keys = {access.domain_key(name) for name in known}
         for domain in domains:
-            name = normalize("NFC", domain).casefold()
-            if not name.strip():
+            if not domain.strip():
                 raise UsageError("the domain is empty; give a name such as work", argument="domain")
-            if known and name not in known:
-                listed = ", ".join(self.config.domains)
-                raise UsageError(f"no domain {domain!r}; known: {listed}", argument="domain")
-            granted = self.config.access.get(agent) if agent else None
-            if granted is not None and name not in {
-                normalize("NFC", each).casefold() for each in granted
-            }:
-                raise Refused(
-                    f"{agent} may not see the domain {domain!r}, so it cannot write into it; "
-                    f"access.{agent} in config.yaml grants domains"
+            if access.domain_key(domain) in keys or not (limited or self.config.domains):
+                continue
+            listed = ", ".join(known) or "none"
+            why = f"no domain {domain!r}; known: {listed}"
+            if limited:
+                why = (
+                    f"no domain {domain!r} for {agent}; "
+                    f"access.{agent} in config.yaml grants: {listed}"
                 )
+            raise UsageError(why, argument="domain")
+
+    def domain_to_write(
+        self,
+        vault: Vault,
+        agent: str,
+        given: str | None,
+        *,
+        channel: str | None = None,
+        own: str | None = None,
+    ) -> str | None:
+        """The domain of what an agent writes into a vault.
+
+        It is the one `given`, else the default of the channel, else the agent's `own`, else the
+        default of the vault.
+        Raises `UsageError` for a given domain that the agent cannot write into, and `Refused` for
+        such a default, because without it more agents would see what is written.
+        """
+        if given is not None:
+            self.check_domains([given], agent)
+            return given
+        default = own or self.config.vaults[vault.name].domain
+        if channel is not None:
+            channels = {
+                access.domain_key(name): each.domain for name, each in self.config.channels.items()
+            }
+            default = channels.get(access.domain_key(channel)) or default
+        grants = access.grants_of(self.config.access)
+        if default is not None and access.hides(grants, agent, [default]):
+            raise Refused(
+                f"what {agent} writes here gets a domain that {agent} may not see; "
+                "name a domain that it may see"
+            )
+        return default
 
     @property
     def shared(self) -> Vault:
@@ -255,6 +294,10 @@ class Home:
     def personal(self, agent: str) -> Vault:
         """The vault to which only `agent` writes, and which no other agent sees."""
         return self._seen_by(self._own(agent), agent)
+
+    def vault_to_write(self, agent: str, *, shared: bool) -> Vault:
+        """The vault to which an agent writes: its own or the shared one, as the agent sees it."""
+        return self._seen_by(self.shared, agent) if shared else self.personal(agent)
 
     def _own(self, agent: str | None) -> Vault:
         if vault := access.own_vault(self.vaults, agent):

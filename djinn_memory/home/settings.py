@@ -66,6 +66,13 @@ class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
     read_only: bool = False
     dialect: Dialect = "obsidian"
     contexts: dict[str, str] = field(default_factory=dict)
+    domain: Name | None = None
+
+
+class ChannelConfig(Struct, forbid_unknown_fields=True):
+    """Settings of what is recorded from one channel, such as `slack`."""
+
+    domain: Name | None = None
 
 
 class ProviderEntry(Struct, frozen=True):
@@ -327,6 +334,7 @@ class Config(Struct, forbid_unknown_fields=True):
     exclude: list[str] = field(default_factory=list)
     domains: dict[Name, str] = field(default_factory=dict)
     access: dict[Name, list[Name]] = field(default_factory=dict)
+    channels: dict[str, ChannelConfig] = field(default_factory=dict)
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     documents: DocumentsConfig = field(default_factory=DocumentsConfig)
@@ -345,7 +353,7 @@ class Config(Struct, forbid_unknown_fields=True):
     hooks: HooksConfig = field(default_factory=HooksConfig)
 
 
-HOME_ONLY = ("agents", "vaults", "state_dir", "hooks", "domains", "access")
+HOME_ONLY = ("agents", "vaults", "state_dir", "hooks", "domains", "access", "channels")
 """Settings of a single home. They are not allowed in the user's own file."""
 
 RECIPE = (

@@ -172,8 +172,16 @@ def sweep(
 ) -> tuple[int, list[Problem]]:
     """Read changed notes if they are few. Returns how many are left, and the problems.
 
-    Their windows get vectors if `spare` returns an embedder.
+    Their windows get vectors if `spare` returns an embedder. For a limited agent none are left: it
+    may not see some of them, and which ones is known when they are read.
     """
+    left, problems = _sweep(state, vaults, spare)
+    if any(vault.reader for vault in vaults):
+        return 0, [problem for problem in problems if problem != _incomplete()]
+    return left, problems
+
+
+def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[int, list[Problem]]:
     settings, exclude = state.home.config.search, state.home.config.exclude
     if not settings.sweep_ms:
         return 0, []

@@ -30,7 +30,7 @@ _OTHER_DATES = ("date", "expires", "due", "last_verified")
 _BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
 
-VERSION = 2
+VERSION = 3
 """Increased when a file would be read differently. An index of another version is rebuilt."""
 
 DOCUMENT = "document"

@@ -17,7 +17,7 @@ class SearchOptions(Narrowing, frozen=True):
         str,
         Meta(
             description='A question or words. "a b" asks for the phrase, -word leaves out, '
-            "tag:x type:x path:x filter. words: and meaning: begin text for one leg alone."
+            "tag:x type:x path:x domain:x filter. words: and meaning: begin text for one leg alone."
         ),
     ]
     limit: Annotated[

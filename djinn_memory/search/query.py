@@ -22,7 +22,7 @@ OWN_SHARE = 0.6
 .8 gain on two collections."""
 
 _PART = re.compile(
-    r'(?P<minus>-?)(?:(?P<key>tag|type|path):(?P<value>"[^"]+"|[^\s"]+)'
+    r'(?P<minus>-?)(?:(?P<key>tag|type|path|domain):(?P<value>"[^"]+"|[^\s"]+)'
     r'|"(?P<phrase>[^"]*)"|(?P<text>[^\s"]+|"))',
     re.IGNORECASE,
 )
@@ -55,6 +55,7 @@ class Query(Struct, frozen=True):
     added_meanings: tuple[str, ...] = ()
     """Passages that a model wrote as possible answers. They have a lower weight than the user's
     text."""
+    domains: tuple[str, ...] = ()
 
     @property
     def asks(self) -> bool:
@@ -102,6 +103,7 @@ class Query(Struct, frozen=True):
             tags=filters.tags + self.tags,
             types=filters.types + self.types,
             paths=filters.paths + self.paths,
+            domains=filters.domains + self.domains,
             excluded=filters.excluded + self.excluded,
         )
 
@@ -110,9 +112,10 @@ def parse(query: str) -> Query:
     """Parse a query. Any text is a valid query: anything unrecognised is plain text.
 
     `"a b"` is a phrase. It filters by itself and has more weight in a question. `-word` or `-"a b"`
-    excludes notes that contain it. `tag:x`, `type:x` and `path:x` are filters, and exclude with a
-    minus. A minus inside a word or alone is plain text. `words:` and `meaning:` begin a part for
-    that leg alone, see `_parts`. Operators apply in a words part, but not in a meaning part.
+    excludes notes that contain it. `tag:x`, `type:x`, `path:x` and `domain:x` are filters, and
+    exclude with a minus. A minus inside a word or alone is plain text. `words:` and `meaning:`
+    begin a part for that leg alone, see `_parts`. Operators apply in a words part, but not in a
+    meaning part.
     """
     operators = _Operators()
     plain: list[str] = []
@@ -134,6 +137,7 @@ def parse(query: str) -> Query:
         tuple(operators.excluded),
         tuple(text for text in words if text),
         tuple(meanings),
+        domains=tuple(operators.wanted["domain"]),
     )
 
 
@@ -148,7 +152,7 @@ class _Operators(Struct):
     phrases: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
     wanted: dict[str, list[str]] = field(
-        default_factory=lambda: {"tag": [], "type": [], "path": []}
+        default_factory=lambda: {"tag": [], "type": [], "path": [], "domain": []}
     )
     excluded: list[tuple[str, str]] = field(default_factory=list)
     spare: int = MAX_OPERATORS

@@ -157,7 +157,8 @@ def _parse(
     """Parse the query, the filters and the mode, and start the legs."""
     settings, now = runtime.home.config.search, runtime.now()
     question, given = query.parse(options.query), options.filters(now)
-    runtime.home.check_domains(given.domains)
+    agent = runtime.home.agent(options.agent)
+    runtime.home.check_domains(given.domains, agent)
     filters = question.narrow(given)
     if not (question.asks or question.without) and replace(filters, vaults=()) == Filters():
         raise UsageError("the query is empty; give a question or keywords")
@@ -165,7 +166,7 @@ def _parse(
         runtime,
         question,
         Selection(filters, None if options.expired else now),
-        runtime.home.scope(runtime.home.agent(options.agent), filters.vaults),
+        runtime.home.scope(agent, filters.vaults),
         options.mode or settings.mode,
         HitLimits(
             options.limit or settings.limit,

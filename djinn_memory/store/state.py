@@ -40,6 +40,10 @@ RESIDENT_KB = 65_536
 the vectors of 20,000 windows."""
 
 
+GRANT_TRIES = 3
+"""How often an index is divided again that another process divides by other settings."""
+
+
 class State:
     """The databases in a home's state folder. Faults that were repaired are added to `problems`."""
 
@@ -84,10 +88,24 @@ class State:
         """The index of some vaults. All reads in the block see one state of it."""
         from djinn_memory.store.index.sqlite_index import SqliteIndex
 
-        if any(vault.reader for vault in vaults):
-            self.apply_grants()
-        with explained(self.home.index_path), sqlite.snapshot(self.index):
-            yield SqliteIndex(self.index, vaults, self.home.vaults, self._token_signs)
+        limited = any(vault.reader for vault in vaults)
+        for _ in range(GRANT_TRIES):
+            if limited:
+                self.apply_grants()
+            with explained(self.home.index_path), sqlite.snapshot(self.index):
+                # A process that still has other settings may divide the index in between.
+                if not limited or self._divided():
+                    yield SqliteIndex(self.index, vaults, self.home.vaults, self._token_signs)
+                    return
+        raise Unavailable(
+            "another process uses other settings of access; restart it, then run this again"
+        )
+
+    def _divided(self) -> bool:
+        """Whether the index is divided by the current grants."""
+        from djinn_memory.store.index import compartments
+
+        return compartments.grants(self.index) == compartments.folded(self.home.config.access)
 
     def apply_grants(self) -> None:
         """Divide the index by the current grants, if they changed.
@@ -95,15 +113,14 @@ class State:
         This happens before a limited agent reads it. Raises `Unavailable` if the index cannot be
         written.
         """
-        from djinn_memory.store.index import compartments, memory_rows
+        from djinn_memory.store.index import memory_rows
 
-        granted = self.home.config.access
         with explained(self.home.index_path):
-            if compartments.grants(self.index) == compartments.folded(granted):
+            if self._divided():
                 return
             self.need_writable()
             with sqlite.transaction(self.index):
-                memory_rows.regroup(self.index, granted)
+                memory_rows.regroup(self.index, self.home.config.access)
 
     def _token_signs(self, identity: str, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:
         with explained(self.home.embeddings_path):

@@ -74,6 +74,7 @@ def status(state: State, problems: Sequence[Problem], agent: str | None) -> Home
     """
     home = state.home
     vaults = home.visible(agent)
+    limited = any(vault.reader for vault in vaults)
     counted = identity = stale_notes = change = None
     current = True
     if home.index_path.exists():
@@ -98,7 +99,8 @@ def status(state: State, problems: Sequence[Problem], agent: str | None) -> Home
             CountedVault.of(vault, vaults, notes=notes.get(vault.name, 0)) for vault in vaults
         ),
         stats=counted,
-        stale=stale_notes.changed if stale_notes else 0,
+        # Which of them a limited agent may see is known when they are read.
+        stale=stale_notes.changed if stale_notes and not limited else 0,
         index_bytes=_size(home.index_path) if agent is None else None,
         cache_bytes=_size(home.embeddings_path) if agent is None else None,
         provider=home.config.embedding.provider,

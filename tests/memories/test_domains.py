@@ -19,6 +19,20 @@ NOTES = {
     "pier.md": "---\ntitle: Pier\ntype: lesson\ndomain: Harbour\n---\nThe kettle of the pier.\n",
 }
 
+UNCLEAR = {
+    "twice": "domain: harbour\ndomain: money",
+    "broken": "domain: money\nfoo: [",
+    "nested": "domain:\n  name: money",
+    "plural": "domains: [money]",
+    "upper": "Domain: MONEY",
+    "typo": "domain: mony",
+    "quoted": "\"domain\": 'money'",
+    "listed": "domain:\n  - harbour\n  - money",
+    "number": "domain: 7",
+    "truth": "domain: true",
+}
+"""Front matter that only seems to have a domain which was granted."""
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
@@ -52,7 +66,8 @@ def test_an_agent_sees_what_was_granted_and_what_has_no_domain(djinn: Djinn) -> 
     for agent in (None, "me", "finn"):
         assert titles(djinn, agent) == {"Kettle", "Pier", "Salary"}
     assert titles(djinn, "grace", domains=("HARBOUR",)) == {"Pier"}
-    assert titles(djinn, "grace", domains=("money",)) == set()
+    with pytest.raises(UsageError, match=r"no domain .money. for grace"):
+        titles(djinn, "grace", domains=("money",))
 
 
 def test_a_hidden_memory_has_no_name(djinn: Djinn) -> None:
@@ -142,20 +157,38 @@ def test_every_way_of_writing_takes_a_domain(djinn: Djinn, tmp_path: Path) -> No
     assert djinn.facts.list(agent="finn").total == 1
 
 
-@pytest.mark.parametrize("agent", ["grace", "me"])
-def test_an_unknown_domain_is_refused(djinn: Djinn, agent: str, tmp_path: Path) -> None:
+HOSTILE = ("mony", "  mony\n", "../money", "money, harbour", "\u0000", "%", "\ud800")
+
+
+@pytest.mark.parametrize(
+    ("agent", "domain", "message"),
+    [
+        *(("me", domain, "no domain .*; known: money, harbour$") for domain in HOSTILE),
+        *(
+            (
+                "grace",
+                domain,
+                "no domain .* for grace; access.grace in config.yaml grants: harbour$",
+            )
+            for domain in (*HOSTILE, "money")
+        ),
+        ("me", " ", "the domain is empty"),
+    ],
+)
+def test_an_unknown_domain_is_refused(
+    djinn: Djinn, agent: str, domain: str, message: str, tmp_path: Path
+) -> None:
     paper = tmp_path / "paper.txt"
     paper.write_text("A paper.")
-    message = "no domain 'mony'; known: money, harbour"
     for ask in (
-        lambda: djinn.remember("lesson", "Lamp", domain="mony", agent=agent),
-        lambda: djinn.facts.set("a", "b", "c", domain="mony", agent=agent),
-        lambda: djinn.episodes.record_observation("A", domain="mony", agent=agent),
-        lambda: djinn.documents.ingest([paper], domain="mony", agent=agent),
-        lambda: djinn.import_history([paper], domain="mony", agent=agent),
-        lambda: djinn.search("kettle", domains=("mony",), agent=agent),
-        lambda: djinn.memories.list(domains=("mony",), agent=agent),
-        lambda: djinn.episodes.list(domain="mony", agent=agent),
+        lambda: djinn.remember("lesson", "Lamp", domain=domain, agent=agent),
+        lambda: djinn.facts.set("a", "b", "c", domain=domain, agent=agent),
+        lambda: djinn.episodes.record_observation("A", domain=domain, agent=agent),
+        lambda: djinn.documents.ingest([paper], domain=domain, agent=agent),
+        lambda: djinn.import_history([paper], domain=domain, agent=agent),
+        lambda: djinn.search("kettle", domains=(domain,), agent=agent),
+        lambda: djinn.memories.list(domains=(domain,), agent=agent),
+        lambda: djinn.episodes.list(domain=domain, agent=agent),
     ):
         with pytest.raises(UsageError, match=message):
             ask()
@@ -167,14 +200,7 @@ def test_without_a_list_any_domain_is_legal(djinn: Djinn, home: Home) -> None:
     assert djinn.memories.list(domains=("Light",)).total == 1
 
 
-def test_writing_into_a_hidden_domain_is_refused(djinn: Djinn) -> None:
-    for ask in (
-        lambda: djinn.remember("lesson", "Lamp", domain="money", agent="grace"),
-        lambda: djinn.facts.set("a", "b", "c", domain="money", agent="grace"),
-        lambda: djinn.episodes.record_observation("A", domain="money", agent="grace"),
-    ):
-        with pytest.raises(Refused, match="grace may not see the domain 'money'"):
-            ask()
+def test_an_agent_writes_into_a_domain_that_it_sees(djinn: Djinn) -> None:
     djinn.remember("lesson", "Lamp", "A lamp.", domain="harbour", agent="grace")
     assert djinn.memories.show(name="Lamp", agent="grace").title == "Lamp"
 
@@ -211,3 +237,226 @@ def test_an_index_that_cannot_be_divided_shows_nothing(djinn: Djinn, home: Home)
                 assert "cannot be written" in str(error)
     finally:
         home.state.chmod(0o700)
+
+
+def test_front_matter_that_is_not_clear_stays_hidden_when_grants_come(tmp_path: Path) -> None:
+    home, _ = init(tmp_path / "home", ("me", "grace"))
+    home.edit((("embedding", "provider"), "none"))
+    for name, front in UNCLEAR.items():
+        path = home.root / "vaults" / "shared" / f"{name}.md"
+        path.write_text(f"---\n{front}\n---\nA kettle.\n")
+    with Djinn(home) as djinn:
+        djinn.index()
+        assert titles(djinn, "grace", limit=50) == set(UNCLEAR)
+        home.edit((("access",), {"grace": ["harbour"]}))
+        assert titles(djinn, "grace", limit=50) == set()
+        assert titles(djinn, "me", limit=50) == set(UNCLEAR)
+
+
+def test_lists_and_hits_show_the_domain(djinn: Djinn, home: Home) -> None:
+    note = "---\ndomain: [harbour, money]\n---\nA kettle of both.\n"
+    (home.root / "vaults" / "shared" / "both.md").write_text(note)
+    domains = {hit.title: hit.domain for hit in djinn.search("kettle").hits}
+    assert domains == {
+        "Salary": "money", "Kettle": None, "Pier": "Harbour", "both": "harbour, money",
+    }  # fmt: skip
+    assert {memory.domain for memory in djinn.recall("kettle").memories} == {*domains.values()}
+    assert {memory.domain for memory in djinn.memories.list().memories} == {*domains.values()}
+    djinn.facts.set("kettle", "price", "ninety", domain="money")
+    assert djinn.facts.get("kettle", "price").domain == "money"
+    djinn.episodes.record_observation("The kettle fell.", domain="money")
+    assert djinn.episodes.list().episodes[0].domain == "money"
+    djinn.entities.add("Old pier", "place", domain="harbour")
+    assert djinn.memories.show("Old pier").domain == "harbour"
+
+
+def test_the_trash_does_not_show_hidden_notes(djinn: Djinn) -> None:
+    djinn.memories.delete("Salary")
+    djinn.memories.delete("Pier")
+    assert [note.title for note in djinn.memories.restore().notes] == ["Pier", "Salary"]
+    assert [note.title for note in djinn.memories.restore(agent="grace").notes] == ["Pier"]
+    with pytest.raises(NotFound, match="no note 'Salary' in the trash"):
+        djinn.memories.restore("Salary", agent="grace")
+    with pytest.raises(NotFound, match="no note 'Salary'"):
+        djinn.memories.purge("Salary", agent="grace")
+
+
+def test_a_hidden_title_is_not_taken(djinn: Djinn) -> None:
+    djinn.remember("decision", "Raise", "Ninety-nine.", domain="money", shared=True)
+    written = djinn.remember("decision", "Raise", "The sail.", shared=True, agent="grace")
+    assert (written.title, written.action) == ("Raise", "created")
+
+
+def test_changes_of_hidden_notes_are_not_listed_or_taken_back(djinn: Djinn, home: Home) -> None:
+    for name in ("salary.md", "pier.md"):
+        path = home.root / "vaults" / "shared" / name
+        path.write_text(f"{path.read_text()}\n## It falls\n\n[[{path.stem}#it-falls]]\n")
+        djinn.index()
+        djinn.lint(fix=True)
+    [pier, salary] = djinn.changes.list().changes
+    assert [change.id for change in djinn.changes.list(agent="grace").changes] == [pier.id]
+    with pytest.raises(NotFound, match="no change"):
+        djinn.changes.undo(salary.id, agent="grace")
+    assert djinn.changes.undo(agent="grace").change.id == pier.id
+    with pytest.raises(NotFound, match="there is no change to take back"):
+        djinn.changes.undo(agent="grace")
+    assert djinn.changes.undo().change.id == salary.id
+
+
+def test_a_note_that_moves_into_a_hidden_domain_is_gone(djinn: Djinn, home: Home) -> None:
+    path = home.root / "vaults" / "shared" / "pier.md"
+    path.write_text(f"{path.read_text()}\n## It falls\n\n[[pier#it-falls]]\n")
+    djinn.index()
+    djinn.lint(fix=True)
+    assert djinn.changes.list(agent="grace").changes != ()
+    # Saved by an editor, while nothing watches the vault.
+    path.write_text(path.read_text().replace("domain: Harbour", "domain: money"))
+    assert djinn.changes.list(agent="grace").changes == ()
+    assert titles(djinn, "grace") == {"Kettle"}
+    for name in ("Pier", "shared:pier.md"):
+        with pytest.raises(NotFound):
+            djinn.memories.show(name, agent="grace")
+    with pytest.raises(NotFound, match="there is no change to take back"):
+        djinn.changes.undo(agent="grace")
+
+
+def test_what_is_added_to_a_note_does_not_show_it(djinn: Djinn) -> None:
+    djinn.remember("decision", "Salary", "And more.", domain="harbour", shared=True,
+                   existing="append", force=True)  # fmt: skip
+    assert djinn.memories.show("Salary").domain == "harbour, money"
+    assert titles(djinn, "grace") == {"Kettle", "Pier"}
+
+
+def test_a_vault_and_a_channel_have_a_domain_by_default(djinn: Djinn, home: Home) -> None:
+    home.edit(
+        (("vaults", "me", "domain"), "harbour"),
+        (("channels",), {"Slack": {"domain": "money"}}),
+    )
+    written = djinn.remember("lesson", "Lamp", "A lamp.")
+    djinn.facts.set("boat", "length", "seven metres")
+    djinn.facts.set("boat", "price", "ninety", domain="money")
+    djinn.entities.add("Old pier", "place")
+    djinn.episodes.record_interaction("A kettle?", channel="slack")
+    djinn.episodes.record_interaction("A lamp?", channel="cli")
+    djinn.episodes.record_interaction("A boat?", channel="slack", domain="harbour")
+    domains = {
+        memory.title: memory.domain for memory in djinn.memories.list(vaults=["me"]).memories
+    }
+    assert domains == {
+        "Lamp": "harbour", "boat/length": "harbour", "boat/price": "money", "Old pier": "harbour",
+        "A kettle?": "money", "A lamp?": "harbour", "A boat?": "harbour",
+    }  # fmt: skip
+    djinn.memories.show(written.id or "")
+    # The default is for new notes.
+    djinn.facts.set("boat", "price", "ninety-nine")
+    assert djinn.facts.get("boat", "price").domain == "money"
+    assert djinn.remember("lesson", "Other", "A sail.", shared=True).vault == "shared"
+    assert djinn.memories.show("Other").domain is None
+
+
+def test_a_new_version_of_a_document_keeps_its_domain(
+    djinn: Djinn, home: Home, tmp_path: Path
+) -> None:
+    paper = tmp_path / "paper.txt"
+    paper.write_text("The kettle contract.")
+    djinn.documents.ingest([paper], domain="money")
+    home.edit((("vaults", "me", "domain"), "harbour"))
+    paper.write_text("The kettle contract, again.")
+    djinn.documents.ingest([paper])
+    [document] = djinn.documents.list().documents
+    assert (document.version, document.domain) == (2, "money")
+
+
+def test_a_default_that_the_agent_may_not_see_is_refused(djinn: Djinn, home: Home) -> None:
+    home.edit((("vaults", "shared", "domain"), "money"))
+    with pytest.raises(Refused, match="what grace writes here gets a domain"):
+        djinn.remember("lesson", "Lamp", "A lamp.", shared=True, agent="grace")
+    written = djinn.remember("lesson", "Lamp", "A lamp.", shared=True, domain="harbour",
+                             agent="grace")  # fmt: skip
+    assert djinn.memories.show(written.id or "", agent="grace").domain == "harbour"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"domains": ["work"]}, "domains: expected a section"),
+        ({"domains": 7}, "domains: expected a section"),
+        ({"domains": {"": "x"}}, "domains"),
+        ({"access": ["grace"]}, "access: expected a section"),
+        ({"access": {"grace": "harbour"}}, "access"),
+        ({"access": {"grace": {"harbour": "yes"}}}, "access"),
+        ({"channels": {"slack": {"domain": "mony"}}}, "channels.slack.domain: no domain 'mony'"),
+        ({"channels": {"slack": "money"}}, "channels"),
+        ({"vaults.shared.domain": "mony"}, "vaults.shared.domain: no domain 'mony'"),
+        ({"vaults.grace.domain": "money"}, "vaults.grace.domain: grace may not see 'money'"),
+    ],
+)
+def test_settings_of_domains_are_checked(home: Home, changes: dict[str, object], why: str) -> None:
+    before = home.config_path.read_bytes()
+    with pytest.raises(ConfigError, match=why) as raised:
+        home.edit(*((tuple(key.split(".")), value) for key, value in changes.items()))
+    assert "\n" not in str(raised.value)
+    assert home.config_path.read_bytes() == before
+
+
+def test_an_agent_without_any_grant_sees_what_has_no_domain(djinn: Djinn, home: Home) -> None:
+    home.edit((("access", "grace"), []))
+    assert titles(djinn, "grace") == {"Kettle"}
+    with pytest.raises(UsageError, match=r"no domain 'harbour' for grace; .* grants: none"):
+        titles(djinn, "grace", domains=("harbour",))
+
+
+def test_what_is_derived_has_the_domains_of_its_evidence(djinn: Djinn, home: Home) -> None:
+    text = "I prefer tides over kettles. My name is Finn."
+    djinn.episodes.record_interaction(text, session="dig", domain="money", agent="finn")
+    djinn.facts.set("user", "name", "Flynn", domain="harbour", agent="finn")
+    djinn.sessions.extract("dig", agent="finn")
+    assert djinn.facts.get("user", "name", agent="finn").domain == "harbour, money"
+    preferences = djinn.memories.list(types=["preference"], agent="finn").memories
+    assert [memory.domain for memory in preferences] == ["money"]
+    djinn.summary.build(force=True, agent="finn")
+    assert djinn.summary.show(agent="finn").text
+    home.edit((("access",), {"finn": ["harbour"]}))
+    with pytest.raises(NotFound):
+        djinn.summary.show(agent="finn")
+    assert djinn.memories.list(types=["preference", "fact"], agent="finn").total == 0
+
+
+def test_doctor_and_lint_find_names_that_are_not_listed(djinn: Djinn, home: Home) -> None:
+    (home.root / "vaults" / "shared" / "typo.md").write_text("---\ndomain: mony\n---\nA kettle.\n")
+    assert titles(djinn, "grace") == {"Kettle", "Pier"}
+    codes = [(issue.code, issue.path, issue.what) for issue in djinn.lint().issues]
+    what = "the domain 'mony' is not in `domains` of config.yaml"
+    assert ("unknown-domain", "typo.md", what) in codes
+    home.edit((("channels",), {"slack": {"domain": "money"}}))
+    findings = {each.what for each in djinn.doctor().findings if each.part == "domains"}
+    assert findings == {
+        "mony in notes, but not in `domains` of the settings",
+        "grace cannot write there by default, because channels.slack.domain is money",
+    }
+
+
+def test_doctor_finds_grants_without_a_memory(djinn: Djinn, home: Home) -> None:
+    home.edit((("domains",), None), (("access",), {"grace": ["habour"]}))
+    findings = [each.what for each in djinn.doctor().findings if each.part == "domains"]
+    assert findings == ["access.grace grants habour, which no memory has"]
+    assert titles(djinn, "grace") == {"Kettle"}
+
+
+def test_a_hidden_fact_is_not_changed(djinn: Djinn) -> None:
+    djinn.facts.set("salary", "ceo", "ninety", domain="money", shared=True)
+    change = djinn.facts.set("salary", "ceo", "seven", shared=True, agent="grace")
+    assert (change.action, change.before) == ("created", None)
+    assert djinn.facts.get("salary", "ceo", agent="grace").value == "seven"
+    values = {fact.value: fact.domain for fact in djinn.facts.list(search="salary").facts}
+    assert values == {"ninety": "money", "seven": None}
+
+
+def test_a_note_is_not_superseded_by_one_that_its_readers_may_not_see(djinn: Djinn) -> None:
+    with pytest.raises(Refused, match="visible to agents that may not see the new note"):
+        djinn.remember("lesson", "Raise", "A kettle.", supersedes="Kettle", domain="money",
+                       shared=True, force=True)  # fmt: skip
+    djinn.remember("decision", "Raise", "A kettle of all.", supersedes="Salary", shared=True,
+                   force=True)  # fmt: skip
+    assert "Salary" not in djinn.memories.show("Raise", agent="grace").text
+    assert djinn.memories.show("Salary").fields["status"] == ("superseded",)

@@ -144,8 +144,9 @@ def test_the_ledger_names_a_section_by_its_block(djinn: Djinn, file: Path) -> No
         known = located(index, [one.memory, ID, f"{uuid}/{PATH}#^four", f"{uuid}/{PATH}"])
     assert (known[one.memory].block, known[ID].block) == ("one", "three")
     assert f"{uuid}/{PATH}" not in known
-    assert place_exists(djinn.runtime.state.index, one.memory)
-    assert not place_exists(djinn.runtime.state.index, f"{uuid}/{PATH}#^four")
+    vaults = djinn.home.vaults
+    assert place_exists(djinn.runtime.state.index, one.memory, vaults)
+    assert not place_exists(djinn.runtime.state.index, f"{uuid}/{PATH}#^four", vaults)
 
 
 def test_a_rating_counts_for_one_section(djinn: Djinn, file: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from djinn_memory.home.setup import init
 from djinn_memory.notes import journal
 from tests import grace
 from tests.examples import examples
-from tests.grace import SAME_ID, Deed
+from tests.grace import FINNS_WORDS, SAME_ID, Deed, Fixed
 from tests.memories.imports.exports import LOG, lines
+from tests.memories.test_domains import UNCLEAR
 from tests.memories.test_unseen_vaults import OWN, SHARED, answers
 
 HIDDEN = "---\ndomain: money\n---\n# Old\n\nA harbour, a kettle and the layoffs of the year.\n"
@@ -77,6 +79,122 @@ def writes_links(djinn: Djinn) -> None:
         (folder / "other.md").write_text(
             hide("---\naliases: [Tides, Kettle, Private plan]\ntags: [hers]\n---\n[[Mine]]\n")
         )
+
+
+def writes_titles(djinn: Djinn) -> None:
+    """Files with the names of what finn is going to write, but for the folder."""
+    folder = shared(djinn) / "lessons"
+    folder.mkdir(exist_ok=True)
+    for name in ("noon (1)", "copy of all", "private plan of hers", "ebb and flow"):
+        (folder / f"{name}.md").write_text(hide(f"---\ntitle: {name.split(' ')[0]}\n---\nLow.\n"))
+
+
+def throws_away(djinn: Djinn) -> None:
+    """Notes in the trash with the names and ids of what finn sees, and a journal."""
+    for folder in (shared(djinn), own(djinn)):
+        trash = folder / ".trash"
+        (trash / "journal").mkdir(parents=True, exist_ok=True)
+        for name in ("private plan", "noon", "mine", "boat-length"):
+            front = f"---\nid: {SAME_ID}\ntitle: {name.capitalize()}\n---\n"
+            (trash / f"{name}.md").write_text(hide(f"{front}The layoffs.\n"))
+        section = {"type": "interaction", "domain": "money", "created": "2026-04-30T09:30:00Z"}
+        text = journal.header("2026-04-30", "gone")
+        text += journal.compose("09:30", "Layoffs", "gone1", "layoffs", section)
+        (trash / "journal" / "2026-04-30.gone.md").write_text(text)
+
+
+def has_entities(djinn: Djinn) -> None:
+    """Entities with the names of those that finn sees, and links to all of them."""
+    folder = shared(djinn) / "of money"
+    folder.mkdir(exist_ok=True)
+    entities = (("Maren Holt", "person"), ("Hidden boat", "boat"), ("Pier", "project"))
+    for name, kind in entities:
+        fields = f"type: {kind}\ntitle: {name}\naliases: [Maren, Quay]\nled-by: '[[Maren Voss]]'"
+        text = "Maren Holt, [[Maren Voss]], Maren and the [[Pier]] sing of the kettle."
+        (folder / f"{name}.md").write_text(hide(f"---\n{fields}\n---\n{text}\n"))
+
+
+def merges(djinn: Djinn) -> None:
+    """A merge of two hidden entities, taken apart and taken back, and links that are corrected."""
+    djinn.index()
+    for name in ("Maren of money", "Holt of money"):
+        djinn.remember("person", name, "layoffs", domain="money", shared=True, force=True,
+                       existing="new")  # fmt: skip
+    djinn.entities.merge("Holt of money", "Maren of money")
+    djinn.entities.split("Maren of money")
+    (shared(djinn) / "falls.md").write_text(hide("# Falls\n\n## It falls\n\n[[falls#it-falls]]\n"))
+    djinn.index()
+    djinn.lint(["shared"], fix=True)
+    djinn.changes.undo()
+    djinn.lint(["shared"], fix=True)
+
+
+def has_patterns(djinn: Djinn) -> None:
+    """Patterns of finn from episodes that he may not see any more."""
+    folder = own(djinn) / "patterns"
+    folder.mkdir(exist_ok=True)
+    for number, name in enumerate(("Counts kettles at noon", "Asks about layoffs")):
+        front = "type: pattern\ncategory: behavioural\nhabit: true\nstatus: active"
+        front += f"\nsource: consolidation\nconfidence: 0.9\npattern: {number:016x}"
+        (folder / f"{name} of hers.md").write_text(
+            hide(f"---\ntitle: {name}\n{front}\n---\nAt the pier.\n")
+        )
+
+
+def learns(djinn: Djinn) -> None:
+    """A year of episodes and outcomes that finn may not see, in a journal of his vault."""
+    folder = own(djinn) / "journal"
+    folder.mkdir(exist_ok=True)
+    for week in range(40):
+        day = (Fixed.at - timedelta(weeks=week, days=1)).date()
+        records = [
+            journal.compose(
+                f"{hour:02}:30", "Count the tides", f"w{week}h{hour}", "Count the tides",
+                {"type": kind, "id": f"mem_{week:08}{hour:08}", "domain": "money",
+                 "created": f"{day}T{hour:02}:30:00Z", "session": "dig", "context": context},
+            )
+            for hour, kind, context in (
+                (9, "interaction", {}),
+                (11, "outcome", {"action": "Light the lamp", "outcome": "failure"}),
+            )
+        ]  # fmt: skip
+        text = journal.header(str(day), "hers") + "".join(records)
+        (folder / f"{day}.hers.md").write_text(text)
+
+
+def states(djinn: Djinn) -> None:
+    """What finn is going to state in a session, known already."""
+    for key, value in (("name", "Finn"), ("deploy", "not on Fridays")):
+        djinn.facts.set("user", key, value, domain="money", shared=True)
+    djinn.remember("preference", "Prefers tides", "I prefer tides over kettles.", domain="money",
+                   shared=True, force=True, existing="new")  # fmt: skip
+
+
+def purges_what_finn_said(djinn: Djinn) -> None:
+    """Hidden notes that say what finn asked and keeps in mind, removed for good."""
+    for text in FINNS_WORDS:
+        djinn.remember("lesson", text, f"{text}\n\nAnd more.", domain="money", shared=True,
+                       force=True, existing="new")  # fmt: skip
+        djinn.memories.purge(text)
+
+
+def fails(djinn: Djinn) -> None:
+    """A file that cannot be read."""
+    folder = djinn.home.root.parent / "of grace"
+    folder.mkdir(exist_ok=True)
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.4 no")
+    djinn.documents.ingest([folder / "bad.pdf"], domain="money", vault="shared")
+
+
+def is_unclear(djinn: Djinn) -> None:
+    """Front matter and comments that only seem to have a domain hide what they stand in."""
+    for name, front in UNCLEAR.items():
+        (shared(djinn) / f"{name}.md").write_text(f"---\n{front}\n---\nA kettle of layoffs.\n")
+    text = journal.header("2026-04-29", "torn")
+    section = {"type": "interaction", "domain": "money", "created": "2026-04-29T09:30:00Z"}
+    text += journal.compose("09:30", "Layoffs", "torn1", "layoffs", section).replace('"}', '"')
+    (shared(djinn) / "journal").mkdir(exist_ok=True)
+    (shared(djinn) / "journal" / "2026-04-29.torn.md").write_text(text)
 
 
 def takes_ids(djinn: Djinn) -> None:
@@ -154,8 +272,9 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, writes_links, takes_ids, drops_copies, sets_facts, records, ingests, judges,
-    writes_much, says_the_same, expires, is_german, indexes,
+    remembers, writes_links, writes_titles, throws_away, takes_ids, drops_copies, sets_facts,
+    has_entities, merges, has_patterns, learns, states, records, ingests, fails, judges,
+    purges_what_finn_said, writes_much, says_the_same, expires, is_german, is_unclear, indexes,
 )  # fmt: skip
 
 
@@ -172,7 +291,15 @@ def compare(template: Path, expected: list[tuple[str, str]], *stages: tuple[Deed
         assert after == before, question
 
 
-def test_no_hidden_memory_changes_an_answer(
+@pytest.mark.soak
+@pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.__name__)
+def test_no_deed_with_hidden_memories_changes_an_answer(
+    template: Path, expected: list[tuple[str, str]], deed: Deed
+) -> None:
+    compare(template, expected, (deed,), (deed, indexes))
+
+
+def test_all_hidden_memories_together_change_no_answer(
     template: Path, expected: list[tuple[str, str]]
 ) -> None:
     compare(template, expected, DEEDS, (takes_ids, indexes))

@@ -68,7 +68,9 @@ def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
     programs=True,
     arguments={
         "query": required_text(
-            2000, 'A question or words; "a b" for a phrase, -word to leave out, path:x to filter.'
+            2000,
+            'A question or words; "a b" for a phrase, -word to leave out, path:x and domain:x to '
+            "filter.",
         ),
         "limit": number(1, 50, default=10),
         "mode": Argument(Mode, "hybrid"),
@@ -77,8 +79,8 @@ def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
 def search(answer: SearchAnswer) -> list[str]:
     """Search all notes and documents by keywords and meaning; returns passages and their paths.
 
-    Use it to look something up. `read` then gives the whole note. Not for preparing a piece of
-    work: use `build_context`.
+    Use it to look something up. `read` then gives the whole note. Not for preparing work: use
+    `build_context`.
     Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}
     """
     parts = []

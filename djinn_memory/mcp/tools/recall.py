@@ -61,7 +61,7 @@ def _why(memory: RecalledMemory) -> str:
     without=OTHER_NARROWING,
     hints=NARROWING_HINTS | {"profile": "auto, default, planning, incident, handoff, or your own."},
     arguments={
-        "query": required_text(2000, "What you are about to do or want to know."),
+        "query": required_text(2000, "What you are about to do or want to know; domain:x filters."),
         "limit": number(1, 50),
         "budget": number(50, 50_000, "Maximum tokens of text."),
     },
@@ -69,8 +69,8 @@ def _why(memory: RecalledMemory) -> str:
 def recall(answer: RecallAnswer) -> list[str]:
     """Recall whole memories that help with a question, best first.
 
-    Use it before you begin a piece of work, decide something or answer from memory; `rate` the
-    result afterwards. Profiles: planning (decisions, plans, commitments), incident (lessons, recent
+    Use it before you begin work, decide something or answer from memory; `rate` the result
+    afterwards. Profiles: planning (decisions, plans, commitments), incident (lessons, recent
     changes), handoff (the last days). Not for looking up a passage: use `search`.
     Example: {"query": "database of MyApp", "profile": "planning"}
     """

@@ -62,11 +62,17 @@ def former_names(
         key = texts[digest]
         former = memories - set(names[key])
         if former and count_hash(state.index, digest, vaults) == (digest in current):
-            names[key] += _gone(state, ledger, former, hidden)
+            names[key] += _gone(state, ledger, former, hidden, vaults)
     return names
 
 
-def _gone(state: State, ledger: Ledger, former: set[str], hidden: Collection[str]) -> list[str]:
+def _gone(
+    state: State,
+    ledger: Ledger,
+    former: set[str],
+    hidden: Collection[str],
+    vaults: Sequence[Vault],
+) -> list[str]:
     """The names of deleted memories that were known by path, and their earlier names.
 
     Names in the vaults with `hidden` ids are left out, whether or not such a memory exists.
@@ -78,7 +84,7 @@ def _gone(state: State, ledger: Ledger, former: set[str], hidden: Collection[str
             for name in sorted(former)
             if name not in names
             and name.partition("/")[0] not in hidden
-            and not place_exists(state.index, name)
+            and not place_exists(state.index, name, vaults)
         ]
         names += gone
         hashes = reading.hashes(ledger, gone).values()

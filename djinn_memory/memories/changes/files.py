@@ -98,7 +98,7 @@ def state_of(vault: Vault, file: FileChange) -> str | None:
 
 def reversed_file(file: FileChange) -> FileChange:
     """The change that takes a change back."""
-    return FileChange(file.vault, file.path, file.after, file.before, file.mode)
+    return FileChange(file.vault, file.path, file.after, file.before, file.mode, file.domains)
 
 
 def take_back(vaults: Vaults, files: Sequence[FileChange], content: Content) -> list[FileChange]:

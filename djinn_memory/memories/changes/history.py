@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from djinn_memory.memories.changes.domains import visible_plans
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import DONE, PLANNED, RecordedChange, from_event
 from djinn_memory.models import Vault
@@ -25,7 +26,7 @@ class PastChange(Struct, frozen=True):
 
 
 def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
-    """The change sets whose files are all in these vaults, newest first."""
+    """The change sets of notes that the readers of these vaults may see, newest first."""
     ledger = state.ledger_if_any
     if ledger is None:
         return []
@@ -36,7 +37,7 @@ def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
         for event in events
         if event.kind == PLANNED and event.subject in done and (record := from_event(event))
     ]
-    kept, ids = KeptBytes(state.home), {vault.id for vault in vaults}
+    kept = KeptBytes(state.home)
     undone: set[str] = set()
     changes = []
     for record in reversed(records):
@@ -46,9 +47,9 @@ def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
         status: ChangeStatus = "taken back" if record.id in undone else "done"
         if status == "done" and (record.purged or not kept.holds(record.id)):
             status = "expired"
-        if all(file.vault in ids for file in record.plan.files):
-            changes.append(PastChange(record, status))
-    return changes
+        changes.append(PastChange(record, status))
+    visible = visible_plans(state, vaults, (change.record.plan for change in changes))
+    return [change for change, is_visible in zip(changes, visible, strict=True) if is_visible]
 
 
 def taken_back(

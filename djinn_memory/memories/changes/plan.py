@@ -33,6 +33,8 @@ class FileChange(Struct, frozen=True):
     """The hash of its bytes after the change; None if it does not exist then."""
     mode: int | None = None
     """Its permissions, for a file that is created or removed; None for those of a new file."""
+    domains: tuple[str, ...] = ()
+    """The domains of its changed memories, before and after the change."""
 
 
 class ChangePlan(Struct, frozen=True):

@@ -34,7 +34,7 @@ class Changes(Namespace):
     @operation(ListChanges, recover=False)
     def list(self, request: ListChanges) -> ChangeList:
         """List the changes of notes in the vaults that an agent sees, newest first."""
-        vaults = self.runtime.home.visible(request.agent)
+        vaults = self._visible(request.agent)
         changes = past_changes(self._state, vaults)[: request.limit]
         return ChangeList(tuple(_entry(change, vaults) for change in changes))
 
@@ -47,7 +47,7 @@ class Changes(Namespace):
         `Refused` when a file was edited since, when the bytes are no longer kept, and for a
         read-only vault.
         """
-        vaults = self.runtime.home.visible(request.agent)
+        vaults = self._visible(request.agent)
         with nullcontext() if request.dry_run else locked(self._state, vaults):
             changes = past_changes(self._state, vaults)
             change = _chosen(changes, request.change)
@@ -62,6 +62,16 @@ class Changes(Namespace):
         changed = tuple(_files(plan.files, vaults))
         undone = not request.dry_run
         return UndoReport(entry, changed, undone, result.id, tuple(result.problems))
+
+    def _visible(self, agent: str | None) -> Sequence[Vault]:
+        """The vaults that an agent sees, or all.
+
+        For a limited agent the index is refreshed first, because it tells which notes are hidden.
+        """
+        vaults = self.runtime.home.visible(agent)
+        if any(vault.reader for vault in vaults):
+            return self.runtime.fresh_scope(agent)
+        return vaults
 
     def _plan(
         self,

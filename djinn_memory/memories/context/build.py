@@ -40,7 +40,7 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     now, settings = runtime.now(), runtime.home.config.context
     agent = runtime.home.agent(request.agent)
     task = (request.task or "").strip()
-    runtime.home.check_domains(request.domains)
+    runtime.home.check_domains(request.domains, agent)
     limit = request.limit_per_type or settings.limit
     standing = StandingMemories(runtime.state, agent, now, request.domains)
     result = _recall(runtime, task, limit, agent, request.domains) if plain(task) else None

@@ -9,6 +9,7 @@ from msgspec import Struct
 from djinn_memory.errors import NotFound, Refused, Remedy
 from djinn_memory.home import access
 from djinn_memory.memories.catalog.catalog import find_memory, require_note
+from djinn_memory.memories.catalog.hiding import hidden_from
 from djinn_memory.memories.contradictions.finder import (
     MOST_MEMORIES,
     Contradiction,
@@ -127,9 +128,18 @@ class Contradictions(Namespace):
         home = self.runtime.home
         [vault], [keeper] = home.named((side.vault,)), home.named((kept.vault,))
         _check_access(side, vault, keeper)
-        memory = find_memory(self._state, side.address, home.scope(home.agent(agent)))
+        scope = home.scope(home.agent(agent))
+        memory, other = (find_memory(self._state, each.address, scope) for each in (side, kept))
         require_note(self._state, memory, "closed")
-        link = link_to(kept.title, kept.path) if access.same_readers(vault, keeper) else None
+        hidden, other_hidden = hidden_from(home, memory), hidden_from(home, other)
+        if not other_hidden <= hidden:
+            raise Refused(
+                f"{side.vault}/{side.path} is visible to agents that may not see the other side, "
+                "which therefore cannot close it; edit it there",
+                Remedy("", {"keep": "both"}, "record that both hold"),
+            )
+        same = access.same_readers(vault, keeper) and hidden == other_hidden
+        link = link_to(kept.title, kept.path) if same else None
         with writing(self.runtime, vault) as writer:
             fields = {"valid_to": moment(writer.now), "status": "superseded"}
             fields |= {"superseded_by": link} if link else {}

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
-from djinn_memory.home.access import DOMAIN, excluded, same_readers
+from djinn_memory.home.access import DOMAIN, excluded, grants_of, same_readers
 from djinn_memory.memories.entities.names import MERGED, find_entity
 from djinn_memory.memories.entities.properties import merged_timelines, with_lines
 from djinn_memory.memories.entities.requests import MergeEntities
@@ -72,8 +72,7 @@ def merge(runtime: Runtime, request: MergeEntities) -> Merge:
             raise UsageError(f"{request.name!r} and {request.into!r} are the same entity")
         by_name = {vault.name: vault for vault in index.vaults}
         source, target = by_name[gone.vault], by_name[kept.vault]
-        listed = runtime.home.config.access.items()
-        grants = {agent: set(map(fold, domains)) for agent, domains in listed}
+        grants = grants_of(runtime.home.config.access)
         hidden = [excluded(grants, _domains(each)) for each in (gone, kept)]
         if not same_readers(source, target) or hidden[0] != hidden[1]:
             raise Refused(
@@ -128,7 +127,7 @@ def _content(changes: ChangeSet, vault: Vault, path: str) -> bytes:
 
 
 def _domains(memory: IndexedMemory) -> list[str]:
-    return [fold(value) for key, value in memory.fields if key == DOMAIN]
+    return [value for key, value in memory.fields if key == DOMAIN]
 
 
 def _linking(index: Index, gone: IndexedMemory) -> _Sources:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, ValidFrom, ValidTo
+from djinn_memory.search.narrowing import AgentName, DomainName, ValidFrom, ValidTo
 
 KINDS = ("person", "place", "project", "concept")
 """The types of notes that are entities. A note of a user's own type is one if it states
@@ -58,6 +58,7 @@ class AddEntity(Struct, frozen=True):
     ] = False
     agent: AgentName = None
     allow_secret: _Secret = False
+    domain: DomainName = None
 
 
 class ListEntities(Struct, frozen=True):

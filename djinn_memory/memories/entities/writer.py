@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from djinn_memory.errors import Busy, Refused, Remedy, UsageError
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.entities.names import find_entity, same_name
 from djinn_memory.memories.entities.properties import checked_key, with_property
 from djinn_memory.memories.entities.requests import (
@@ -17,6 +20,7 @@ from djinn_memory.memories.entities.requests import (
     SetProperty,
 )
 from djinn_memory.memories.facts.statements import Action, Statement
+from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.changes import dated
 from djinn_memory.memories.writing.drafts import Draft, draft_of
 from djinn_memory.memories.writing.requests import NewMemory
@@ -59,7 +63,9 @@ def add_entity(runtime: Runtime, request: AddEntity) -> Written:
         allow_secret=request.allow_secret,
     )
     draft = draft_of(memory, now, home.config.secrets)
-    vault = home.shared if request.shared else home.personal(home.agent(request.agent))
+    agent = home.agent(request.agent)
+    vault = home.vault_to_write(agent, shared=request.shared)
+    domain = domain_to_write(runtime, vault, agent, request.domain)
     scope = runtime.fresh_scope(request.agent)
     for key, value in pairs:
         _guard(runtime, draft.title, key, value, allow=request.allow_secret)
@@ -67,6 +73,8 @@ def add_entity(runtime: Runtime, request: AddEntity) -> Written:
         with suppress(Busy), runtime.index(scope) as index:
             _require_new(same_name(index, draft.title), draft)
     with writing(runtime, vault) as writer:
+        if domain is not None:
+            draft = replace(draft, fields={DOMAIN: domain, **draft.fields})
         path = writer.create(draft)[1]
         for key, value in pairs:
             statement = Statement(value, _given(None, None))

@@ -24,7 +24,7 @@ KINDS = ("interaction", "observation", "outcome")
 EPISODES = Filters(types=KINDS, planes=("episodic",), paths=("journal/",))
 """The filters that select episodes."""
 
-FIELDS = ("session", "channel", "importance", "client")
+FIELDS = ("session", "channel", "importance", "client", "domain")
 """Fields of an episode that a list shows in addition to those of any memory."""
 
 OPEN = 4

@@ -25,7 +25,7 @@ from djinn_memory.memories.episodes.requests import (
     EpisodeType,
     RecordedEpisode,
 )
-from djinn_memory.memories.profiles.reading import default_domain
+from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes import journal
@@ -72,7 +72,8 @@ class Turn(Struct, frozen=True):
     replies: int = 0
     """The number of that program's messages in the response, if a later import may find more."""
     domain: str | None = None
-    """The domain of the episode. It must be one that the agent may see."""
+    """The domain of the episode, which the agent may see. None for that of the channel, or else of
+    the vault."""
 
 
 SimilarIntents = Callable[[str], tuple[str, ...]]
@@ -113,10 +114,7 @@ def record_turns(
     """
     home = runtime.home
     vault = home.personal(agent)
-    turns = list(turns)
-    if any(turn.domain is None for turn in turns) and (domain := default_domain(runtime, agent)):
-        turns = [replace(turn, domain=turn.domain or domain) for turn in turns]
-    home.check_domains({turn.domain for turn in turns if turn.domain is not None}, agent)
+    turns = _with_domains(runtime, vault, agent, turns)
     with ExitStack() as stack:
         index: Index | None = None
         # An index that another process holds must not keep an episode from being recorded.
@@ -148,6 +146,19 @@ def record_turns(
         if (path := places.get(str(draft.episode.block)))
     ]
     return RecordedTurns(episodes, len(turns) - len(episodes))
+
+
+def _with_domains(runtime: Runtime, vault: Vault, agent: str, turns: Iterable[Turn]) -> list[Turn]:
+    """Turns with the domain that each is to have. Many turns have the same domain and channel."""
+    domains: dict[tuple[str | None, str], str | None] = {}
+    placed = []
+    for turn in turns:
+        key = turn.domain, turn.channel
+        if key not in domains:
+            domains[key] = domain_to_write(runtime, vault, agent, *key)
+        domain = domains[key]
+        placed.append(turn if turn.domain == domain else replace(turn, domain=domain))
+    return placed
 
 
 def known_replies(runtime: Runtime, agent: str, sources: Sequence[str]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes.dates import iso_date, moment, over
+from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.fact_note import PastValue, Timeline, timeline
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import begin_key, first_end, period_date, spoken_period
@@ -73,6 +74,8 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
     """The time when the fact was first set."""
     updated: str | None
     """The time when the current value was set."""
+    domain: str | None = None
+    """The domain, such as `work`; several are separated by commas. Null for a fact without one."""
     valid_from: str | None = None
     """The day or time when the value began to hold."""
     valid_to: str | None = None
@@ -234,6 +237,7 @@ def fact_in(data: bytes, vault: Vault, path: str, now: datetime) -> Fact:
         expires=iso_date(fields.get("expires")),
         expired=over(fields.get("expires"), now),
         status=fields.get("status"),
+        domain=", ".join(domains_of(note)) or None,
         last_verified=fields.get("last_verified"),
         valid_to=period_date(fields.get("valid_to")),
         holds=spoken_period(values.whole_period(values.current), moment(now)),

@@ -30,13 +30,14 @@ from djinn_memory.memories.facts.statements import (
     draft_of_fact,
     with_statement,
 )
-from djinn_memory.memories.profiles.reading import default_domain
+from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.change_set import change_set
-from djinn_memory.memories.writing.provenance import Provenance
+from djinn_memory.memories.writing.provenance import Provenance, domain_value
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import date_field
-from djinn_memory.notes.encoding import writable
+from djinn_memory.notes.encoding import decode, writable
 from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import MAX_TITLE
 from djinn_memory.notes.periods import Period, first_day, given_date
@@ -91,24 +92,24 @@ def set_fact(
     origin = provenance or Provenance("", evidence, author, runtime.client)
     statement = Statement(request.value, given, period, origin)
     agent = home.agent(request.agent)
+    vault = home.vault_to_write(agent, shared=request.shared)
+    domains = origin.domains
     if request.domain is not None:
         home.check_domains([request.domain], agent)
-    # For a new fact only: one that exists keeps its domain.
-    new_domain = request.domain if request.domain is not None else default_domain(runtime, agent)
-    vault = home.shared if request.shared else home.personal(agent)
+        domains = (request.domain,)
     runtime.fresh_scope(request.agent)
     with writing(runtime, vault) as writer:
         action: Action
         before = None
         if path := _path_of(runtime, vault, category, key):
             action, before = _change(writer, path, statement)
-            if request.domain is not None:
-                domain = {DOMAIN: request.domain}
-                writer.rewrite(path, lambda data: edit_fields(data, domain))
+            if domains:
+                writer.rewrite(path, lambda data: _with_domains(data, domains, origin))
         else:
             draft = draft_of_fact(category, key, statement, now)
-            if new_domain is not None:
-                draft = replace(draft, fields={**draft.fields, DOMAIN: new_domain})
+            default = domain_to_write(runtime, vault, agent, request.domain)
+            if value := domain_value(domains) or default:
+                draft = replace(draft, fields={**draft.fields, DOMAIN: value})
             draft.guard(home.config.secrets, allow=request.allow_secret)
             action, path = "created", writer.create(draft)[1]
         # Read before the vault is released, while nobody else can set the fact.
@@ -130,6 +131,14 @@ def _change(writer: VaultWriter, path: str, statement: Statement) -> tuple[Actio
 
     writer.rewrite(path, changed)
     return result
+
+
+def _with_domains(data: bytes, domains: Sequence[str], origin: Provenance) -> bytes:
+    """A note with the domains that were given, or also with those of which a value was derived."""
+    before = frontmatter.read(decode(data)[0]).fields.get(DOMAIN) or []
+    kept = [before] if isinstance(before, str) else before
+    merged = domain_value([*kept, *domains] if domains == origin.domains else domains)
+    return edit_fields(data, {DOMAIN: merged})
 
 
 def _path_of(runtime: Runtime, vault: Vault, category: str, key: str) -> str | None:

@@ -22,7 +22,7 @@ from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.hits import on_disk
 from djinn_memory.store.index.records import MemorySize, Selection
-from djinn_memory.store.ledger import Event, Ledger
+from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
 from djinn_memory.system.locks import is_locked
@@ -31,7 +31,13 @@ _RUN = re.compile(r"[0-9a-f-]{36}")
 """The id of a run. It becomes a file name, so an id in a foreign ledger must have this form."""
 
 
-_TEXTS = ("content_type", "document_type", "chunk_strategy", "uploaded_at", "processed_at")
+_TEXTS = (
+    "content_type",
+    "document_type",
+    "chunk_strategy",
+    "uploaded_at",
+    "processed_at",
+)
 _NUMBERS = ("total_pages", "chunk_size", "file_size_bytes")
 """Numeric front matter of a document that a list shows."""
 
@@ -47,6 +53,7 @@ class StoredDocument(Struct, frozen=True):
     fields: dict[str, str]
     """Its front matter. For a list, the first value."""
     size: MemorySize
+    domain: str | None = None
 
     @property
     def place(self) -> str:
@@ -112,18 +119,27 @@ def document_entry(document: StoredDocument, *, embeds: bool) -> DocumentEntry:
     )
 
 
-def unfinished(ledger: Ledger, locks: Path, vaults: Sequence[Vault]) -> list[DocumentEntry]:
+def is_hidden(state: State, vault: Vault, event: Event) -> bool:
+    """Whether the event is about a file of a domain that the reader of the vault may not see."""
+    domain = text_of(event, "domain")
+    return bool(domain) and state.home.hides(vault, [domain])
+
+
+def unfinished(state: State, vaults: Sequence[Vault]) -> list[DocumentEntry]:
     """The files of `vaults` that are waiting, being read or failed, oldest first.
 
     A file has failed if its run ended without reporting it, for example because it was killed.
     """
-    names = {vault.id: vault.name for vault in vaults}
+    ledger, locks = state.ledger_if_any, state.home.state / "locks"
+    by_id = {vault.id: vault for vault in vaults}
     running: dict[str, bool] = {}
     entries = []
-    for event in ledger.latest("document"):
+    for event in ledger.latest("document") if ledger else ():
         verb = event.kind.partition(".")[2]
         vault, run = text_of(event, "vault"), text_of(event, "run")
-        if verb not in ("pending", "processing", "failed") or vault not in names:
+        if verb not in ("pending", "processing", "failed") or vault not in by_id:
+            continue
+        if is_hidden(state, by_id[vault], event):
             continue
         status: DocumentStatus = "failed"
         reason = text_of(event, "why") or None
@@ -137,9 +153,10 @@ def unfinished(ledger: Ledger, locks: Path, vaults: Sequence[Vault]) -> list[Doc
         source = text_of(event, "source")
         name = text_of(event, "name") or PurePosixPath(source).name
         nothing: dict[str, Any] = dict.fromkeys(DocumentEntry.__struct_fields__)
-        known = {"filename": name, "title": name, "vault": names[vault], "source": source}
+        known = {"filename": name, "title": name, "vault": by_id[vault].name, "source": source}
         known |= {"status": status, "uploaded_at": event.at}
         fields = {**nothing, **known, "reason": reason, "version": 1, "total_chunks": 0}
+        fields["domain"] = text_of(event, "domain") or None
         entries.append(DocumentEntry(**fields))
     return entries
 

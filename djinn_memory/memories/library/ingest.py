@@ -89,9 +89,8 @@ def ingest(
     began = time.monotonic()
     home = state.home
     agent = home.agent(options.agent)
-    if options.domain is not None:
-        home.check_domains([options.domain], agent)
     [vault] = home.scope(agent, (options.vault or agent,))
+    home.domain_to_write(vault, agent, options.domain)
     if vault.read_only:
         another = Remedy("", {"vault": None}, "choose another vault")
         raise Refused(f"vault {vault.name} is read-only", another)

@@ -18,7 +18,13 @@ from djinn_memory.documents.office.reader import EXTRA
 from djinn_memory.documents.read import VERSION
 from djinn_memory.documents.sources import Source
 from djinn_memory.embedding.registry import ModelRegistry
-from djinn_memory.memories.library.catalog import StoredDocument, source_of, subject, text_of
+from djinn_memory.memories.library.catalog import (
+    StoredDocument,
+    is_hidden,
+    source_of,
+    subject,
+    text_of,
+)
 from djinn_memory.memories.library.requests import (
     AskPassword,
     FileOutcome,
@@ -68,7 +74,7 @@ class IngestRun(Struct, dict=True):
 
     def __post_init__(self) -> None:
         for event in self.state.ledger.latest("document"):
-            if text_of(event, "vault") != self.vault.id:
+            if text_of(event, "vault") != self.vault.id or is_hidden(self.state, self.vault, event):
                 continue
             if document := text_of(event, "document"):
                 self.last_ids[event.subject] = document
@@ -80,6 +86,12 @@ class IngestRun(Struct, dict=True):
     def attempt(self, file: IngestFile) -> str:
         """A key for the bytes of a file and the conditions under which it is read."""
         return hashlib.sha256(f"{file.sha256} {self._conditions}".encode()).hexdigest()[:16]
+
+    @cached_property
+    def domain(self) -> str | None:
+        """The domain of new documents: that of the options, or else the default of the vault."""
+        home = self.state.home
+        return home.domain_to_write(self.vault, home.agent(self.options.agent), self.options.domain)
 
     @cached_property
     def _conditions(self) -> str:
@@ -130,6 +142,8 @@ class IngestRun(Struct, dict=True):
             key = subject(self.vault, name)
             self.settled.discard(key)
             fields = {"vault": self.vault.id, "run": self.id, "source": name, "name": source.name}
+            if self.domain is not None:
+                fields["domain"] = self.domain
             if key in self.last_ids:
                 fields["document"] = self.last_ids[key]
             events.append(Event(f"document.{verb}", key, {**fields, **data}))

@@ -163,6 +163,8 @@ class DocumentEntry(Struct, frozen=True):
     """The time when it was last divided into chunks, as ISO 8601."""
     source: str | None = None
     """The absolute path of a file that failed."""
+    domain: str | None = None
+    """The domain, such as `work`; null for a document without one."""
 
 
 class DocumentList(Struct, frozen=True):

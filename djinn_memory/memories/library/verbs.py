@@ -96,7 +96,8 @@ class Documents(Namespace):
         A file that was named directly is reported as `missing`.
         """
         home = self.runtime.home
-        visible = home.scope(home.agent(agent))
+        # The files of a vault have no domain, so an agent that is limited reads none of them.
+        visible = [vault for vault in home.scope(home.agent(agent)) if vault.reader is None]
         roots = {Path(os.path.realpath(vault.root)): vault for vault in home.vaults}
         named = set(map(expand, paths))
         readable = []
@@ -243,10 +244,8 @@ class Documents(Namespace):
         return document
 
     def _unfinished(self, vaults: Sequence[Vault]) -> Sequence[DocumentEntry]:
-        locks = self._state.home.state / "locks"
         try:
-            ledger = self._state.ledger_if_any
-            return catalog.unfinished(ledger, locks, vaults) if ledger else []
+            return catalog.unfinished(self._state, vaults)
         except Busy as error:
             why = f"{error}; failed files are not listed"
             self.runtime.problems.append(Problem("ledger", why))

@@ -74,7 +74,7 @@ def write_document(
         else:
             target = files.place(run.vault, file.label, suffix, keep, source.path)
         carried = _carried(data) if data is not None else {}
-        fields = {**_fields(run.options, file, before, document, target, carried), **chunk_fields}
+        fields = {**_fields(run, file, before, document, target, carried), **chunk_fields}
         note = frontmatter.compose(fields, text).encode("utf-8", "replace")
         if len(note) > MAX_BYTES:
             size = f"{len(note):,} bytes of text"
@@ -111,7 +111,7 @@ def write_document(
 
 
 def _fields(
-    options: IngestOptions,
+    run: IngestRun,
     file: IngestFile,
     before: StoredDocument | None,
     document: Document,
@@ -119,12 +119,13 @@ def _fields(
     carried: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The front matter, except for the chunking plan."""
-    name = file.source.name
+    options, name = run.options, file.source.name
     now = moment(datetime.now(UTC))
     return {
         "id": new_id(),
         "title": clean(options.title) or title_of(document, name),
         "type": "document",
+        DOMAIN: run.domain,
         **carried,
         **({DOMAIN: options.domain} if options.domain is not None else {}),
         "document_type": _document_type(options, before),

@@ -8,6 +8,7 @@ from datetime import date, datetime
 
 from msgspec import Struct
 
+from djinn_memory.home.access import distinct
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.memories.patterns.confidence import confidence, status_of
 from djinn_memory.memories.patterns.detection.chance import (
@@ -89,7 +90,9 @@ def _pattern(
         f"in:{tendency.context.casefold()}",
         str(worth),
     )
+    domains = distinct(name for outcome in tendency.outcomes for name in outcome.domains)
     return LearnedPattern(
+        domain=domains[0] if len(domains) == 1 else None, domains=domains,
         name=f"\u201c{tendency.action}\u201d mostly {verb}{where}",
         category="causal", habit=False, confidence=certainty,
         status=status_of(certainty, max(days), today, config),

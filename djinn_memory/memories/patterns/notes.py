@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.patterns.requests import LearnedPattern, Pattern
-from djinn_memory.memories.writing.provenance import Provenance, evidence_of
+from djinn_memory.memories.writing.provenance import Provenance, domain_value, evidence_of
 from djinn_memory.models import extended
 from djinn_memory.store.index.records import IndexedMemory
 
@@ -34,6 +35,7 @@ def fields_of(pattern: LearnedPattern, agent: str) -> dict[str, Any]:
         if name != "source"
     }
     origin = Provenance(rule, pattern.evidence, agent).fields()
+    values[DOMAIN] = domain_value(pattern.domains)
     return {
         key: value for key, value in {**values, **origin}.items() if value not in (None, [], "")
     }
@@ -77,7 +79,8 @@ def pattern_in(memory: IndexedMemory) -> Pattern:
         after=text("after"),
         words=tuple(values["words"]), wordings=tuple(values["wordings"]),
         weekdays=tuple(values["weekdays"]), hours=tuple(hours),
-        around=text("around"), month_day=whole("month_day"), domain=text("domain"),
+        around=text("around"), month_day=whole("month_day"),
+        domain=text(DOMAIN) if len(values[DOMAIN]) == 1 else None, domains=tuple(values[DOMAIN]),
         entities=tuple(values["entities"]), support=whole("support") or 0,
         evidence_count=whole("evidence_count") or 0, strength=number("strength"),
         expected=number("expected"), p_value=number("p_value"), q_value=number("q_value"),

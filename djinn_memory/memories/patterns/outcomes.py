@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.episodes.reading import EPISODES, read_episodes
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.episodes.requests import RecordedEpisode
@@ -39,6 +40,7 @@ class Outcome(NamedTuple):
     result: str
     date: str
     link: str
+    domains: tuple[str, ...] = ()
 
 
 class Outcomes(Namespace):
@@ -59,7 +61,7 @@ class Outcomes(Namespace):
         turn = Turn(
             "outcome", f"{request.action}{where}: {request.result}", "",
             time_of_request(request.at, now), session_log.current(self._state, agent), "api",
-            context,
+            context, domain=request.domain,
         )  # fmt: skip
         [episode] = record_turns(self.runtime, agent, [turn]).episodes
         return episode
@@ -77,7 +79,7 @@ def read_outcomes(runtime: Runtime, vaults: tuple[Vault, ...]) -> list[Outcome]:
     from djinn_memory.memories.writing.provenance import evidence_link
 
     with runtime.index(vaults) as index:
-        memories = [*index.memories(Selection(OUTCOMES), fields=())][::-1]
+        memories = [*index.memories(Selection(OUTCOMES), fields=(DOMAIN,))][::-1]
     outcomes = []
     for episode in read_episodes(runtime, memories):
         data = episode.context or {}
@@ -89,6 +91,7 @@ def read_outcomes(runtime: Runtime, vaults: tuple[Vault, ...]) -> list[Outcome]:
                 Outcome(
                     " ".join(action.split()), context, str(result),
                     episode.memory.date, evidence_link(episode.memory),
+                    tuple(value for _, value in episode.memory.fields),
                 )
             )  # fmt: skip
     return outcomes

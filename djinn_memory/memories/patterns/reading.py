@@ -83,6 +83,7 @@ def _occasions(openings: Sequence[MemoryOpening]) -> Iterator[Occasion]:
                     for key, value in opening.fields
                     if key == "entities" and value.startswith(_NAMES)
                 ),
+                tuple(domains[1:]),
             )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, DomainName
 
 PatternCategory = Literal["temporal", "behavioural", "domain", "preference", "causal"]
 PatternStatus = Literal["emerging", "active", "deprecated"]
@@ -75,6 +75,7 @@ class RecordOutcome(Struct, frozen=True):
         Annotated[str, Meta(max_length=200)] | None,
         Meta(description="Where or under which circumstances, in a few words."),
     ] = None
+    domain: DomainName = None
     at: Annotated[
         Annotated[str, Meta(max_length=40)] | None,
         Meta(description="The time, such as 2026-11-20T09:30; local unless it has a zone."),
@@ -120,7 +121,9 @@ class LearnedPattern(Struct, frozen=True):
     month_day: int | None = None
     """The day of the month, or 32 for the last one; null if it is bound to none."""
     domain: str | None = None
-    """The domain of all its episodes, if they have the same one."""
+    """The domain of its episodes; null if they have none, or several."""
+    domains: tuple[str, ...] = ()
+    """All domains of its episodes. Only agents that may see each of them see the pattern."""
     entities: tuple[str, ...] = ()
     """The names that occur in at least half of its episodes."""
     support: int = 0

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.memories.patterns import notes
@@ -57,9 +58,14 @@ class PatternWriter:
         self._runtime, self._agent, self._log, self._dry_run = runtime, agent, log, dry_run
         self._edits: list[_Edit] = []
         self._vault: Vault = runtime.home.personal(agent)
+        of_type = Selection(Filters(types=(notes.TYPE,)))
         with runtime.index([self._vault]) as index:
-            of_type = Selection(Filters(types=(notes.TYPE,)))
             self._notes = {memory.id: memory for memory in index.memories(of_type)}
+        self._hidden: set[str | None] = set()
+        if self._vault.reader:
+            with runtime.index([replace(self._vault, reader=None)]) as index:
+                ids = {memory.id for memory in index.titles(of_type)}
+            self._hidden = ids - self._notes.keys()
 
     def take(
         self, patterns: Sequence[LearnedPattern]
@@ -99,19 +105,24 @@ class PatternWriter:
         self, patterns: Sequence[LearnedPattern]
     ) -> list[tuple[LearnedPattern, KnownPattern | None]]:
         """Each pattern with the known one that it reinforces, the most similar pairs first."""
+        # A pattern that is hidden from the agent now counts as one that was never found.
+        known = {
+            key: known
+            for key, known in self._log.patterns.items()
+            if known.memory is None or known.memory not in self._hidden
+        }
         pairs = sorted(
             (
-                (-likeness, number, known.key)
+                (-likeness, number, key)
                 for number, pattern in enumerate(patterns)
-                for known in self._log.patterns.values()
-                if (likeness := similar(known, pattern))
+                for key, each in known.items()
+                if (likeness := similar(each, pattern))
             ),
         )
         chosen: dict[int, str] = {}
         for _, number, key in pairs:
             if number not in chosen and key not in chosen.values():
                 chosen[number] = key
-        known = self._log.patterns
         return [
             (pattern, known[chosen[number]] if number in chosen else None)
             for number, pattern in enumerate(patterns)

@@ -19,6 +19,7 @@ from msgspec.structs import asdict
 from djinn_memory.errors import Busy, DjinnError, UsageError
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
+from djinn_memory.memories.catalog.hiding import hides_note
 from djinn_memory.memories.profiles.hours import read_hours, working_time
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.memories.profiles.settings import VOICES, ProfileSettings, read_settings
@@ -116,6 +117,14 @@ def default_domain(runtime: Runtime, agent: str) -> str | None:
     return profile.settings.default_domain
 
 
+def domain_to_write(
+    runtime: Runtime, vault: Vault, agent: str, given: str | None, channel: str | None = None
+) -> str | None:
+    """The domain of what an agent writes into a vault; see `Home.domain_to_write`."""
+    own = default_domain(runtime, agent) if given is None else None
+    return runtime.home.domain_to_write(vault, agent, given, channel=channel, own=own)
+
+
 def defaults_of(runtime: Runtime, agent: str) -> ProfileSettings:
     """The settings of an agent's profile, without defaults that cannot be used here."""
     profile = find_profile(runtime, agent)
@@ -188,11 +197,8 @@ def _indexed(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[
 def _read(home: Home, vault: Vault, path: str) -> ProfileNote | None:
     """The profile in a note; None if the reader of the vault may not see its domain."""
     note = parse(path, disk.read(vault, path), vault.dialect)
-    domains = [fold(value) for key, value in note.fields if key == access.DOMAIN]
-    if vault.reader is not None:
-        granted = {vault.reader: set(map(fold, home.config.access.get(vault.reader, ())))}
-        if access.excluded(granted, domains):
-            return None
+    if hides_note(home, vault, note):
+        return None
     front = RULES[vault.dialect].front(note.text, frontmatter.read(note.text))
     settings, wrong = read_settings(front.fields)
     return ProfileNote(vault, path, note, settings, wrong)

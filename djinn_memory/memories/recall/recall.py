@@ -123,6 +123,9 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """Whether the text was cut to fit the budget, or left out."""
     why: RecallReason
     """Why the memory was found, and which factors changed its score."""
+    domain: str | None = None
+    """The domain, such as `work`; several are separated by commas. Null for a memory without one.
+    """
 
 
 class RecallResult(Struct, frozen=True):

@@ -12,6 +12,7 @@ from msgspec import Struct
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.memories.catalog.catalog import find_memory, part_of_journal, require_note
+from djinn_memory.memories.catalog.hiding import hides_file, hides_note
 from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.catalog import history, original_path, read_fields
 from djinn_memory.memories.writing.versions import versions
@@ -52,19 +53,18 @@ def find_doomed(state: State, name: str, vaults: Sequence[Vault]) -> DoomedMemor
     try:
         entry = _entry(state, name, vaults)
     except NotFound:
-        return _trashed(name, vaults)
-    [vault] = state.home.named((entry.vault,))
+        return _trashed(state, name, vaults)
+    vault = next(vault for vault in vaults if vault.name == entry.vault)
     if isinstance(entry.block, str):
         if journal.appendable(entry.path, disk.read(vault, entry.path)) is None:
             raise part_of_journal(entry, "purged")
-        journals = (*_section_copies(vault, entry.block), entry.path)
+        journals = (*_section_copies(state, vault, entry.block), entry.path)
         return DoomedMemory(vault, entry.id, entry.title, journals, entry.block)
     require_note(state, entry, "purged")
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]
-    copies = _copies(
-        vault, entry.path, note, [read_fields(vault, path).get("id") for path in parts]
-    )
+    ids = [read_fields(vault, path).get("id") for path in parts]
+    copies = _copies(state, vault, entry.path, note, ids)
     files = dict.fromkeys((*copies, *parts, entry.path))
     return DoomedMemory(vault, note.id, note.title, tuple(files))
 
@@ -89,22 +89,22 @@ def _parts(state: State, vault: Vault, entry: IndexedMemory) -> list[str]:
     return []
 
 
-def _trashed(name: str, vaults: Sequence[Vault]) -> DoomedMemory:
+def _trashed(state: State, name: str, vaults: Sequence[Vault]) -> DoomedMemory:
     """The memory in the trash that `name` means."""
     wanted = name.strip().removeprefix("[[").removesuffix("]]")
     matches: list[tuple[Vault, str, Note]] = []
     sections: dict[tuple[str, str], DoomedMemory] = {}
     for vault in vaults:
-        for path, note in _trash(vault):
+        for path, note in _trash(state, vault):
             before = _before(path)
             names = (note.id, path, before, f"{vault.name}/{before}", f"{vault.name}:{before}")
             loose = (note.title, PurePosixPath(before).stem)
             if wanted in names or fold(wanted) in map(fold, loose):
                 matches.append((vault, path, note))
-            for block, section in _sections(vault, path):
+            for block, section in _sections(state, vault, path):
                 address = f"{vault.name}:{before}#^{block}"
                 if wanted in (section.id, address) or fold(wanted) == fold(section.title):
-                    copies = tuple(_section_copies(vault, block))
+                    copies = tuple(_section_copies(state, vault, block))
                     sections[vault.name, block] = DoomedMemory(
                         vault, section.id, section.title, copies, block
                     )
@@ -121,39 +121,47 @@ def _trashed(name: str, vaults: Sequence[Vault]) -> DoomedMemory:
     vault, path, note = matches[0]
     parts = versions(vault, path)
     ids = [read_fields(vault, part).get("id") for part in parts]
-    files = [*_originals(vault, path, note), *_copies(vault, path, note, ids), *parts]
+    files = [*_originals(vault, path, note), *_copies(state, vault, path, note, ids), *parts]
     files = [file for file in files if file != path]
     return DoomedMemory(vault, note.id, note.title, tuple(dict.fromkeys((*files, path))))
 
 
-def _copies(vault: Vault, path: str, note: Note, ids: Sequence[str | None]) -> list[str]:
+def _copies(
+    state: State, vault: Vault, path: str, note: Note, ids: Sequence[str | None]
+) -> list[str]:
     """The files in the trash that belong to a note with one of these ids or to its versions."""
     wanted = {identity for identity in (note.id, *ids) if identity}
     copies = []
-    for place, copy in _trash(vault):
+    for place, copy in _trash(state, vault):
         same_name = copy.title == note.title and _is_copy(_before(path), _before(place))
         if copy.id in wanted if copy.id else same_name:
             copies += [*_originals(vault, place, copy), place]
     return copies
 
 
-def _section_copies(vault: Vault, block: str) -> Iterator[str]:
+def _section_copies(state: State, vault: Vault, block: str) -> Iterator[str]:
     """The journals in the trash that hold a section."""
-    for path, _ in _trash(vault):
-        if any(block == other for other, _ in _sections(vault, path)):
+    for path, _ in _trash(state, vault):
+        if any(block == other for other, _ in _sections(state, vault, path)):
             yield path
 
 
-def _sections(vault: Vault, path: str) -> Iterator[tuple[str, Note]]:
-    """The sections of a journal in the trash that a purge can remove, by block id."""
+def _sections(state: State, vault: Vault, path: str) -> Iterator[tuple[str, Note]]:
+    """The sections of a journal in the trash that a purge can remove, by block id.
+
+    Sections that the reader of the vault may not see are left out.
+    """
     before = _before(path)
     if before.startswith("journal/"):
         with suppress(OSError, DjinnError):
             data = disk.read(vault, path)
             if journal.appendable(before, data) is not None:
                 for memory in parse_file(before, data, vault.dialect).memories:
-                    if memory.block is not None:
-                        yield memory.block, memory.parse()
+                    if memory.block is None:
+                        continue
+                    note = memory.parse()
+                    if not hides_note(state.home, vault, note):
+                        yield memory.block, note
 
 
 def _is_copy(path: str, other: str) -> bool:
@@ -177,13 +185,15 @@ def _originals(vault: Vault, place: str, note: Note) -> list[str]:
     return originals
 
 
-def _trash(vault: Vault) -> Iterator[tuple[str, Note]]:
-    """The notes in a vault's trash."""
+def _trash(state: State, vault: Vault) -> Iterator[tuple[str, Note]]:
+    """The notes in a vault's trash that its reader may see."""
     root: Path = vault.root / TRASH
     for path in sorted(root.rglob("*.md")) if root.is_dir() and not root.is_symlink() else ():
         name = path.relative_to(vault.root).as_posix()
         with suppress(OSError, DjinnError):
-            yield name, parse(name, disk.read(vault, name), vault.dialect)
+            data = disk.read(vault, name)
+            if not hides_file(state.home, vault, _before(name), data):
+                yield name, parse(name, data, vault.dialect)
 
 
 def _before(path: str) -> str:

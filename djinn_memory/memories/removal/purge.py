@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -26,6 +26,7 @@ from djinn_memory.memories.removal.doomed import DoomedMemory, find_doomed, note
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dialects.rules import RULES
+from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.fact_note import history_of, value_of
 from djinn_memory.notes.note import Note
 from djinn_memory.notes.vault import files as disk
@@ -83,6 +84,9 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     notes = list(notes_of(doomed))
     state.need_writable()
     texts = [text for _, note in notes for text in _texts(note)]
+    domains = {domain for _, note in notes for domain in domains_of(note)}
+    excluded = access.excluded(access.grants_of(state.home.config.access), domains)
+    may_quote = _may_quote(state.home, doomed.vault, excluded)
     hashes = {key for _, note in notes for key in _hashes(note, doomed.vault)}
     # The files last: while they are there all of it can be done again.
     ledger = state.ledger_if_any
@@ -91,9 +95,9 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
         recover(state)
         erase_quotes(state, doomed.vault, doomed.files, texts, doomed.id)
     named = [*texts, *(() if doomed.block else doomed.files)]
-    events = ledger.redact(named, agent, _may_quote(state.home, doomed.vault)) if ledger else 0
-    values = _forget_values(state, texts, agent, doomed.vault)
-    redact_events(state, phrases(texts), _may_quote(state.home, doomed.vault))
+    events = ledger.redact(named, agent, may_quote) if ledger else 0
+    values = _forget_values(state, texts, agent, doomed.vault, excluded)
+    redact_events(state, phrases(texts), may_quote)
     if doomed.block and doomed.id:
         # Another import of the conversation must not bring it back.
         data = {"agent": agent, "vault": doomed.vault.id, **_origin(notes)}
@@ -152,26 +156,37 @@ def _without(doomed: DoomedMemory, path: str, data: bytes) -> bytes:
     return journal.without(path, doomed.block or "", data)
 
 
-def _may_quote(home: Home, vault: Vault) -> Callable[[Mapping[str, object]], bool]:
+def _may_quote(
+    home: Home, vault: Vault, excluded: Collection[str]
+) -> Callable[[Mapping[str, object]], bool]:
     """A test that decides from an event's data whether it may quote a memory of a vault.
 
-    Only agents who could read the memory can quote it. Identical words of other agents are kept, so
-    that they cannot learn what was purged.
+    Only agents who could read the memory can quote it, which the `excluded` agents could not.
+    Identical words of other agents are kept, so that they cannot learn what was purged.
     """
     vaults = {other.id for other in home.vaults if access.same_readers(other, vault)}
 
     def may_quote(data: Mapping[str, object]) -> bool:
         agent, place = data.get("agent", vault.agent), data.get("vault", vault.id)
+        if agent in excluded:
+            return False
         return access.is_open(vault) or (agent == vault.agent and place in vaults)
 
     return may_quote
 
 
-def _forget_values(state: State, texts: Sequence[str], own: str, vault: Vault) -> int:
+def _forget_values(
+    state: State, texts: Sequence[str], own: str, vault: Vault, excluded: Collection[str]
+) -> int:
     """Remove values with these texts from working memory. Returns the number from `own`.
 
-    Only readers of the vault, and agents with whom they shared values, can have such values.
+    Only readers of the memory, and agents with whom they shared values, can have such values.
     """
+    readers = {
+        agent
+        for agent in state.home.config.agents
+        if agent not in excluded and access.may_read(vault, agent)
+    }
     if not (state.home.config.working_memory or state.home.working_path.exists()):
         return 0
     wanted, counts = phrases(texts), Counter[str]()
@@ -179,7 +194,7 @@ def _forget_values(state: State, texts: Sequence[str], own: str, vault: Vault) -
         for entry in state.working.entries(agent)[0]:
             whole = {entry.key: msgspec.json.decode(entry.value)}
             source = entry.name if entry.space == "from" else agent
-            if not (access.may_read(vault, agent) or access.may_read(vault, source)):
+            if not readers & {agent, source}:
                 continue
             if redacted(whole, wanted, frozenset(), contained=SENTENCE) != whole:
                 state.working.change(entry.slot, forget(entry))

@@ -12,6 +12,7 @@ from msgspec import Struct
 from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy, Unavailable, UsageError
 from djinn_memory.home.access import is_private
 from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.catalog.hiding import hides_file
 from djinn_memory.memories.catalog.requests import RestoreMemory
 from djinn_memory.memories.writing.versions import HISTORY, versions
 from djinn_memory.models import Vault
@@ -52,7 +53,7 @@ def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> Re
 
     Without a name, list the trash. Raises `Refused` if one of the files exists.
     """
-    trashed = [entry for vault in vaults for entry in _trashed(vault)]
+    trashed = [entry for vault in vaults for entry in _trashed(state, vault)]
     if request.name is None:
         return RestoreReport(tuple(note for _, note, _ in trashed), (), False)
     vault, note, parsed = _named(request.name, trashed)
@@ -77,8 +78,11 @@ def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> Re
 _Entry = tuple[Vault, TrashedNote, Note]
 
 
-def _trashed(vault: Vault) -> list[_Entry]:
-    """The notes in the trash of a vault. Earlier versions belong to their notes."""
+def _trashed(state: State, vault: Vault) -> list[_Entry]:
+    """The notes in the trash of a vault that its reader may see.
+
+    Earlier versions belong to their notes.
+    """
     entries: list[_Entry] = []
     root = vault.root / TRASH
     if root.is_symlink():
@@ -88,7 +92,10 @@ def _trashed(vault: Vault) -> list[_Entry]:
         if file.is_symlink() or {HISTORY, f".{HISTORY}"} & set(PurePosixPath(path).parts[:-1]):
             continue
         with suppress(OSError, DjinnError):
-            note = parse(path, disk.read(vault, f"{TRASH}/{path}"), vault.dialect)
+            data = disk.read(vault, f"{TRASH}/{path}")
+            if hides_file(state.home, vault, path, data):
+                continue
+            note = parse(path, data, vault.dialect)
             entries.append((vault, TrashedNote(vault.name, path, note.id, note.title), note))
     return entries
 

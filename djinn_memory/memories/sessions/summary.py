@@ -17,6 +17,7 @@ from djinn_memory.errors import (
     Unavailable,
     UsageError,
 )
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.facts.queries import indexed_facts
 from djinn_memory.memories.sessions.requests import (
     BuildSummary,
@@ -28,7 +29,7 @@ from djinn_memory.memories.sessions.requests import (
 )
 from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.sessions.summarize import render_summary, summarize_by_model
-from djinn_memory.memories.writing.provenance import Provenance, text_digest
+from djinn_memory.memories.writing.provenance import Provenance, domain_value, text_digest
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, extended
@@ -47,6 +48,9 @@ BUILT = "summary.built"
 
 RULE = "summary.build"
 """The rule of summaries that djinn builds."""
+
+_READ = ("fact", "preference", "rule", "project", "commitment")
+"""The types of memories from which a summary is built."""
 
 MOST_EVIDENCE = 20
 """Maximum facts that a summary names as its evidence, the most certain first."""
@@ -103,7 +107,10 @@ class Summaries(Namespace):
                 why = f"{error}; the summary was built without it"
                 problems.append(Problem("llm", why))
         built = {"built": text_digest(text), "built_by": author}
-        change = self._write(agent, text, {**built, **_origin(self.runtime, agent).fields()})
+        fields = {**built, **_origin(self.runtime, agent).fields()}
+        if domains := _domains(self.runtime, agent):
+            fields[DOMAIN] = domain_value(domains)
+        change = self._write(agent, text, fields)
         if not problems:
             # Without the event the next maintenance builds the same summary again.
             event = Event(BUILT, agent, {"agent": agent, "from": text_digest(rendered)})
@@ -169,6 +176,13 @@ def _origin(runtime: Runtime, agent: str) -> Provenance:
     surest = sorted(current, key=lambda fact: -fact.confidence)[:MOST_EVIDENCE]
     evidence = tuple(f"[[{fact.path.removesuffix('.md')}]]" for fact in surest)
     return Provenance(RULE, evidence, author=agent)
+
+
+def _domains(runtime: Runtime, agent: str) -> list[str]:
+    """The domains of the memories from which the summary of an agent is built."""
+    read = (Filters(types=_READ), *(Filters(tags=(tag,)) for tag in ("project-anchor", "rule")))
+    with runtime.index(runtime.home.scope(agent)) as index:
+        return [name for filters in read for name in index.values(DOMAIN, Selection(filters))]
 
 
 def _rendered(runtime: Runtime, agent: str) -> str:

@@ -46,7 +46,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     """Start a new session and build its context; see `Djinn.wake`."""
     state, now = runtime.state, runtime.now()
     agent, task = state.home.agent(options.agent), (options.task or "").strip()
-    state.home.check_domains(options.domains)
+    state.home.check_domains(options.domains, agent)
     problems: list[Problem] = []
     named = session_log.given(state, options.session)
     before = or_problem(lambda: _unfinished(state, agent, named), problems)

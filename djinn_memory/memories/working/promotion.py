@@ -13,7 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.working.requests import WorkingValue
 from djinn_memory.memories.working.values import value_of
 from djinn_memory.memories.writing.change_set import ChangeSet, change_set
@@ -137,6 +139,8 @@ def _create(runtime: Runtime, vault: Vault, note: NewMemory, entry: WorkingEntry
     """Write a new note as a change that `djinn undo` takes back. Returns its path."""
     draft = draft_of(note, runtime.now(), runtime.home.config.secrets)
     draft = choose_note(runtime.state, vault, draft, note, old=None, duplicate=None)[1]
+    if domain := domain_to_write(runtime, vault, entry.agent, None):
+        draft = replace(draft, fields={DOMAIN: domain, **draft.fields})
     place, root = folder(draft.type), vault.root
     free = unique(slug(draft.title), lambda name: os.path.lexists(root / place / f"{name}.md"))
     path = f"{place}/{free}.md"

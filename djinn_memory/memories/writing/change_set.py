@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked
+from djinn_memory.memories.changes.domains import changed_domains
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
 from djinn_memory.memories.writing.vault_writer import check_size, check_writable
 from djinn_memory.models import Vault
@@ -117,6 +118,7 @@ class ChangeSet:
             None if before is None else digest(before),
             None if after is None else digest(after),
             None if rewritten else self._modes[key],
+            changed_domains(key[1], self._vaults[key[0]].dialect, before, after),
         )
 
 

@@ -7,13 +7,15 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from djinn_memory.errors import Changed, Refused
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.existing import BESIDE
-from djinn_memory.memories.writing.provenance import ORIGIN
+from djinn_memory.memories.writing.provenance import ORIGIN, domain_value
 from djinn_memory.memories.writing.vault_writer import VaultWriter
 from djinn_memory.memories.writing.versions import HISTORY
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
+from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown import body
@@ -30,11 +32,11 @@ def change_note(
 ) -> tuple[str | None, str | None]:
     """Append a draft to a note, or with `revise` replace the note.
 
-    Appending adds the text and the tags, and replaces the other fields. The old version of a
-    revised note is kept as a note in a folder beside it. Its period ends where that of the new
-    version begins, which is now unless the draft gives `valid_from`. Returns the id of the note and
-    the path of the old version. Raises `Refused` for a journal, for a note of another type, and for
-    a text that the note already contains.
+    Appending adds the text, the tags and the domains, and replaces the other fields. The old
+    version of a revised note is kept as a note in a folder beside it. Its period ends where that of
+    the new version begins, which is now unless the draft gives `valid_from`. Returns the id of the
+    note and the path of the old version. Raises `Refused` for a journal, for a note of another
+    type, and for a text that the note already contains.
     """
     name = f"{writer.vault.name}/{path}"
     current, dialect = disk.read(writer.vault, path), writer.vault.dialect
@@ -57,8 +59,13 @@ def change_note(
         fields = {**dict.fromkeys(ORIGIN), **own, **fields, **link, **period}
     elif draft.text and f"\n{draft.text}\n" in f"\n{note.text[note.body :]}\n":
         raise Refused(f"{name} already contains that text; nothing was added")
-    elif isinstance(tags, list):
-        fields = {**fields, "tags": _joined(note, tags)}
+    else:
+        if isinstance(tags, list):
+            fields = {**fields, "tags": _joined(note, tags)}
+        if added := fields.get(DOMAIN):
+            # The text that is there already stays as hidden as it was.
+            more = [str(added)] if not isinstance(added, list) else added
+            fields = {**fields, DOMAIN: domain_value([*domains_of(note), *more])}
 
     def change(data: bytes) -> bytes:
         if revise:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from djinn_memory.errors import Remedy, UsageError
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Memory
 from djinn_memory.notes import frontmatter
@@ -85,13 +86,15 @@ def draft_of(
         "tags": list(dict.fromkeys(map(_tag, request.tags))) or None,
         "importance": request.importance,
         "confidence": request.confidence,
-        "domain": writable(request.domain) if request.domain else None,
+        DOMAIN: writable(request.domain) if request.domain else None,
         "source": writable(request.source) if request.source else None,
         "expires": date_field("expires", request.expires, now),
         "due": date_field("due", request.due, now, past=True),
     }
     for key in request.fields:
-        if key in (*fields, "id", "type", "title", "supersedes"):
+        # What was derived from memories of several domains has them all.
+        derived = key == DOMAIN and request.domain is None
+        if key in (*fields, "id", "type", "title", "supersedes") and not derived:
             why = f"{key!r} is a field of its own; set that field instead"
             raise UsageError(why, argument="fields")
     fields |= request.fields

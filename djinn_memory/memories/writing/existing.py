@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, UsageError
 from djinn_memory.memories.catalog.catalog import part_of_journal
+from djinn_memory.memories.catalog.hiding import hides_note
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.duplicates import Duplicate
 from djinn_memory.memories.writing.requests import NewMemory
@@ -98,5 +99,7 @@ def _titles(state: State, vault: Vault, draft: Draft) -> tuple[dict[str, str], S
         path = f"{place}/{file.name}"
         if path not in titles:
             with suppress(OSError, DjinnError):
-                titles[path] = parse(path, disk.read(vault, path)).title
+                note = parse(path, disk.read(vault, path))
+                if not hides_note(state.home, vault, note):
+                    titles[path] = note.title
     return titles, [section for section in indexed if section.block]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from djinn_memory.home.access import distinct
 from djinn_memory.models import MemoryRef
 from djinn_memory.notes.note import Note
 
@@ -27,6 +28,8 @@ class Provenance(Struct, frozen=True):
     """The program of that agent, such as `claude`."""
     session: str | None = None
     """The session of the evidence."""
+    domains: tuple[str, ...] = ()
+    """The domains of the evidence, which `fields` leaves out. See `domain_value`."""
 
     def fields(self) -> dict[str, object]:
         """The front matter with these values. Fields without a value are left out."""
@@ -38,6 +41,15 @@ class Provenance(Struct, frozen=True):
             "session": self.session,
         }
         return {key: value for key, value in fields.items() if value}
+
+
+def domain_value(domains: Iterable[str]) -> str | list[str] | None:
+    """The field `domain` of a memory that was derived from memories with these domains.
+
+    Only agents that may see all of them see the memory.
+    """
+    names = [*distinct(domains)]
+    return names if len(names) > 1 else next(iter(names), None)
 
 
 def evidence_link(memory: MemoryRef) -> str:

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, wording
 from djinn_memory.home import access
+from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable, sweep
 from djinn_memory.memories.catalog.catalog import find_memory, require_note
-from djinn_memory.memories.profiles.reading import default_domain
+from djinn_memory.memories.catalog.hiding import hidden_from
+from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.changes import change_note, dated
 from djinn_memory.memories.writing.drafts import Draft, draft_of, link_to
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
@@ -29,6 +31,7 @@ from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.busy import WRITE_SECONDS, within
+from djinn_memory.store.index.records import IndexedMemory
 
 TYPE_LIKENESS = 0.8
 """By `difflib`, `decison` is 0.93 similar to `decision`, and `meeting` 0.71 to `feeling`."""
@@ -64,17 +67,19 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
     """Write a memory as a note; see `Djinn.remember`."""
     state, home = runtime.state, runtime.home
     agent = home.agent(request.agent)
-    if request.domain is not None:
-        home.check_domains([request.domain], agent)
-    # For a new note only: what others wrote keeps its domain.
-    domain = default_domain(runtime, agent) if request.domain is None else None
+    vault = home.vault_to_write(agent, shared=request.shared)
+    domain = domain_to_write(runtime, vault, agent, request.domain)
     runtime.take_in(request.agent)
-    vault = home.shared if request.shared else home.personal(agent)
     # Other vaults matter only where the same may be said, or the superseded note may be.
     scope = home.scope(agent) if request.supersedes or not request.force else (vault,)
-    old = _superseded(runtime, request.supersedes, scope, vault) if request.supersedes else None
+    excluded = _excluded(home, domain)
+    old = None
+    if request.supersedes:
+        old = _superseded(runtime, request.supersedes, scope, vault, excluded)
     # A note that all agents read does not name one that only some of them read.
-    named = old if old and access.same_readers(home.named((old.vault,))[0], vault) else None
+    named = None
+    if old and access.same_readers(home.named((old.vault,))[0], vault):
+        named = old if hidden_from(home, old) == excluded else None
     draft = draft_of(request, runtime.now(), home.config.secrets, supersedes=named)
     # Before the vault is held: the model takes longer than the writing.
     duplicate, problems = None, []
@@ -96,7 +101,7 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
         if place is None:
             action: Action = "created" if chosen is draft else "numbered"
             if domain is not None:
-                chosen = replace(chosen, fields={**chosen.fields, access.DOMAIN: domain})
+                chosen = replace(chosen, fields={access.DOMAIN: domain, **chosen.fields})
             identity, path = writer.create(_with_origin(runtime, chosen, agent))
         else:
             action, path = "revised" if revise else "appended", place
@@ -162,8 +167,16 @@ def _unresolved(
     return {}
 
 
-def _superseded(runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vault) -> Memory:
-    """The memory in `scope` that a note of `vault` will supersede.
+def _excluded(home: Home, domain: str | None) -> frozenset[str]:
+    """The agents that may not see a new note with a domain."""
+    grants = access.grants_of(home.config.access)
+    return frozenset(access.excluded(grants, [] if domain is None else [domain]))
+
+
+def _superseded(
+    runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vault, excluded: frozenset[str]
+) -> IndexedMemory:
+    """The memory in `scope` that a note of `vault`, hidden from `excluded`, will supersede.
 
     Raises `Refused` for a memory that shares its file with others, for one in a read-only vault,
     and for one that more agents can read than the new note, because its mark would reveal the new
@@ -183,6 +196,12 @@ def _superseded(runtime: Runtime, name: str, scope: Sequence[Vault], vault: Vaul
             f"{path} is visible to all agents, so a note in the private vault {vault.name} "
             "cannot supersede it",
             Remedy("", {"shared": True}, "write into the shared vault"),
+            alone,
+        )
+    if not excluded <= hidden_from(runtime.home, old):
+        raise Refused(
+            f"{path} is visible to agents that may not see the new note, which therefore cannot "
+            "supersede it",
             alone,
         )
     return old

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from djinn_memory.home import access
 from djinn_memory.models import Vault
-from djinn_memory.notes.slugs import fold
 from djinn_memory.store.index import meta, words
 from djinn_memory.store.sqlite import rows, write_row
 
@@ -45,16 +44,13 @@ def put_grants(connection: apsw.Connection, granted: Mapping[str, Collection[str
 
 def folded(granted: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
     """Grants in the form in which they are stored and compared."""
-    return {
-        agent: sorted({fold(domain) for domain in domains})
-        for agent, domains in sorted(granted.items())
-    }
+    return {agent: sorted(domains) for agent, domains in sorted(access.grants_of(granted).items())}
 
 
 def of_memory(connection: apsw.Connection, vault: int, domains: Collection[str]) -> int:
     """The number of the compartment of a vault for a memory with these domains.
 
-    Domains are in the form of `fold`. The compartment is created if it is missing.
+    It is created if it is missing.
     """
     excluded = " ".join(access.excluded(grants(connection), domains)) if domains else ""
     number: int | None = connection.execute(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from posixpath import basename
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 
 from djinn_memory.home import access
 from djinn_memory.models import PLANES, Chunk, plane_of
+from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.notes.vault.walk import FileStat
 from djinn_memory.store.index import compartments, links, vectors, words
@@ -31,9 +31,6 @@ MAX_NAMES = 2_000
 """Maximum characters of tags, and of aliases, that are indexed with every chunk of a note. The rest
 is indexed with the first chunk only: 100,000 tags in every chunk of a long note would fill the
 disk."""
-
-
-_DOMAIN_LINE = re.compile(r"^domain:[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 
 
 class Window(Struct, frozen=True):
@@ -70,7 +67,8 @@ def put_memory(
     # Words and vectors go with the chunks. A new memory has none.
     for table in () if memory_id is None else ("chunk", "tag", "alias", "field", "link", "block"):
         connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
-    compartment = compartments.of_memory(connection, vault, _domains(note))
+    domains = domains_of(note)
+    compartment = compartments.of_memory(connection, vault, domains)
     row = {"note_id": note_id, "compartment_id": compartment, **_row(file, source, note)}
     memory_id = write_row(connection, "memory", row, memory_id)
     connection.executemany(
@@ -83,7 +81,7 @@ def put_memory(
     )
     connection.executemany(
         "insert into field values (?, ?, ?, ?)",
-        [(memory_id, fold(key), value, fold(value)) for key, value in note.fields],
+        [(memory_id, fold(key), value, fold(value)) for key, value in _fields(note, domains)],
     )
     language = detect(note.text[note.body :])
     aliases, tags = NAME_BREAK.join(note.aliases), " ".join(note.tags)
@@ -192,17 +190,11 @@ def modified(file: FileStat) -> str:
     return moment(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
 
 
-def _domains(note: Note) -> list[str]:
-    """The domains of a memory. Front matter that is not clear about them hides rather than shows.
-
-    That is one with several lines for the domain, or one that cannot be parsed.
-    """
-    domains = [fold(value) for key, value in note.fields if fold(key) == access.DOMAIN]
-    if note.text.startswith("---"):
-        lines = _DOMAIN_LINE.findall(note.text[: note.body or MAX_NAMES])
-        if len(lines) > 1 or (lines and not domains):
-            domains += [fold(line.strip(" \t\r\"'")) for line in lines]
-    return domains
+def _fields(note: Note, domains: Sequence[str]) -> Sequence[tuple[str, str]]:
+    """The fields to store. Domains that are written in another way are stored as `domain` too."""
+    stored = {fold(value) for key, value in note.fields if key == access.DOMAIN}
+    more = [(access.DOMAIN, domain) for domain in domains if fold(domain) not in stored]
+    return [*note.fields, *more]
 
 
 def _row(file: FileStat, source: NoteMemory, note: Note) -> dict[str, object]:

@@ -93,10 +93,11 @@ def count_hash(connection: apsw.Connection, digest: str, vaults: Sequence[Vault]
     return count
 
 
-def place_exists(connection: apsw.Connection, place: str) -> bool:
-    """Whether `<vault uuid>/<path>` is a note, or `<vault uuid>/<path>#^<block>` a section.
+def place_exists(connection: apsw.Connection, place: str, vaults: Sequence[Vault]) -> bool:
+    """Whether `<vault uuid>/<path>` is a note of `vaults`, or `...#^<block>` a section.
 
-    True for every id, because an id names a note permanently.
+    True for every id, because an id names a note permanently. What the readers of the vaults may
+    not see does not exist.
     """
     if "/" not in place:
         return True
@@ -104,9 +105,9 @@ def place_exists(connection: apsw.Connection, place: str) -> bool:
     note, _, block = path.rpartition("#^")
     exists: int = connection.execute(
         "select exists (select 1 from vault join note on vault_id = vault.id "
-        "where uuid = ?1 and path = ?2) or exists (select 1 from vault join note "
-        "on vault_id = vault.id join memory on note_id = note.id "
-        "where uuid = ?1 and path = ?3 and block = ?4)",
-        (uuid, path, note, block),
+        "join memory on note_id = note.id "
+        "where uuid = ?1 and (path = ?2 or path = ?3 and block = ?4) "
+        "and compartment_id in (select value from json_each(?5)))",
+        (uuid, path, note, block, json.dumps(compartments.numbers(connection, vaults))),
     ).get
     return bool(exists)

@@ -56,6 +56,8 @@ _COLUMNS = {
     "created": "created",
     "updated": "updated",
     "date": "date",
+    "domain": "(select group_concat(value, ', ') from (select value from field "
+    "where memory_id = memory.id and key = 'domain' order by rowid))",
     "memory_id": "memory.id",
     "hash": "lower(hex(iif(block is null, hash, memory.digest)))",
     "problem": "problem",

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.catalog.hiding import domains_in
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
-from djinn_memory.memories.writing.provenance import Provenance, evidence_link
+from djinn_memory.memories.writing.provenance import (
+    Provenance,
+    domain_value,
+    evidence_link,
+)
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.slugs import folder
@@ -62,7 +68,9 @@ def _write(context: JobContext, agent: str, day: str) -> JobAction | None:
     about = f"the note about {day} with {count(total, 'episode')} of {agent}"
     if context.dry_run:
         return JobAction("daily", f"{about} is to be written")
+    domain = domain_value(domains_in([*episodes, *notes]))
     fields = {"date": day, **Provenance(RULE, author=agent).fields()}
+    fields |= {DOMAIN: domain} if domain else {}
     draft = Draft(TYPE, f"Summary of {day}", text, fields)
     what = f"Wrote {about}"
     with change_set(runtime, "maintain --only daily", what, agent) as changes:
@@ -79,7 +87,7 @@ def _memories(
     planes = ("episodic",) if episodic else ()
     selection = Selection(Filters(planes=planes, since=day, until=day, excluded=excluded))
     with runtime.index(vaults) as index:
-        memories = list(index.memories(selection, limit=MOST_LINKS, fields=()))
+        memories = list(index.memories(selection, limit=MOST_LINKS, fields=(DOMAIN,)))
         return memories[::-1], index.count(selection)
 
 

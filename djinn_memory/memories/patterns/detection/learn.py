@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from djinn_memory.home.access import distinct
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
 from djinn_memory.memories.patterns.confidence import confidence, status_of
@@ -62,7 +63,6 @@ def learn(history: History, today: date, config: PatternsConfig) -> list[Learned
 
 def _habit(history: History, habit: Habit, today: date, config: PatternsConfig) -> LearnedPattern:
     occasions = [history.occasions[number] for number in habit.episodes]
-    domain = _only(occasion.domain for occasion in occasions)
     is_domain = habit.features[0].startswith("domain:")
     texts = [occasion.text for occasion in occasions]
     action = None if is_domain else naming.action_of(texts, habit.features)
@@ -81,7 +81,7 @@ def _habit(history: History, habit: Habit, today: date, config: PatternsConfig) 
         category="domain" if is_domain else "behavioural",
         habit=True, action=action, words=tuple(words),
         wordings=() if is_domain else naming.wordings_of(texts),
-        around=around, domain=domain, entities=_names(occasions),
+        around=around, entities=_names(occasions),
         strength=round(habit.share, 3), expected=round(habit.expected, 2),
         p_value=_probability(habit.log_probability), q_value=_shown(habit.q),
         **_window_fields(window),
@@ -104,7 +104,8 @@ def _sequence(
         name=f"{naming.sentence(actions[1])} after {_quoted(actions[0])}",
         category="behavioural", habit=True, action=actions[1], after=actions[0],
         words=(*sequence.second.split(), *(f"after:{word}" for word in sequence.first.split())),
-        wordings=naming.wordings_of(texts), domain=_only(_domains(history, sequence.seconds)),
+        wordings=naming.wordings_of(texts),
+        domains=_domains(history, (*sequence.firsts, *sequence.seconds)),
         strength=round(sequence.share, 3), expected=round(sequence.expected, 2),
         p_value=_probability(sequence.log_probability), q_value=_shown(sequence.q),
     )  # fmt: skip
@@ -126,8 +127,8 @@ def _choice(
     )  # fmt: skip
 
 
-def _domains(history: History, episodes: Sequence[int]) -> list[str | None]:
-    return [history.occasions[number].domain for number in episodes]
+def _domains(history: History, episodes: Sequence[int]) -> tuple[str, ...]:
+    return distinct(name for number in episodes for name in history.occasions[number].domains)
 
 
 def _quoted(action: str) -> str:
@@ -149,14 +150,16 @@ def _pattern(
     today: date,
     config: PatternsConfig,
     chance: float,
-    **fields: object,
+    **fields: Any,
 ) -> LearnedPattern:
     """A pattern with what follows from its episodes."""
     days: Integers = np.unique(history.days[[*episodes]])
     certainty = confidence(len(days), chance)
     last = history.date_of(int(days[-1]))
     keys = [history.occasions[number].key for number in episodes[-config.evidence :]]
+    fields = {"domains": _domains(history, episodes), **fields}
     return LearnedPattern(
+        domain=fields["domains"][0] if len(fields["domains"]) == 1 else None,
         confidence=certainty,
         status=status_of(certainty, last, today, config),
         support=len(days),
@@ -164,7 +167,7 @@ def _pattern(
         first_seen=history.date_of(int(days[0])).isoformat(),
         last_seen=last.isoformat(),
         evidence=tuple(keys),
-        **fields,  # type: ignore[arg-type]
+        **fields,
     )
 
 
@@ -212,7 +215,7 @@ def _focus(history: History, today: date, config: PatternsConfig) -> list[Learne
         return []
     pattern = _pattern(
         history, numbers[domain], today, config, others,
-        name=f"Focuses on {domain}", category="domain", habit=False, domain=domain,
+        name=f"Focuses on {domain}", category="domain", habit=False,
         strength=round(days[domain] / len(np.unique(history.days)), 3), expected=round(others, 2),
     )  # fmt: skip
     return [pattern]
@@ -233,12 +236,6 @@ def _names(occasions: Sequence[Occasion]) -> tuple[str, ...]:
     """The entities in at least half of the episodes."""
     counts = Counter(name for occasion in occasions for name in set(occasion.entities))
     return tuple(sorted(name for name, times in counts.items() if 2 * times >= len(occasions)))
-
-
-def _only(values: object) -> str | None:
-    """The value that all of them have."""
-    different = {*values}  # type: ignore[misc]
-    return next(iter(different)) if len(different) == 1 else None
 
 
 def _shown(probability: float) -> float:

@@ -17,6 +17,13 @@ class Occasion(Struct, frozen=True):
     key: str
     """What identifies it, such as a link."""
     domain: str | None = None
-    """The domain of the episode."""
+    """The domain of the episode; the first one if somebody wrote several."""
     entities: tuple[str, ...] = ()
     """The names in the episode."""
+    more_domains: tuple[str, ...] = ()
+    """Its other domains."""
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """All its domains."""
+        return self.more_domains if self.domain is None else (self.domain, *self.more_domains)

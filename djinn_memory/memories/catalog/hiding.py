@@ -1,0 +1,37 @@
+"""From whom domains hide memories, also in files that the index does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from djinn_memory.home import access
+from djinn_memory.home.home import Home
+from djinn_memory.models import Vault
+from djinn_memory.notes.domains import domains_of
+from djinn_memory.notes.note import Note
+from djinn_memory.notes.note_file import parse_file
+from djinn_memory.store.index.records import IndexedMemory
+
+
+def domains_in(memories: Iterable[IndexedMemory]) -> Iterator[str]:
+    """The domains of memories, whose field `domain` was loaded."""
+    for memory in memories:
+        yield from (value for key, value in memory.fields if key == access.DOMAIN)
+
+
+def hidden_from(home: Home, memory: IndexedMemory) -> frozenset[str]:
+    """The agents from which the domains of a memory hide it. Its field `domain` was loaded."""
+    return frozenset(access.excluded(access.grants_of(home.config.access), domains_in([memory])))
+
+
+def hides_note(home: Home, vault: Vault, note: Note) -> bool:
+    """Whether the domains of a note hide it from the reader of the vault."""
+    return vault.reader is not None and home.hides(vault, domains_of(note))
+
+
+def hides_file(home: Home, vault: Vault, path: str, data: bytes) -> bool:
+    """Whether all memories in the bytes of a file are hidden from the reader of the vault."""
+    if vault.reader is None:
+        return False
+    file = parse_file(path, data, vault.dialect)
+    return all(hides_note(home, vault, memory.parse()) for memory in file.memories)
