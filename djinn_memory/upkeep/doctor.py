@@ -12,7 +12,7 @@ from djinn_memory.errors import ConfigError, DjinnError
 from djinn_memory.home.home import Home
 from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.store.state import State
-from djinn_memory.upkeep import databases, hooks, models, place, vaults
+from djinn_memory.upkeep import databases, domains, hooks, models, place, vaults
 from djinn_memory.upkeep.findings import Check, CheckedHome, error, failure, hint
 from djinn_memory.upkeep.requests import Diagnosis, DoctorFinding
 
@@ -29,6 +29,7 @@ CHECKS: dict[str, Checks] = {
     "vectors": databases.cache,
     "working": databases.working,
     "index": databases.index,
+    "domains": domains.domains,
     "models": models.cache,
     "embedder": models.embedder,
     "reranker": models.reranker,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Literal
@@ -13,6 +13,8 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.home.access import DOMAIN, domain_key
+from djinn_memory.memories.catalog.hiding import domains_in
 from djinn_memory.memories.changes.files import check_writable as check_folder
 from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.writing.change_set import change_set
@@ -30,7 +32,7 @@ from djinn_memory.system.plural import count
 
 IssueCode = Literal[
     "ambiguous-link", "dead-heading", "duplicate-id", "duplicate-title", "front-matter", "profile",
-    "unresolved-link",
+    "unknown-domain", "unresolved-link",
 ]  # fmt: skip
 
 _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
@@ -81,6 +83,7 @@ def lint(
             *_dead_headings(notes),
             *_duplicates(notes),
             *_front_matter(notes),
+            *_unknown_domains(notes, runtime.home.config.domains),
         ]
     issues += _profiles(runtime, vaults, agent)
     problems: list[Problem] = []
@@ -96,7 +99,7 @@ class _Notes:
 
     def __init__(self, index: Index) -> None:
         self.vaults = {vault.name: vault for vault in index.vaults}
-        selected = index.memories(Selection(), fields=())
+        selected = index.memories(Selection(), fields=(DOMAIN,))
         self.memories = {memory.memory_id: memory for memory in selected}
         self.links = [
             link for link in index.links(list(self.memories)) if link.source in self.memories
@@ -223,6 +226,16 @@ def _profiles(runtime: Runtime, vaults: Sequence[Vault], agent: str | None) -> I
         if profile and profile.vault in names:
             for key, why in profile.wrong.items():
                 yield LintIssue("profile", profile.vault, profile.path, 0, f"{key}: {why}")
+
+
+def _unknown_domains(notes: _Notes, domains: Collection[str]) -> Iterator[LintIssue]:
+    """Domains that the settings do not list, if they list any."""
+    known = {domain_key(domain) for domain in domains}
+    for memory in notes.memories.values() if known else ():
+        for name in domains_in([memory]):
+            if domain_key(name) not in known:
+                what = f"the domain {name!r} is not in `domains` of config.yaml"
+                yield notes.issue("unknown-domain", memory, what)
 
 
 def _fixed(
