@@ -143,14 +143,12 @@ class Selections:
         """The numbers of the readable compartments."""
         return [compartment.number for compartment in self._compartments]
 
-    def compartments_of(self, selection: Selection) -> list[int]:
-        """The numbers of the readable compartments that a selection covers."""
+    def compartments_of(self, selection: Selection) -> list[list[int]]:
+        """The numbers of the readable compartments of each vault that a selection covers."""
         names = selection.filters.vaults or self._numbers
         return [
-            compartment.number
+            [part.number for part in self._compartments if part.vault.name == name]
             for name in names
-            for compartment in self._compartments
-            if compartment.vault.name == name
         ]
 
     def _vaults_of(self, selection: Selection) -> list[int]:

@@ -62,11 +62,10 @@ class SqliteVectorIndex:
     def nearest(
         self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
     ) -> list[ChunkRef]:
-        """The chunks of the `limit` nearest windows of each compartment.
+        """The chunks of the `limit` nearest windows of each vault.
 
-        Each is searched separately, so that a large vault does not crowd out a small one. If
-        a few long memories fill the answer, more windows are read until there are enough
-        `memories`.
+        Each is searched separately, so that a large vault does not crowd out a small one. If a few
+        long memories fill the answer, more windows are read until there are enough `memories`.
         """
         import numpy as np
 
@@ -75,8 +74,12 @@ class SqliteVectorIndex:
             return []
         allowed = self._windows_of(selection)
         near: list[ChunkRef] = []
-        for compartment in self._selections.compartments_of(selection):
-            windows, cosines = self._cosines(space, compartment, vector)
+        for parts in self._selections.compartments_of(selection):
+            measured = [self._cosines(space, part, vector) for part in parts]
+            if not measured:
+                continue
+            windows = np.concatenate([numbers for numbers, _ in measured])
+            cosines = np.concatenate([values for _, values in measured])
             if allowed is not None:
                 kept = np.isin(windows, allowed)
                 windows, cosines = windows[kept], cosines[kept]
