@@ -154,9 +154,15 @@ def due(jobs: Iterable[Job], state: State, now: datetime) -> tuple[Job, ...]:
         if job.name not in settings.skip
         and (
             job.name not in ended
+            or _clock_was_ahead(job, ended[job.name], now)
             or _next(job, ended[job.name], settings.times.get(job.name, job.at)) <= now
         )
     )
+
+
+def _clock_was_ahead(job: Job, ended: datetime, now: datetime) -> bool:
+    """Whether the clock has been set back since a run, which could be years away otherwise."""
+    return ended > now + job.every
 
 
 def _next(job: Job, ended: datetime, at: str) -> datetime:

@@ -55,6 +55,8 @@ def test_a_job_is_due_until_it_ran_and_again_after_its_time(djinn: Djinn) -> Non
     djinn.maintain()
     assert due(every, state, now) == ()
     assert due(every, state, now + DAY + timedelta(minutes=10)) == every
+    # The clock was wrong when they ran, and was set back.
+    assert due(every, state, now - timedelta(days=365)) == every
 
 
 def test_a_job_of_ones_own_runs_like_the_others(djinn: Djinn, home: Home) -> None:
