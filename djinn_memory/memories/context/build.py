@@ -24,6 +24,7 @@ from djinn_memory.memories.sessions.conversation import previous_conversation
 from djinn_memory.memories.sessions.standing import StandingMemories, by_part, recalled
 from djinn_memory.models import PLANES
 from djinn_memory.notes.dates import moment
+from djinn_memory.notes.encoding import writable
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.planes import PlaneLimits
 from djinn_memory.search.query import plain
@@ -39,7 +40,8 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     """The context of a task; see `Djinn.context`."""
     now, settings = runtime.now(), runtime.home.config.context
     agent = runtime.home.agent(request.agent)
-    task = (request.task or "").strip()
+    # A command line can hold bytes that are not UTF-8, which the tokenizer does not take.
+    task = writable(request.task or "").strip()
     runtime.home.check_domains(request.domains, agent)
     limit = request.limit_per_type or settings.limit
     standing = StandingMemories(runtime.state, agent, now, request.domains)

@@ -109,6 +109,13 @@ def test_nothing_is_known(djinn: Djinn) -> None:
     assert "Nothing is known about this task." in bundle_markdown(bundle)
 
 
+def test_a_task_that_is_not_utf8(djinn: Djinn) -> None:
+    djinn.remember("decision", "Harbour", "The cafe at the harbour opens at nine.")
+    bundle = djinn.context("harbour caf\udce9")
+    assert bundle.query_used == "harbour caf?"
+    assert memories(bundle)
+
+
 def test_the_limit_of_each_type(djinn: Djinn) -> None:
     bundle = djinn.context(TASK, limit_per_type=1)
     assert all(len(getattr(bundle, part)) == 1 for part in RANKED)
