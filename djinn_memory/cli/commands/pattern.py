@@ -36,7 +36,10 @@ def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
 
 @command("patterns.list", requests.ListPatterns)
 def list_(call: Call, answer: requests.PatternList) -> None:
-    """List patterns, the most certain first.
+    """List patterns: habits first, then the others, the most certain of each first.
+
+    The column `habit` tells habits from the rhythm of your activity (temporal, domain) and from
+    the outcomes of actions (causal).
 
     Examples:
         djinn pattern list
@@ -48,11 +51,12 @@ def list_(call: Call, answer: requests.PatternList) -> None:
             f"{pattern.confidence:.2f}" if pattern.confidence is not None else "-",
             pattern.status or "-",
             pattern.category or "-",
+            "yes" if pattern.habit else "no",
             pattern.name,
         )
         for pattern in answer.patterns
     ]
-    columns(rows, head="confidence status category pattern", empty="No patterns.")
+    columns(rows, head="confidence status category habit pattern", empty="No patterns.")
     if len(answer.patterns) < answer.total:
         talk(f"{count(answer.total - len(answer.patterns), 'more pattern')}; -n shows more.")
 

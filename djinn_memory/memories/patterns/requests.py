@@ -31,7 +31,7 @@ class Consolidate(Struct, frozen=True):
 
 
 class ListPatterns(Struct, frozen=True):
-    """List patterns, the most certain first."""
+    """List patterns: habits first, then the others, the most certain of each first."""
 
     category: Annotated[
         PatternCategory | None, Meta(description="Only patterns of this category.")
@@ -200,12 +200,14 @@ class Pattern(LearnedPattern, frozen=True, kw_only=True):
 
 
 class PatternList(Struct, frozen=True):
-    """Patterns, the most certain first."""
+    """Patterns: habits first, then what describes activity and outcomes, by confidence."""
 
     patterns: tuple[Pattern, ...]
     """The patterns."""
     total: int
     """The number of patterns, also of those that the limit leaves out."""
+    habits: int
+    """The number of those that are habits."""
 
 
 class PatternDetail(Pattern, frozen=True, kw_only=True):

@@ -41,7 +41,7 @@ class Patterns(Namespace):
 
     @operation(ListPatterns)
     def list(self, request: ListPatterns) -> PatternList:
-        """List the patterns that an agent sees, the most certain first."""
+        """List the patterns that an agent sees: habits, then others, the most certain first."""
         where = {"category": request.category, "status": request.status}
         filters = Filters(
             types=(notes.TYPE,),
@@ -53,8 +53,11 @@ class Patterns(Namespace):
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             patterns = [*map(notes.pattern_in, index.memories(Selection(filters)))]
-        patterns.sort(key=lambda pattern: (-(pattern.confidence or 0), pattern.vault, pattern.path))
-        return PatternList(tuple(patterns[: request.limit]), len(patterns))
+        patterns.sort(
+            key=lambda each: (not each.habit, -(each.confidence or 0), each.vault, each.path)
+        )
+        habits = sum(pattern.habit for pattern in patterns)
+        return PatternList(tuple(patterns[: request.limit]), len(patterns), habits)
 
     @operation(ShowPattern)
     def show(self, request: ShowPattern) -> PatternDetail:

@@ -326,9 +326,10 @@ class _HabitSearch:
         occasions = max(1, self._rhythm.occasions(other.window, first, last))
         both = len(days[0] & days[1])
         expected = len(days[0]) * len(days[1]) / occasions
-        # Wordings take turns. An echo comes only where the habit is.
+        # Wordings take turns: where one or two common days are expected there must be none.
+        # An echo comes only where the habit is.
         echo = both >= 0.9 * len(days[0]) and len(days[1]) <= 0.75 * occasions
-        return echo or (expected >= 2 and both <= DISJOINT * expected)
+        return echo or both <= DISJOINT * (expected if expected >= 2 else expected - 1)
 
     def _joined(self, habit: Habit, part: Habit) -> Habit:
         episodes = tuple(sorted({*habit.episodes, *part.episodes}))

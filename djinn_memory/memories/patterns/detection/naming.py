@@ -28,6 +28,7 @@ _LEAD = re.compile(
     r"going to|have to|remind me to|can you|could you)[,:]?\s+)+",
     re.IGNORECASE,
 )
+_MARKUP = re.compile(r"!?\[\[|\]\]|<!--|-->")
 _VERBS = frozenset(
     """
     answer ask back book bring build buy call cancel charge check choose clean clear close compare
@@ -108,8 +109,12 @@ def _hours(window: TimeWindow, around: str | None) -> str:
 
 
 def _phrase(text: str) -> str:
-    """The beginning of a message as an action: its first sentence without polite words."""
-    line = next(filter(None, (part.strip() for part in text.split("\n"))), "")
+    """The beginning of a message as an action: its first sentence without polite words.
+
+    It becomes a title, so that links, comments and control characters are left out.
+    """
+    plain = "".join(char for char in _MARKUP.sub("", text) if char.isprintable() or char == "\n")
+    line = next((part for part in plain.split("\n") if any(map(str.isalnum, part))), "").strip()
     line = _LEAD.sub("", re.split(r"(?<=\w)[.!?;](?:\s|$)", line)[0]).strip(" .,:;!?-*#>")
     if len(line) <= LONGEST:
         return line

@@ -58,6 +58,18 @@ def test_an_action_that_follows_the_rhythm_is_none(seed: int) -> None:
     assert habits(noise(seed, a_day=9)) == []
 
 
+def test_wordings_without_a_common_word_are_one_habit() -> None:
+    draw = random.Random(3)
+    weeks = [week for week in range(50) if draw.random() < 0.6]
+    wordings = ("Groceries", "Supermarket haul", "Shopping trip")
+    bought = [
+        replace(occasion, text=wordings[number % 3])
+        for number, occasion in enumerate(weekly("Groceries", 5, 10, weeks))
+    ]
+    [habit] = habits(noise(8, weeks=50), bought)
+    assert len(habit.episodes) == len(weeks)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_topic_of_a_part_of_the_day_is_none(seed: int) -> None:
     """Work is talked about from nine to five, and the garden in the evening, at any time of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from djinn_memory.memories.patterns.detection.naming import action_of, sentence, when
+from djinn_memory.memories.patterns.detection.naming import action_of, sentence, when, wordings_of
 from djinn_memory.memories.patterns.detection.windows import LAST, TimeWindow
 
 
@@ -38,6 +38,23 @@ def test_windows_in_words(window: TimeWindow, around: str | None, text: str) -> 
 )
 def test_an_action_as_a_sentence(action: str, text: str) -> None:
     assert sentence(action) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "wording"),
+    [
+        ("---\ntype: fact\n---", "type: fact"),
+        ("Read [[Port|the port]] ![[map]]", "Read Port|the port map"),
+        ("<!-- hidden --> kettle", "hidden  kettle"),
+        ("\x1b[31mPlan\u202e\x00 it", "[31mPlan it"),
+    ],
+)
+def test_a_wording_has_no_markup(text: str, wording: str) -> None:
+    assert wordings_of([text]) == (wording,)
+
+
+def test_a_stray_wording_is_left_out() -> None:
+    assert wordings_of([*["Run the backup"] * 11, "Go for a run"]) == ("Run the backup",)
 
 
 def test_the_action_is_the_most_typical_wording() -> None:
