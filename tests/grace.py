@@ -128,6 +128,18 @@ def sets_facts(djinn: Djinn) -> None:
     djinn.facts.set("salary", "ceo", "1", agent="grace")
 
 
+def has_proposals(djinn: Djinn) -> None:
+    """Stale notes and notes that say the same, which link to those of finn."""
+    for name in ("Harbour plan", "Lamp", "Lamps", "Lanterns"):
+        note = vault(djinn) / f"{name}.md"
+        note.write_text(f"---\ntype: plan\n---\n[[Lamp]] [[Harbour plan]] {name[:4]} each night.\n")
+        os.utime(note, (1.5e9, 1.5e9))
+    djinn.memories.show("Lamp", agent="grace")
+    djinn.maintain(["duplicates", "rot"], agent="grace")
+    djinn.proposals.accept(all=True, kind="merge", agent="grace")
+    djinn.proposals.dismiss(all=True, agent="grace")
+
+
 def corrects_links(djinn: Djinn) -> None:
     (vault(djinn) / "ebb.md").write_text("# Ebb\n\n## It falls\n\n[[ebb#it-falls]]\n")
     djinn.lint(["grace"], fix=True, agent="grace")
@@ -287,7 +299,8 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, corrects_links, has_a_profile, sets_facts, has_a_session, keeps_in_mind, records,
+    remembers, has_proposals, corrects_links, has_a_profile, sets_facts, has_a_session,
+    keeps_in_mind, records,
     states, learns, imports,
     hooks_record,
     judges, ingests, takes_ids, drops_copies, clears_her_mind, purges_what_finn_said,

@@ -19,7 +19,7 @@ from tests.examples import examples
 from tests.grace import FINNS_WORDS, SAME_ID, Deed, Fixed
 from tests.memories.imports.exports import LOG, lines
 from tests.memories.test_domains import UNCLEAR
-from tests.memories.test_unseen_vaults import OWN, SHARED, answers
+from tests.memories.test_unseen_vaults import OWN, SHARED, answers, write_stale
 
 HIDDEN = "---\ndomain: money\n---\n# Old\n\nA harbour, a kettle and the layoffs of the year.\n"
 
@@ -41,6 +41,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for vault, notes in (("shared", SHARED), ("finn", OWN), ("shared", {"old.md": HIDDEN})):
             for path, text in notes.items():
                 (home.root / "vaults" / vault / path).write_text(text, encoding="utf-8")
+        write_stale(home)
         port = home.root / "vaults" / "shared" / "port.md"
         port.write_text(f"---\ndomain: Harbour\n---\n{port.read_text()}")
         with Djinn(home) as djinn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -39,6 +40,12 @@ OWN = {
     "hafen.md": "# Hafen\n\nDie Schiffe liegen im Hafen und der Kessel singt nicht mehr.\n",
     "twin.md": "# First\n\nTea before the kettle.\n",
 }
+STALE = {
+    "harbour plan.md": "---\ntitle: Harbour plan\ntype: plan\ndate: 2019-04-03\n---\nOf tides.\n",
+    "lamp.md": "---\ntitle: Lamp\ntype: plan\n---\nThe lamp is lit at night. [[Harbour plan]]\n",
+    "l.md": "---\ntitle: Lamps\ntype: plan\n---\nThe lamp is lit at night. [[Harbour plan]]\n",
+}
+"""Notes of finn that were saved long ago."""
 HIDDEN = {"old.md": "# Old\n\nA harbour, a kettle and the layoffs of the year.\n"}
 
 QUESTIONS = [
@@ -50,6 +57,8 @@ QUESTIONS = [
 ]
 GAP = re.compile(r"gap_[0-9a-z]{10}")
 """Stands for the first gap of the answers so far."""
+PROPOSAL = re.compile(r"prp_[0-9a-z]{10}")
+"""The same for a proposal."""
 CONTRADICTION = re.compile(r"con_[0-9a-z]{10}")
 """The same for a contradiction."""
 
@@ -70,6 +79,16 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in ("memories.list", "memories.stats", "scores.show", "gaps.list")),
     *(("memories.values", {"field": field}) for field in ("tag", "type", "title", "key")),
     ("memories.delete", {"name": "Tides", "dry_run": True}),
+    ("maintain", {"only": ["duplicates", "rot"]}),
+    ("proposals.list", {"all": True}),
+    ("proposals.show", {"proposal": PROPOSAL}),
+    ("proposals.accept", {"all": True, "kind": "merge"}),
+    ("changes.undo", {}),
+    ("proposals.dismiss", {"all": True, "kind": "merge"}),
+    ("proposals.accept", {"all": True, "dry_run": True}),
+    ("proposals.accept", {"all": True}),
+    ("maintain", {"only": ["duplicates", "rot"]}),
+    ("proposals.list", {"all": True}),
     ("remember", {"type": "lesson", "title": "Noon", "text": "The tide comes in at noon, I saw."}),
     ("remember", {"type": "lesson", "title": "Copy", "text": "The blue kettle sings when layoffs "
                   "are near. See [[Tides]]."}),
@@ -214,11 +233,19 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for vault, notes in (("shared", SHARED), ("finn", OWN), ("grace", HIDDEN)):
             for path, text in notes.items():
                 (home.root / "vaults" / vault / path).write_text(text, encoding="utf-8")
+        write_stale(home)
         with Djinn(home) as djinn:
             # The first episode gives the home its name, which is drawn.
             djinn.episodes.record_observation(text="The pier is wet", agent="finn")
             djinn.index()
         yield folder
+
+
+def write_stale(home: Home) -> None:
+    for path, text in STALE.items():
+        note = home.root / "vaults" / "finn" / path
+        note.write_text(text, encoding="utf-8")
+        os.utime(note, (1.6e9, 1.6e9))
 
 
 def answers(template: Path, *stages: tuple[Deed, ...]) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from djinn_memory.errors import Refused
 from djinn_memory.home import access
 from djinn_memory.memories.changes.files import current
+from djinn_memory.memories.writing import sharing
 from djinn_memory.memories.writing.change_set import ChangeSet
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.note_file import content_hash
@@ -72,7 +73,9 @@ class Acceptance(Struct):
         Raises `Refused` if the note on the disk is not the one that the proposal is about.
         """
         vault = self.vault(memory)
-        data = current(vault, memory.path)
+        indexed = self.index.lookup([memory.memory_id], fields=()).get(memory.memory_id)
+        same = indexed and (indexed.place, indexed.hash) == (memory.place, memory.hash)
+        data = current(vault, memory.path) if same else None
         if data is None or content_hash(data).hex() != memory.hash:
             raise Refused(f"{vault.name}/{memory.path} was changed or removed since")
         content = self.changes.content(vault, memory.path)
@@ -97,6 +100,11 @@ def vaults_of(runtime: Runtime, agent: str | None) -> list[Vault]:
 def is_diary(memory: IndexedMemory) -> bool:
     """Whether a note tells of the day in its path."""
     return memory.type is None and bool(_DAY.search(memory.path))
+
+
+def is_copy(memory: IndexedMemory) -> bool:
+    """Whether a note is the copy of a learning that an agent shares, which follows its original."""
+    return memory.field("rule") == sharing.RULE
 
 
 def no_others(runtime: Runtime, names: Collection[str]) -> Mapping[str, OtherSubject]:

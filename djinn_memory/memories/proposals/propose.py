@@ -44,14 +44,13 @@ def propose(
             for key, record in recorded_proposals(state.ledger_if_any).items()
             if record.kind == kind
         }
-        with runtime.index(vaults) as index:
-            known = live_proposals(runtime, index, records.values(), None)
-            before = {proposal.record.id: proposal for proposal in known}
-            proposals = [
-                proposal
-                for proposal in live_proposals(runtime, index, new.values(), None)
-                if proposal.status == "open" and _is_new(proposal, before)
-            ]
+        known = live_proposals(runtime, records.values(), None)
+        before = {proposal.record.id: proposal for proposal in known}
+        proposals = [
+            proposal
+            for proposal in live_proposals(runtime, new.values(), None)
+            if proposal.status == "open" and _is_new(proposal, before)
+        ]
         gone = [
             key
             for key, proposal in before.items()

@@ -56,19 +56,28 @@ class LiveProposal(Struct, frozen=True):
 
 
 def live_proposals(
-    runtime: Runtime, index: Index, records: Iterable[RecordedProposal], agent: str | None
+    runtime: Runtime, records: Iterable[RecordedProposal], agent: str | None
 ) -> list[LiveProposal]:
-    """The proposals among these that an agent may see; None sees all. `index` is what it sees.
+    """The proposals among these that an agent may see, in their order; None sees all.
 
-    An agent sees a proposal that concerns it alone, and whose subjects it sees all.
+    An agent sees a proposal that concerns it alone, and whose subjects it sees all. The subjects
+    are looked up as the agent of the proposal sees them.
     """
-    whole = agent is None or len(runtime.home.config.agents) == 1
+    home = runtime.home
+    whole = agent is None or len(home.config.agents) == 1
     chosen = [
         record for record in records if record.kind in KINDS and (whole or record.agent == agent)
     ]
-    subjects = _subjects(runtime, index, chosen)
+    subjects: dict[str | None, Mapping[str, LiveSubject]] = {}
+    for owner in {record.agent for record in chosen}:
+        known = owner if owner in home.config.agents else None
+        with runtime.index(home.visible(known)) as index:
+            own = [record for record in chosen if record.agent == owner]
+            subjects[owner] = _subjects(runtime, index, own)
     proposals = (
-        LiveProposal(record, tuple(subjects.get(each.name) for each in record.subjects))
+        LiveProposal(
+            record, tuple(subjects[record.agent].get(each.name) for each in record.subjects)
+        )
         for record in chosen
     )
     return [each for each in proposals if agent is None or None not in each.subjects]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 
 from msgspec.structs import replace
 
@@ -29,7 +28,6 @@ from djinn_memory.memories.proposals.requests import (
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Namespace, operation
-from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.ledger import Event
@@ -49,8 +47,7 @@ class Proposals(Namespace):
         listed, when a note that it is about has changed or is gone.
         """
         check_kind(request.kind)
-        with self._index(request.agent) as index:
-            proposals = self._proposals(index, request.agent)
+        proposals = self._proposals(request.agent)
         kinds = Counter(each.record.kind for each in proposals if each.status == "open")
         chosen = [
             proposal
@@ -64,8 +61,7 @@ class Proposals(Namespace):
     @operation(ShowProposal)
     def show(self, request: ShowProposal) -> ProposalView:
         """Show a proposal. Raises `NotFound` with similar ids."""
-        with self._index(request.agent) as index:
-            proposals = self._proposals(index, request.agent)
+        proposals = self._proposals(request.agent)
         return ProposalView(self._shown(_named(proposals, [request.proposal])[0]))
 
     @operation(AcceptProposals)
@@ -79,14 +75,14 @@ class Proposals(Namespace):
         folder cannot be written; then nothing is changed.
         """
         with lock(self._state.home.state / LOCK):
+            proposals, problems = self._chosen(request)
+            if request.dry_run:
+                return self._report(proposals, "open", None, problems)
             with (
                 change_set(self.runtime, COMMAND, "", request.agent) as changes,
                 # The snapshot is released before the files change: the index follows them then.
-                self._index(request.agent) as index,
+                self.runtime.index(self.runtime.home.visible(request.agent)) as index,
             ):
-                proposals, problems = self._chosen(index, request)
-                if request.dry_run:
-                    return self._report(proposals, "open", None, problems)
                 acceptance = Acceptance(self.runtime, index, changes, request.agent)
                 done, failed = add_steps(acceptance, proposals)
             record(acceptance, done)
@@ -100,26 +96,22 @@ class Proposals(Namespace):
 
         Raises `NotFound` for an unknown id.
         """
-        with lock(self._state.home.state / LOCK), self._index(request.agent) as index:
-            proposals, problems = self._chosen(index, request)
+        with lock(self._state.home.state / LOCK):
+            proposals, problems = self._chosen(request)
             data = {"agent": request.agent}
             events = [Event(DISMISSED, proposal.record.id, data) for proposal in proposals]
             if events:
                 self._state.ledger.append(events)
         return self._report(proposals, "dismissed", None, problems)
 
-    def _index(self, agent: str | None) -> AbstractContextManager[Index]:
-        """A snapshot of the index of what an agent sees, or of the whole home."""
-        vaults = self.runtime.home.visible(agent)
-        self.runtime.refresh(vaults)
-        return self.runtime.index(vaults)
-
-    def _proposals(self, index: Index, agent: str | None) -> Sequence[LiveProposal]:
+    def _proposals(self, agent: str | None) -> Sequence[LiveProposal]:
+        """The proposals that an agent sees, or all of the home, with their notes as they are."""
+        self.runtime.refresh(self.runtime.home.visible(agent))
         records = recorded_proposals(self._state.ledger_if_any).values()
-        return live_proposals(self.runtime, index, records, agent)
+        return live_proposals(self.runtime, records, agent)
 
     def _chosen(
-        self, index: Index, request: AcceptProposals | DismissProposals
+        self, request: AcceptProposals | DismissProposals
     ) -> tuple[Sequence[LiveProposal], Sequence[Problem]]:
         """The open proposals that a request names, and a problem for each of the others."""
         check_kind(request.kind)
@@ -127,7 +119,7 @@ class Proposals(Namespace):
             raise UsageError("give the ids of proposals, or all", Remedy("", {"all": True}))
         if request.kind and not request.all:
             raise UsageError("is only for all proposals", argument="kind")
-        proposals = self._proposals(index, request.agent)
+        proposals = self._proposals(request.agent)
         if request.all:
             kinds = (request.kind,) if request.kind else {each.record.kind for each in proposals}
             return [

@@ -73,6 +73,8 @@ def test_what_is_never_proposed(djinn: Djinn, shared: Path) -> None:
         "proposed": "type: lesson\nstatus: proposed",
         "archived": "type: lesson\nstatus: archived",
         "document": "type: document",
+        "calendar": "type: calendar",
+        "copy": "type: lesson\nrule: maintain.learnings",
         "2019-12-31": "",
         "new": f"created: 2019-01-01\nupdated: {datetime.now(UTC):%Y-%m-%d}",
         "verified": f"last_verified: {datetime.now(UTC):%Y-%m-%d}",

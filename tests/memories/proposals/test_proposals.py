@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound, Refused, UsageError
+from djinn_memory.errors import NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
+from djinn_memory.memories.changes import files
 from djinn_memory.upkeep.backup.restore import restore_backup
 from tests.cli.test_commands import _powerless
+from tests.memories.changes.test_change_set import APPLY, kill_at, killed
 from tests.memories.proposals.test_archive import OLD, write
 
 
@@ -152,6 +158,67 @@ def test_two_who_accept_at_once(home: Home, stale: list[str]) -> None:
         thread.join()
     assert sorted(results, key=str) == [0, 3]
     assert len(Djinn(home).changes.list().changes) == 1
+
+
+def accept_and_die(place: str, number: int) -> str:
+    """A program that accepts all proposals and is killed before call `number` of a function."""
+    return kill_at(place, number).format("djinn.proposals.accept(all=True)")
+
+
+APPENDED = "djinn_memory.store.ledger.ledger.now"
+
+
+@pytest.mark.parametrize(("place", "number"), [(APPLY, 1), (APPLY, 3), (APPENDED, 3)])
+def test_a_kill_leaves_all_or_nothing(
+    home: Home, shared: Path, stale: list[str], place: str, number: int
+) -> None:
+    before = {path: path.read_bytes() for path in shared.iterdir()}
+    killed(home, accept_and_die(place, number))
+    djinn = Djinn(home)
+    with suppress(NotFound):
+        djinn.changes.undo()
+    assert {path: path.read_bytes() for path in shared.iterdir()} == before
+    assert statuses(djinn) == ["open"] * 3
+    assert len(djinn.proposals.accept(all=True).proposals) == 3
+
+
+@pytest.mark.soak
+def test_kills_at_random_points(home: Home, shared: Path, stale: list[str]) -> None:
+    before = {path: path.read_bytes() for path in shared.iterdir()}
+    seconds = random.Random(17)
+    for _ in range(40):
+        command = [sys.executable, "-m", "djinn_memory", "--home", str(home.root)]
+        process = subprocess.Popen(
+            [*command, "proposal", "accept", "--all"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(seconds.uniform(0.1, 1.5))
+        process.kill()
+        process.wait()
+        djinn = Djinn(home)
+        with suppress(NotFound):
+            djinn.changes.undo()
+        assert {path: path.read_bytes() for path in shared.iterdir()} == before
+        assert statuses(djinn) == ["open"] * 3
+        djinn.close()
+
+
+def test_a_full_disk_leaves_everything(
+    djinn: Djinn, shared: Path, stale: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, calls, real = {path: path.read_bytes() for path in shared.iterdir()}, [0], files.apply
+
+    def full(*args: Any) -> None:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise OSError(28, "No space left on device")
+        real(*args)
+
+    monkeypatch.setattr(files, "apply", full)
+    with pytest.raises((OSError, Unavailable)):
+        djinn.proposals.accept(all=True)
+    assert {path: path.read_bytes() for path in shared.iterdir()} == before
+    assert statuses(djinn) == ["open"] * 3
 
 
 def test_an_agent_sees_only_what_concerns_it_alone(tmp_path: Path) -> None:

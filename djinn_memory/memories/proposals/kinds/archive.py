@@ -16,6 +16,7 @@ from djinn_memory.memories.proposals.kind import (
     Acceptance,
     Finding,
     ProposalKind,
+    is_copy,
     is_diary,
     vaults_of,
 )
@@ -34,7 +35,7 @@ from djinn_memory.system.plural import count
 ARCHIVED = "archived"
 """The status of a note in the archive."""
 
-KEPT = frozenset({"profile", "summary"})
+KEPT = frozenset({"profile", "summary", "calendar"})
 """Types of notes that are never stale: djinn keeps them up to date, or they tell of a day."""
 
 OVER = frozenset({
@@ -61,6 +62,7 @@ PAGE = 500
 _CANDIDATES = Filters(excluded=(("plane", "documents"), *(("type", kind) for kind in sorted(KEPT))))
 _FIELDS = (
     "status", "importance", "expires", "last_verified", "pinned", "evergreen", "source", "valid_to",
+    "rule",
 )  # fmt: skip
 
 
@@ -103,6 +105,7 @@ def _is_kept(memory: IndexedMemory) -> bool:
         or (memory.type == "pattern" and memory.field("source") == "consolidation")
         or (memory.type == "commitment" and status not in OVER)
         or is_diary(memory)
+        or is_copy(memory)
     )
 
 

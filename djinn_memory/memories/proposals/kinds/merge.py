@@ -16,6 +16,7 @@ from djinn_memory.memories.proposals.kind import (
     Acceptance,
     Finding,
     ProposalKind,
+    is_copy,
     is_diary,
     vaults_of,
 )
@@ -51,7 +52,8 @@ _APART = frozenset({"superseded", "archived", "proposed", "expired"})
 
 _LEFT_OUT = Filters(
     excluded=(
-        ("plane", "documents"), ("plane", "episodic"), ("type", "profile"), ("type", "fact"),
+        ("plane", "documents"), ("plane", "episodic"), ("type", "profile"), ("type", "calendar"),
+        ("type", "fact"),
     )
 )  # fmt: skip
 """Facts are compared by category and key. `djinn entity merge` merges entities."""
@@ -59,7 +61,7 @@ _LEFT_OUT = Filters(
 _KNOWLEDGE = frozenset({"relationship", "skill"})
 """Types of the plane `knowledge` that are no entities."""
 
-_FIELDS = ("status", "source", "due", DOMAIN)
+_FIELDS = ("status", "source", "due", "rule", DOMAIN)
 
 
 class _Note(Struct, frozen=True):
@@ -118,6 +120,7 @@ def _may_merge(memory: IndexedMemory) -> bool:
         and fold(memory.field("status") or "") not in _APART
         and not (memory.type == "pattern" and memory.field("source") == "consolidation")
         and not is_diary(memory)
+        and not is_copy(memory)
         and memory.first_chunk is not None
     )
 
