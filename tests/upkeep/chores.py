@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
@@ -78,11 +77,8 @@ def content(djinn: Djinn) -> Content:
     files = {
         str(file.relative_to(root)): file.read_bytes()
         for file in root.rglob("*")
-        if file.is_file() and not _is_kept(file)
+        # A killed process leaves those; `djinn doctor --fix` removes them.
+        if file.is_file() and not file.name.startswith(".djinn-")
     }
     sql = "select kind, subject, data from event where kind != 'job.ended' order by id"
     return files, djinn.runtime.state.ledger.rows(sql)
-
-
-def _is_kept(file: Path) -> bool:
-    return file.suffix == ".lock"
