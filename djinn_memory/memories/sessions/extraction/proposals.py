@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -60,7 +60,7 @@ class _Proposal(Struct):
 
 
 class _Answer(Struct):
-    memories: list[_Proposal]
+    memories: list[Any]
 
 
 class ProposedClaim(Struct, frozen=True):
@@ -86,10 +86,7 @@ def propose(
     for part in parts[-REQUESTS:]:
         texts = (f"[{number}] {_shown(turn)}" for number, turn in enumerate(part, 1))
         answer = ask(config, PROMPT.format(text="\n\n".join(texts)), config.timeout)
-        try:
-            yield from _claims(answer, part)
-        except ValueError as error:
-            problems.append(str(error))
+        yield from _claims(answer, part, problems)
 
 
 def _parts(turns: Sequence[EpisodeText]) -> list[list[EpisodeText]]:
@@ -118,8 +115,10 @@ def _shown(turn: EpisodeText) -> str:
     return mask("\n".join(lines))
 
 
-def _claims(answer: str, turns: Sequence[EpisodeText]) -> list[ProposedClaim]:
-    """The claims in an answer. Raises `ValueError` for an answer that is not what was asked for."""
+def _claims(
+    answer: str, turns: Sequence[EpisodeText], problems: list[str]
+) -> Iterator[ProposedClaim]:
+    """The claims in an answer. Adds to `problems` why a part of it did not count."""
     # Some models think aloud first, and some put words around what was asked for.
     answer = answer.rpartition("</think>")[2]
     start, end = answer.find("{"), answer.rfind("}") + 1
@@ -127,15 +126,30 @@ def _claims(answer: str, turns: Sequence[EpisodeText]) -> list[ProposedClaim]:
         data = json.loads(answer[start:end])
         listed = msgspec.convert(data, _Answer).memories
     except (ValueError, RecursionError, msgspec.ValidationError):
-        why = "the answer of the model is not the JSON object that was asked for"
-        raise ValueError(why) from None
-    claims = []
-    for proposal in listed[:MOST]:
-        claim = _claim(proposal)
-        if claim is None or not 0 < proposal.turn <= len(turns):
-            raise ValueError("a proposal of the model has no turn, no plain text or no key")
-        claims.append(ProposedClaim(claim, turns[proposal.turn - 1]))
-    return claims
+        problems.append("the answer of the model is not the JSON object that was asked for")
+        return
+    unusable = 0
+    for entry in listed[:MOST]:
+        if claimed := _proposed(entry, turns):
+            yield claimed
+        else:
+            unusable += 1
+    if unusable:
+        left_out = f"{unusable} of {count(min(len(listed), MOST), 'proposal')} of the model"
+        verb = "was" if unusable == 1 else "were"
+        problems.append(f"{left_out} {verb} left out: no turn, no plain text or no key")
+
+
+def _proposed(entry: Any, turns: Sequence[EpisodeText]) -> ProposedClaim | None:
+    """The claim in an entry of an answer; None for an entry that is not what was asked for."""
+    try:
+        proposal = msgspec.convert(entry, _Proposal)
+    except msgspec.ValidationError:
+        return None
+    claim = _claim(proposal)
+    if claim is None or not 0 < proposal.turn <= len(turns):
+        return None
+    return ProposedClaim(claim, turns[proposal.turn - 1])
 
 
 def _claim(proposal: _Proposal) -> Claim | None:

@@ -475,6 +475,22 @@ def test_a_wrong_answer_is_named_and_writes_nothing(
     assert advised.sessions.extract().sessions == 0
 
 
+def test_a_wrong_proposal_does_not_cost_the_others(advised: Djinn, server: ModelServer) -> None:
+    say(advised, "It rains.", "It snows.")
+    server.reply = json.dumps({
+        "memories": [
+            proposal(1, "rule", "x"), 3, proposal(9, "lesson", "Too late."),
+            proposal(2, "preference", "Prefers snow."),
+        ]
+    })  # fmt: skip
+    report = advised.sessions.extract()
+    assert titles(report) == ["Prefers snow"]
+    [problem] = report.problems
+    assert problem.why.endswith(
+        ": 3 of 4 proposals of the model were left out: no turn, no plain text or no key"
+    )
+
+
 def test_a_model_that_does_not_answer_is_asked_again(advised: Djinn, server: ModelServer) -> None:
     say(advised, "My city is Warsaw.")
     server.mood = "no text"
