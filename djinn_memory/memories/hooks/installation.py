@@ -16,7 +16,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,6 +95,16 @@ def settings_path(client: str, *, project: bool) -> Path:
     return folder / known.file
 
 
+def _settings_paths(client: str, *, project: bool) -> list[Path]:
+    """The files that can hold hooks. Earlier versions wrote into the shared file of a project."""
+    path = settings_path(client, project=project)
+    shared = path.with_name(HOOK_CLIENTS[client].file)
+    # In the folder of the user this is the file of all projects.
+    if not project or shared in (path, settings_path(client, project=False)):
+        return [path]
+    return [path, shared]
+
+
 def hook_command(home: Home, agent: str, client: str, *, system: str = sys.platform) -> str:
     """The command line for a client. It does not depend on the folder or on PATH.
 
@@ -148,15 +159,18 @@ def uninstall(request: RemoveHooks) -> HookSettings:
 
     Raises `Refused` for a file that is broken.
     """
-    path = settings_path(request.client, project=request.project)
-    before = _text(path)
-    if before is None:
-        return HookSettings(request.client, path, "none")
-    events = [event for event, _, _ in _ours(_parsed(before, path))]
-    if not events:
-        return HookSettings(request.client, path, "none")
-    _write(path, lambda text: _without_hooks(text, path), before)
-    return HookSettings(request.client, path, "removed", tuple(dict.fromkeys(events)))
+    paths = _settings_paths(request.client, project=request.project)
+    removed: dict[Path, list[str]] = {}
+    for path in paths:
+        before = _text(path)
+        events = [event for event, _, _ in _ours(_parsed(before, path))] if before else []
+        if before is not None and events:
+            _write(path, partial(_without_hooks, path=path), before)
+            removed[path] = events
+    if not removed:
+        return HookSettings(request.client, paths[0], "none")
+    every = dict.fromkeys(event for events in removed.values() for event in events)
+    return HookSettings(request.client, next(iter(removed)), "removed", tuple(every))
 
 
 def installed_hooks(home: Home | None) -> tuple[list[InstalledHook], list[str]]:
@@ -164,8 +178,8 @@ def installed_hooks(home: Home | None) -> tuple[list[InstalledHook], list[str]]:
     hooks: list[InstalledHook] = []
     unreadable: list[str] = []
     for client in CLIENTS:
-        paths = dict.fromkeys(settings_path(client, project=project) for project in (False, True))
-        for path in paths:
+        paths = (_settings_paths(client, project=project) for project in (False, True))
+        for path in dict.fromkeys(chain.from_iterable(paths)):
             try:
                 hooks += _hooks_in(client, path, home)
             except Refused as error:
@@ -193,6 +207,8 @@ def _fault(words: list[str], root: str, agent: str) -> str | None:
     program = Path(words[0]) if words else Path()
     if not program.is_file():
         return f"the program {program} does not exist"
+    if not Path(root).is_absolute():
+        return f"--home {root} is not an absolute path, so nothing is recorded"
     if not (Path(root) / "config.yaml").is_file():
         return f"there is no home at {root}"
     with suppress(Exception):

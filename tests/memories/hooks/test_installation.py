@@ -206,6 +206,31 @@ def test_variables_of_the_clients_name_their_folders(
     assert install(home, InstallHooks("codex")).path == tmp_path / "b" / "hooks.json"
 
 
+def test_hooks_of_an_earlier_version_in_a_project_are_removed(home: Home, user: Path) -> None:
+    mine = install(home, InstallHooks("claude")).path
+    shared = user / "project" / ".claude" / "settings.json"
+    shared.parent.mkdir()
+    shutil.copy(mine, shared)
+    assert {hook.path for hook in installed_hooks(home)[0]} == {mine, shared}
+    done = uninstall(RemoveHooks("claude", project=True))
+    assert (done.action, done.path, "hook" in shared.read_text()) == ("removed", shared, False)
+    install(home, InstallHooks("claude", project=True))
+    shutil.copy(mine, shared)
+    assert uninstall(RemoveHooks("claude", project=True)).action == "removed"
+    assert [hook.path for hook in installed_hooks(home)[0]] == [mine]
+    assert uninstall(RemoveHooks("claude", project=True)).action == "none"
+
+
+def test_the_folder_of_the_user_is_no_project(
+    home: Home, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(user)
+    path = install(home, InstallHooks("claude")).path
+    before = path.read_bytes()
+    assert uninstall(RemoveHooks("claude", project=True)).action == "none"
+    assert path.read_bytes() == before
+
+
 @pytest.mark.skipif(os.name != "posix", reason="runs a shell")
 def test_a_variable_may_name_an_unknown_user(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "~nobody-here/claude")
@@ -248,6 +273,8 @@ def test_doctor_reports_hooks_that_do_not_work(home: Home) -> None:
     path.write_text(text.replace(str(home.root), "/nowhere"))
     [(severity, what)] = findings()
     assert (severity, what.partition(": ")[2]) == ("warning", "there is no home at /nowhere")
+    path.write_text(text.replace(str(home.root), "."))
+    assert findings()[0][1].endswith("--home . is not an absolute path, so nothing is recorded")
     path.write_text(text.replace("--agent me", "--agent nobody"))
     assert "no agent 'nobody'" in findings()[0][1]
     path.write_text("{")
