@@ -16,11 +16,15 @@ Kind = Annotated[
     Annotated[str, Meta(max_length=40)] | None,
     Meta(description="Only proposals of this kind."),
 ]
+KindOfAll = Annotated[
+    Annotated[str, Meta(max_length=40)] | None,
+    Meta(description="With `all`: only proposals of this kind."),
+]
 Ids = Annotated[
     Sequence[Annotated[str, Meta(max_length=40)]],
     Meta(description="The ids of the proposals, as `djinn proposal list` shows them."),
 ]
-All = Annotated[bool, Meta(description="All open proposals, or all of `kind`, instead of ids.")]
+All = Annotated[bool, Meta(description="All open proposals instead of some ids.")]
 DryRun = Annotated[bool, Meta(description="Report what would be done, without doing it.")]
 
 
@@ -49,7 +53,7 @@ class AcceptProposals(Struct, frozen=True):
 
     proposals: Ids = ()
     all: All = False
-    kind: Kind = None
+    kind: KindOfAll = None
     dry_run: DryRun = False
     agent: OnlyAgent = None
 
@@ -59,7 +63,7 @@ class DismissProposals(Struct, frozen=True):
 
     proposals: Ids = ()
     all: All = False
-    kind: Kind = None
+    kind: KindOfAll = None
     agent: OnlyAgent = None
 
 
