@@ -318,6 +318,7 @@ class UpkeepConfig(Struct, forbid_unknown_fields=True):
     skip: list[str] = field(default_factory=list)
     times: dict[str, ClockTime] = field(default_factory=dict)
     keep_days: Annotated[float, Meta(ge=1, le=100_000)] = 30.0
+    observation_days: Annotated[float, Meta(ge=1, le=100_000)] = 400.0
     stale_at: Annotated[float, Meta(gt=0, le=1)] = 0.9
     half_life_days: Days = 180.0
     half_lives: dict[str, Days] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, pairwise
 from pathlib import PurePosixPath
 from typing import Any
@@ -251,6 +251,26 @@ def without(path: str, block: str, data: bytes) -> bytes:
         start, end = record.span
         before, behind = text[:start], text[end:].lstrip("\n")
         text = before + behind if behind else before.rstrip("\n") + "\n"
+
+
+def marked(path: str, data: bytes, blocks: Collection[str], key: str, value: str) -> bytes:
+    """The bytes of a journal with a field added to the data of the sections with these block ids.
+
+    All other bytes stay. A section that has the field is left as it is, and so is a journal that is
+    not `appendable`.
+    """
+    if appendable(path, data) != len(data):
+        return data
+    text = data.decode("utf-8")
+    field = f"{json.dumps(key)}: {json.dumps(value)}"
+    for record in reversed(read(path, text).records):
+        comment = _DATA.search(record.text, record.body)
+        if record.block not in blocks or key in record.data or comment is None:
+            continue
+        end = record.start + comment.end("data") - 1
+        separator = ", " if record.data else ""
+        text = f"{text[:end]}{separator}{field}{text[end:]}"
+    return text.encode("utf-8")
 
 
 def begun_by_djinn(fields: Mapping[str, Any]) -> bool:

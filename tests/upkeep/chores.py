@@ -60,6 +60,7 @@ def _record(djinn: Djinn, now: datetime) -> None:
     ]
     turns.append(Turn("interaction", "My city is Warsaw.", "", now - DAY, "dig", "cli"))
     turns.append(Turn("observation", "The keel is wet.", "", now - 2 * DAY, "keel", "cli"))
+    turns.append(Turn("observation", "The old quay sinks.", "", now - 450 * DAY, "fog", "cli"))
     record_turns(djinn.runtime, "me", turns)
 
 
