@@ -15,7 +15,7 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from djinn_memory.memories.entities import verbs
     from djinn_memory.memories.entities.detail import EntityDetail
-    from djinn_memory.memories.entities.resolution import EntityCandidate
+    from djinn_memory.memories.entities.resolution.resolve import EntityCandidate
 
 WIDEST = 60
 """Maximum characters of a value in a list."""

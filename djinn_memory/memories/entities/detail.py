@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Literal
 
-from msgspec import Struct
-
-from djinn_memory.errors import DjinnError
 from djinn_memory.memories.entities.mentions import (
     Mention,
     count_of,
@@ -17,18 +11,15 @@ from djinn_memory.memories.entities.mentions import (
     newest,
     occurrences,
 )
-from djinn_memory.memories.entities.names import is_entity
 from djinn_memory.memories.entities.properties import timelines
+from djinn_memory.memories.entities.relations import Relation, read_note, relations_of
 from djinn_memory.models import Memory, Vault, extended
-from djinn_memory.notes.fact_note import HISTORY, PastValue, Timeline, history_span
-from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.fact_note import HISTORY, PastValue, history_span
+from djinn_memory.notes.note import Note
 from djinn_memory.notes.periods import spoken_period
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.scoring import share_of
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, MemoryNames
-
-_LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 
 
 class EntityProperty(PastValue, frozen=True, kw_only=True):
@@ -40,29 +31,6 @@ class EntityProperty(PastValue, frozen=True, kw_only=True):
     """The period in words, such as `since 3 May 2026`; null if it is unknown."""
     history: tuple[PastValue, ...] = ()
     """Its other values, the last to begin first."""
-
-
-class Relation(Struct, frozen=True, kw_only=True):
-    """A relation between two entities: a property whose value is a link."""
-
-    relation: str
-    """The property, such as `led-by`."""
-    direction: Literal["to", "from"]
-    """`to` for a property of the entity that is shown, `from` for one of the other entity."""
-    name: str
-    """The name of the other entity, or the text of a link that leads nowhere."""
-    vault: str | None
-    """The vault of the other entity; null for a link that leads nowhere."""
-    path: str | None
-    """The path of the other entity's note."""
-    valid_from: str | None
-    """The day or time when the relation began to hold."""
-    valid_to: str | None
-    """The day or time when it ceased to hold; null while it holds."""
-    holds: str | None
-    """The period in words."""
-    current: bool
-    """Whether it holds now, or at the requested time."""
 
 
 class EntityDetail(Memory, frozen=True, kw_only=True):
@@ -94,8 +62,11 @@ def entity_detail(
     note = read_note(vaults[memory.vault], memory.path)
     entity = extended(memory, MemoryNames)
     places = occurrences(index, entity, everyone(index))
-    relations = [*_relations_to(index, memory, note, at), *_relations_from(index, memory, at)]
-    relations = [each for each in relations if each.current or not as_of]
+    relations = [
+        each
+        for each in relations_of(index, memory.memory_id, memory, at)
+        if each.current or not as_of
+    ]
     relations.sort(key=lambda each: each.valid_from or "", reverse=True)
     relations.sort(key=lambda each: (not each.current, each.direction == "from"))
     return extended(
@@ -105,7 +76,7 @@ def entity_detail(
         confidence=share_of(dict(reversed(note.fields)).get("confidence")),
         text=description(note),
         properties=tuple(_properties(note, at, as_of=as_of)),
-        relations=tuple(dict.fromkeys(relations)),
+        relations=tuple(relations),
         mentioned=count_of(places),
         mentions=newest(index, places, limit),
         as_of=at if as_of else None,
@@ -142,11 +113,6 @@ def description(note: Note) -> str:
     return (body[: body.rfind(HISTORY, 0, span[0])] if span else body).strip()
 
 
-def read_note(vault: Vault, path: str) -> Note:
-    """The note of an entity as it is on the disk now."""
-    return parse(path, disk.read(vault, path), vault.dialect)
-
-
 def _properties(note: Note, at: str, *, as_of: bool) -> Iterator[EntityProperty]:
     for key, values in timelines(note).items():
         value = values.on(at)
@@ -157,63 +123,3 @@ def _properties(note: Note, at: str, *, as_of: bool) -> Iterator[EntityProperty]
         holds = spoken_period(values.whole_period(value), at)
         others = tuple(each for each in (values.current, *values.history) if each != value)
         yield extended(value, EntityProperty, key=key, holds=holds, history=others)
-
-
-def _relations_to(index: Index, memory: IndexedMemory, note: Note, at: str) -> Iterator[Relation]:
-    """The relations in the properties of an entity."""
-    targets = {
-        link.text: link.target
-        for link in index.links([memory.memory_id])
-        if link.source == memory.memory_id
-    }
-    others = index.lookup([each for each in targets.values() if each is not None], fields=())
-    for key, values, value, name in _linked_values(note):
-        other = others.get(targets.get(name) or -1)
-        yield _relation(key, "to", other, name, values, value, at)
-
-
-def _relations_from(index: Index, memory: IndexedMemory, at: str) -> Iterator[Relation]:
-    """The relations in properties of other entities whose values are links to an entity."""
-    vaults = {vault.name: vault for vault in index.vaults}
-    texts: dict[int, set[str]] = {}
-    for link in index.links([memory.memory_id]):
-        if link.target == memory.memory_id != link.source:
-            texts.setdefault(link.source, set()).add(link.text)
-    for number, other in index.lookup(texts, fields=()).items():
-        if not is_entity(other):
-            continue
-        with suppress(OSError, DjinnError):
-            note = read_note(vaults[other.vault], other.path)
-            for key, values, value, name in _linked_values(note):
-                if name in texts[number]:
-                    yield _relation(key, "from", other, name, values, value, at)
-
-
-def _linked_values(note: Note) -> Iterator[tuple[str, Timeline, PastValue, str]]:
-    """Each link in a value of a property: key, all values, this value, and the link's target."""
-    for key, values in timelines(note).items():
-        for value in (values.current, *values.history):
-            for match in _LINK.finditer(value.value):
-                yield key, values, value, re.split(r"[|#]", match[1])[0].strip()
-
-
-def _relation(
-    key: str,
-    direction: Literal["to", "from"],
-    other: IndexedMemory | None,
-    name: str,
-    values: Timeline,
-    value: PastValue,
-    at: str,
-) -> Relation:
-    return Relation(
-        relation=key,
-        direction=direction,
-        name=other.title if other else name,
-        vault=other.vault if other else None,
-        path=other.path if other else None,
-        valid_from=value.valid_from,
-        valid_to=value.until,
-        holds=spoken_period(values.whole_period(value), at),
-        current=values.on(at) == value,
-    )

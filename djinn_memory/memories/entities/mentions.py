@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from heapq import nlargest
 from itertools import islice
 
 from msgspec import Struct
@@ -16,7 +17,14 @@ from djinn_memory.models import Memory, extended
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.search.backend import Index
 from djinn_memory.search.legs.words_query import phrase, phrase_words
-from djinn_memory.store.index.records import IndexedChunk, IndexedMemory, MemoryNames, Selection
+from djinn_memory.store.index.records import (
+    ChunkRef,
+    Forms,
+    IndexedChunk,
+    IndexedMemory,
+    MemoryNames,
+    Selection,
+)
 
 BATCH = 500
 """Number of chunks whose texts are in memory at once."""
@@ -62,6 +70,17 @@ class Occurrence(Struct, frozen=True):
     count: int
 
 
+class Choice(Struct, frozen=True):
+    """Limits which places are read for the mentions of an entity."""
+
+    names: Collection[str]
+    """Names that do not count, in the form of `NameMatcher`."""
+    best: Callable[[Sequence[ChunkRef]], Iterable[ChunkRef]]
+    """The chunks with a name that are read."""
+    links: int
+    """The maximum number of links, those of the memories that were indexed last."""
+
+
 class NameMatcher:
     """Finds the names of one entity in texts, as whole names.
 
@@ -90,6 +109,12 @@ class NameMatcher:
             self._by_first[words[0]].append((words, own))
         for listed in self._by_first.values():
             listed.sort(key=lambda entry: -len(entry[0]))
+
+    def forms_without(self, names: Collection[str]) -> Forms:
+        """The forms of the names, apart from some of them."""
+        kept = [words for words in self._own if " ".join(words) not in names]
+        listed = (form for words in sorted(kept) for form in phrase(self._words, " ".join(words)))
+        return tuple(dict.fromkeys(listed))
 
     def lines(self, text: str) -> Iterator[tuple[int, str]]:
         """The names in a text, each with the number of its line from 0."""
@@ -126,23 +151,27 @@ def occurrences(
     entity: MemoryNames,
     everyone: Sequence[MemoryNames],
     selection: Selection = _ALL,
+    choice: Choice | None = None,
 ) -> list[Occurrence]:
     """Where memories of a selection mention an entity, apart from its own note.
 
     A link to it counts once, whatever it shows. A link to another note does not count. Relations
-    in the properties of other entities do not count.
+    in the properties of other entities do not count. With a `choice`, only its places are read.
     """
     matcher = NameMatcher(index, entity, everyone)
+    forms = matcher.forms if choice is None else matcher.forms_without(choice.names)
     refs = [
-        ref
-        for ref in index.words.containing(matcher.forms, selection)
-        if ref.memory_id != entity.memory_id
+        ref for ref in index.words.containing(forms, selection) if ref.memory_id != entity.memory_id
     ]
     linked = Counter(
         (link.source, link.line)
         for link in index.links([entity.memory_id])
         if link.target == entity.memory_id != link.source and link.field is None
     )
+    if choice:
+        refs = [*choice.best(refs)]
+        newest_links = nlargest(choice.links, linked)
+        linked = Counter({place: linked[place] for place in newest_links})
     entities = {each.memory_id for each in everyone}
     listed = [*_linked(index, linked, selection, entities)]
     resolved = _resolved_lines(index, {ref.memory_id for ref in refs})
@@ -213,7 +242,7 @@ def _in_chunk(
 ) -> Iterator[Occurrence]:
     """The names in the text of a chunk, and in the title of its memory."""
     lines = chunk.text.split("\n")
-    above = _first_line(chunk)
+    above = first_line(chunk)
     counts: Counter[tuple[int, str]] = Counter()
     shown = []
     for number, line in enumerate(lines):
@@ -242,7 +271,7 @@ def _in_chunk(
         yield Occurrence(chunk.memory_id, chunk.chunk_id, above + number, (name,), False, count)
 
 
-def _first_line(chunk: IndexedChunk) -> int:
+def first_line(chunk: IndexedChunk) -> int:
     """The line of the first character of a chunk. Its heading is above its text."""
     return chunk.lines[1] - chunk.text.rstrip("\n").count("\n")
 
@@ -275,7 +304,7 @@ def newest(index: Index, listed: Sequence[Occurrence], limit: int) -> tuple[Ment
 
 def _mention(memory: IndexedMemory, chunk: IndexedChunk, place: Occurrence) -> Mention:
     lines = chunk.text.split("\n")
-    number = max(0, place.line - _first_line(chunk))
+    number = max(0, place.line - first_line(chunk))
     offset = sum(len(line) + 1 for line in lines[:number])
     text = lines[number] if number < len(lines) else ""
     page = chunk.page

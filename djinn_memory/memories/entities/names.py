@@ -11,7 +11,7 @@ from djinn_memory.memories.entities.requests import KINDS
 from djinn_memory.models import PLANES, Filters
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.search.backend import Index
-from djinn_memory.search.suggest import near_titles
+from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import IndexedMemory, MemoryNames, Selection
 
 _OTHERS = tuple(("type", kind) for kind in PLANES["knowledge"] if kind not in KINDS)
@@ -102,7 +102,9 @@ def no_entity(index: Index, name: str) -> DjinnError:
             f"{notes[0].vault}/{notes[0].path} is no entity; its type must be one of {kinds}, or a "
             "type of your own beside `plane: knowledge`"
         )
-    if near := near_titles(index, name):
+    if near := near_names(
+        name, (each for entity in index.names(ENTITIES) for each in names_of(entity))
+    ):
         meant = " or ".join(map(repr, near))
         return NotFound(f"no entity {name!r}", Remedy(purpose=f"did you mean {meant}?"))
     return NotFound(f"no entity {name!r}", Remedy("entities.list", purpose="list the entities"))

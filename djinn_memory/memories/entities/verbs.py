@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
 from djinn_memory.memories.entities.mentions import count_of, everyone, occurrences
-from djinn_memory.memories.entities.merging import merge
+from djinn_memory.memories.entities.merging.merge import merge
+from djinn_memory.memories.entities.merging.split import split
 from djinn_memory.memories.entities.names import named_entity, no_entity, of_kind
 from djinn_memory.memories.entities.requests import (
     AddEntity,
@@ -23,12 +24,11 @@ from djinn_memory.memories.entities.requests import (
     ShowEntity,
     SplitEntity,
 )
-from djinn_memory.memories.entities.resolution import (
+from djinn_memory.memories.entities.resolution.resolve import (
     EntityCandidate,
     EntityResolution,
     resolve_mention,
 )
-from djinn_memory.memories.entities.splitting import split
 from djinn_memory.memories.entities.writer import (
     add_entity,
     change_aliases,

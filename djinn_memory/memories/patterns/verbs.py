@@ -22,7 +22,10 @@ from djinn_memory.models import Filters, extended
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
+from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import Selection
+
+_ALL = Selection(Filters(types=(notes.TYPE,)))
 
 
 class Patterns(Namespace):
@@ -64,10 +67,15 @@ class Patterns(Namespace):
         """Show a pattern with its evidence. Raises `NotFound` for a memory of another type."""
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
+            listed = Remedy("patterns.list", purpose="list the patterns")
+            if not index.resolve(request.name):
+                titles = [ref.title for ref in index.titles(_ALL)]
+                near = " or ".join(map(repr, near_names(request.name, titles)))
+                remedy = Remedy(purpose=f"did you mean {near}?") if near else listed
+                raise NotFound(f"no pattern {request.name!r}", remedy)
             memory = catalog.find(index, request.name)
         if memory.type != notes.TYPE:
-            remedy = Remedy("patterns.list", purpose="list the patterns")
-            raise NotFound(f"{memory.title!r} is not a pattern", remedy)
+            raise NotFound(f"{memory.title!r} is not a pattern", listed)
         [vault] = self.runtime.home.named((memory.vault,))
         note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
         text = note.text[note.body :].strip()

@@ -11,10 +11,10 @@ from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.history import PastChange, past_changes
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import FileChange, digest
-from djinn_memory.memories.entities.merging import COMMAND, by_name, merged, repointed
+from djinn_memory.memories.entities.merging.merge import COMMAND, by_name, merged, repointed
+from djinn_memory.memories.entities.merging.three_way import taken_back
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.requests import SplitEntity
-from djinn_memory.memories.entities.three_way import taken_back
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.note import parse

@@ -1,0 +1,1 @@
+"""Merges two entities into one note, and takes merges apart."""

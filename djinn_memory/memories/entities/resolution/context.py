@@ -1,0 +1,307 @@
+"""The text around a mention, compared with what is known of the entities that it may mean."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.memories.entities.names import names_of
+from djinn_memory.memories.entities.relations import Relation
+from djinn_memory.memories.entities.requests import ResolveMention
+from djinn_memory.memories.entities.resolution.evidence import (
+    MENTIONS,
+    Evidence,
+    EvidenceReader,
+)
+from djinn_memory.memories.entities.resolution.matching import NamedCandidate
+from djinn_memory.models import Problem
+from djinn_memory.notes.dates import local_day, moment
+from djinn_memory.notes.periods import first_day, last_day
+from djinn_memory.notes.slugs import fold
+from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
+from djinn_memory.search.dates.question import dates_in_question
+from djinn_memory.search.legs.words_query import content, phrase_words
+from djinn_memory.store.index.records import ChunkRef, MemoryNames, WordMatch
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+MEANING = 44.0
+"""The weight of a cosine. Measured with `benchmarks/entities.py`, like the values below."""
+
+SECOND = 0.1
+"""The share of the second-best sentence of a candidate."""
+
+WORDS = 0.7
+"""The weight of a word of the context that only one candidate's evidence has."""
+
+RELATED = 4.0
+"""The weight of a related entity that the context names."""
+
+NOTHING = 0.25
+"""How much nearer a sentence must be to those of `NEUTRAL` than to what is known of a candidate, to
+be as likely to tell nothing."""
+
+FLOOR = 0.05
+"""The cosine up to which a sentence tells nothing of a candidate."""
+
+GENERAL = 0.15
+"""How much of the cosine of a candidate's sentence with those of `NEUTRAL` is taken off: a general
+sentence is near to everything."""
+
+MANY = 0.02
+"""What is taken off for the logarithm of the number of a candidate's sentences. More are nearer by
+chance."""
+
+NEUTRAL = (
+    "She rang me yesterday.", "He sent me an email.", "Let us meet again soon.",
+    "I do not know more about it.", "Please remind me next week.", "They said hello.",
+    "We spoke on the phone.", "I have to answer her letter.", "Somebody asked about him.",
+    "The name came up again.", "I heard nothing new.", "We will see each other later.",
+    "He was there too.", "She wants to know more.", "I forgot what it was about.",
+    "It was nice to see them.", "Ask me again another day.", "He is on the list.",
+    "We have not decided anything yet.", "I am waiting for a reply.",
+    "Someone agreed.", "Someone wrote to me.", "Tell someone about it.", "That was a good idea.",
+    "I had dinner with someone.", "It is not important.", "The weather is cold today.",
+    "We were late.", "I am tired.", "See you on Monday.", "Thank you for everything.",
+    "That is everything at the moment.", "Someone phoned at noon.", "There is a note from someone.",
+)  # fmt: skip
+"""Sentences that tell nothing about whoever is meant."""
+
+SOMEONE = "someone"
+"""Stands for the names of the candidates, which all of them have in common."""
+
+_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
+_MOST = 8
+"""Maximum number of sentences of a context that count."""
+
+_NEUTRAL: dict[str, Vectors] = {}
+"""The vectors of `NEUTRAL`, by the identity of the model."""
+
+
+def chances(scores: Sequence[float]) -> list[float]:
+    """The chance of each candidate, from its score in logarithms of odds."""
+    most = max(scores, default=0.0)
+    total = sum(math.exp(score - most) for score in scores)
+    return [math.exp(score - most) / total for score in scores]
+
+
+def told(cosines: Vectors, general: Vectors, neutral: Vectors) -> float:
+    """How much the sentences of a context tell for a candidate, in logarithms of odds.
+
+    `cosines` has a row for each sentence of the context and a column for each sentence that is
+    known of the candidate. `general` and `neutral` tell how near the columns and the rows are to
+    sentences that tell nothing. A sentence of the context is either about the candidate or tells
+    nothing, whichever is likelier.
+    """
+    import numpy as np
+
+    level = MEANING * np.maximum(neutral - NOTHING, FLOOR)
+    count = cosines.shape[1]
+    if not count:
+        return float(np.logaddexp(0.0, level).sum())
+    ranked = np.sort(cosines - GENERAL * np.maximum(general, 0.0), axis=1)
+    best = ranked[:, -1]
+    if count > 1:
+        best = (1 - SECOND) * best + SECOND * ranked[:, -2]
+    known = MEANING * (best - MANY * math.log(count))
+    return float(np.logaddexp(known, level).sum())
+
+
+class MentionContext:
+    """The text around a mention, and the candidates."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        index: Index,
+        request: ResolveMention,
+        fitting: Sequence[NamedCandidate],
+        entities: Sequence[MemoryNames],
+    ) -> None:
+        self._runtime = runtime
+        self._index = index
+        self._text = request.context
+        self._mention = request.mention
+        self._fitting = fitting
+        self._entities = entities
+        vocabulary = index.words
+        self._names = {
+            word
+            for each in fitting
+            for name in (*names_of(each.entity), request.mention)
+            for word in vocabulary.split(name)
+        }
+        counts = Counter(
+            " ".join(vocabulary.split(name))
+            for each in fitting
+            for name in dict.fromkeys(map(fold, names_of(each.entity)))
+        )
+        self._shared = {name for name, count in counts.items() if count > 1}
+        self._shared.add(" ".join(vocabulary.split(request.mention)))
+
+    def compare(self, problems: list[Problem]) -> tuple[list[float], list[str | None]]:
+        """The gain of each candidate, in logarithms of odds, and the sentence that fits it best."""
+        now = moment(self._runtime.now())
+        vector = self._embedded(problems, [self._text])
+        self._vector = None if vector is None else vector[0]
+        reader = EvidenceReader(self._index, self._entities, self._shared, self._best, now)
+        known = [reader.read(each.entity) for each in self._fitting]
+        gains, reasons = self._by_meaning(known, problems)
+        words = self._by_words([each.sentences for each in known])
+        related = [self._related(each.relations) for each in known]
+        total = [
+            gain + WORDS * shared + RELATED * relation
+            for gain, shared, relation in zip(gains, words, related, strict=True)
+        ]
+        return total, reasons
+
+    def _best(self, refs: Sequence[ChunkRef]) -> Sequence[ChunkRef]:
+        """The chunks that are nearest to the context, by meaning and by words."""
+        if len(refs) <= MENTIONS:
+            return refs
+        ids = [ref.chunk_id for ref in refs]
+        chosen: set[int] = set()
+        if self._vector is not None:
+            near = self._index.vectors.measure(self._vector, ids)
+            chosen |= {*sorted(near, key=lambda each: (-near[each].cosine, each))[: MENTIONS // 2]}
+        if self._wanted:
+            terms = tuple(((stem,),) for stem in sorted(self._wanted))
+            near_words = self._index.words.score(WordMatch(terms), ids)
+            best = sorted(near_words, key=lambda each: (-near_words[each], each))
+            chosen |= {*best[: MENTIONS // 2]}
+        chosen |= {*ids[-(MENTIONS - len(chosen)) :]} if len(chosen) < MENTIONS else set()
+        return [ref for ref in refs if ref.chunk_id in chosen]
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        return self._content(self._text)
+
+    def _by_words(self, known: Sequence[Sequence[str]]) -> list[float]:
+        """The words of the context, weighted by how few candidates have them."""
+        held = [frozenset().union(*map(self._content, sentences)) for sentences in known]
+        total = len(known)
+        result = []
+        for each in held:
+            gain = 0.0
+            for stem in self._wanted & each:
+                count = sum(stem in other for other in held)
+                gain += 1 - (count - 1) / max(1, total - 1)
+            result.append(min(gain, 3.0))
+        return result
+
+    def _content(self, text: str) -> frozenset[str]:
+        return content(self._index.words, text) - self._stems
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return frozenset(self._index.words.stemmed(" ".join(sorted(self._names))))
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return self._index.words.split(self._text)
+
+    @cached_property
+    def _windows(self) -> tuple[DayWindow, ...]:
+        dates = dates_in_question(self._text, self._runtime.now().date())
+        return dates.windows if dates else ()
+
+    def _related(self, relations: Iterable[Relation]) -> float:
+        """Whether the context names an entity that has a relation at the time that it names."""
+        return max((self._named(each) for each in relations), default=0.0)
+
+    def _named(self, relation: Relation) -> float:
+        words = phrase_words(self._index.words, relation.name)
+        if not words or all(word in self._names for word in words):
+            return 0.0
+        starts = range(len(self._words) - len(words) + 1)
+        if not any(self._words[at : at + len(words)] == words for at in starts):
+            return 0.0
+        if not self._windows:
+            return 1.0 if relation.current else 0.8
+        start, end = relation.valid_from, relation.valid_to
+        held = DayWindow(
+            _date(first_day(local_day(start))) if start else None,
+            _date(last_day(local_day(end))) if end else None,
+        )
+        return float(any(held.meets(window) for window in self._windows))
+
+    def _by_meaning(
+        self, known: Sequence[Evidence], problems: list[Problem]
+    ) -> tuple[list[float], list[str | None]]:
+        texts = list(dict.fromkeys(text for each in known for text in each.sentences))
+        parts = self._parts()
+        bare = [self._without_names(text) for text in (*parts, *texts)]
+        vectors = self._embedded(problems, bare) if texts and parts else None
+        none: list[str | None] = [None] * len(known)
+        neutral = self._neutral(problems) if vectors is not None else None
+        if vectors is None or neutral is None:
+            return [0.0] * len(known), none
+        rows, columns = vectors[: len(parts)], vectors[len(parts) :]
+        cosines, levels = rows @ columns.T, _nearest(rows @ neutral.T)
+        general = _nearest(columns @ neutral.T)
+        at = {text: number for number, text in enumerate(texts)}
+        gains, reasons = [], []
+        for each in known:
+            own = [at[text] for text in each.sentences]
+            gains.append(told(cosines[:, own], general[own], levels))
+            best = max(own, key=lambda number: float(cosines[:, number].max()), default=None)
+            reasons.append(None if best is None else texts[best])
+        return gains, reasons
+
+    def _parts(self) -> list[str]:
+        """The sentences of the context, without the mention, which may contain full stops."""
+        mention = re.escape(self._mention)
+        named = rf"(?<!\w){mention}(?!\w)(?:['’]s\b)?"
+        text = re.sub(named, SOMEONE, self._text, flags=re.IGNORECASE)
+        sentences = [match[0].strip() for match in _SENTENCE.finditer(text)]
+        return [each for each in sentences if any(map(str.isalnum, each))][:_MOST]
+
+    def _neutral(self, problems: list[Problem]) -> Vectors | None:
+        embedder = self._runtime.models.embedder
+        if embedder is not None and embedder.identity not in _NEUTRAL:
+            vectors = self._embedded(problems, NEUTRAL)
+            if vectors is None:
+                return None
+            _NEUTRAL[embedder.identity] = vectors
+        return _NEUTRAL[embedder.identity] if embedder is not None else None
+
+    def _embedded(self, problems: list[Problem], texts: Sequence[str]) -> Vectors | None:
+        embedder = self._runtime.models.embedder
+        if embedder is None or not embedder.ready or problems:
+            return None
+        try:
+            return embedder.embed(texts)
+        except DjinnError as error:
+            problems.append(Problem("meaning", f"{error.message}; only words were compared"))
+            return None
+
+    def _without_names(self, text: str) -> str:
+        """A text without the names of the candidates, which all of them have in common."""
+        kept = [SOMEONE if self._is_name(word) else word for word in text.split()]
+        unique = [word for at, word in enumerate(kept) if at == 0 or kept[at - 1] != word]
+        return " ".join(unique)
+
+    def _is_name(self, word: str) -> bool:
+        words = self._index.words.split(re.sub(r"['’]s\b", "", word))
+        return bool(words) and all(each in self._names for each in words)
+
+
+def _nearest(cosines: Vectors) -> Vectors:
+    """The mean of the three best cosines of each row."""
+    import numpy as np
+
+    nearest: Vectors = np.sort(cosines, axis=1)[:, -3:].mean(axis=1)
+    return nearest
+
+
+def _date(day: str | None) -> date | None:
+    return date.fromisoformat(day) if day else None
