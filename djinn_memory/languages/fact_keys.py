@@ -47,6 +47,11 @@ def meaning_of(key: str) -> str:
     return _MEANINGS.get(folded, fold(key.strip()))
 
 
+def same_keys(key: str) -> tuple[str, ...]:
+    """A key, and the keys that mean the same."""
+    return (key, *_NAMES.get(meaning_of(key), ()))
+
+
 class AskedKeys:
     """Which facts the words of a question ask for: `where did I live` asks for `user/city`."""
 
@@ -56,8 +61,7 @@ class AskedKeys:
 
     def asks_for(self, key: str) -> bool:
         """Whether a question has all words of a key, or of another key that means the same."""
-        meaning = meaning_of(key)
-        names = (set(_stems(name)) for name in (key, *_NAMES.get(meaning, ())))
+        names = (set(_stems(name)) for name in same_keys(key))
         return any(stems and stems <= self._stems for stems in names)
 
     def distance(self, category: str) -> int:

@@ -256,6 +256,10 @@ class Search:
         """The periods that the question asks about."""
         self.asked_words: frozenset[str] = frozenset()
         """The stems of the content words of the question."""
+        self.time_words: frozenset[str] = frozenset()
+        """The stems of those that name a period."""
+        self.answered: set[int] = set()
+        """Entities with a statement that answers the question wholly."""
         self._memories: dict[int, IndexedMemory] = {}
         self._chunks: dict[int, IndexedChunk] = {}
         self._telling: dict[int, list[IndexedChunk]] = {}

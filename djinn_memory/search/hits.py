@@ -23,6 +23,7 @@ from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
 MOST_WORDS = 50_000
 """Number of words whose stems a long-lived process caches: a few MB."""
 
+_COMPOUND = re.compile(r"\w+(?:-\w+)+")
 _WORD = re.compile(r"\w")
 
 _STEMS: dict[tuple[str, ...], dict[str, list[str]]] = {}
@@ -96,6 +97,14 @@ def with_value(hit: Hit, then: ValueThen, matches: Callable[[str], bool], charac
     text = then.value.value
     window = (0, len(text))
     shown_part, marks = snippet(text, window, matches)
+    # A word of `led-by` is highlighted with the whole key.
+    keys = [key.span() for key in _COMPOUND.finditer(shown_part)]
+    marks = tuple(
+        dict.fromkeys(
+            next(((low, high) for low, high in keys if low <= start < high), (start, end))
+            for start, end in marks
+        )
+    )
     return replace(
         hit,
         lines=(then.line, then.line),

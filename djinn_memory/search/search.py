@@ -27,6 +27,7 @@ from djinn_memory.search.legs.words_query import CUT, content, overlong, phrase
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.periods import holds, prefer_current
 from djinn_memory.search.stages.planes import PlaneCounts, known_planes
+from djinn_memory.search.stages.relations import put_answers_first
 from djinn_memory.search.stages.stand_ins import near_stub, shown_chunk
 from djinn_memory.search.suggest import near_spellings, unknown_values
 from djinn_memory.store.index.records import Selection
@@ -88,6 +89,8 @@ def search(
         search.candidates = search.gather(search.selection.filters)
         period = _asked_period(search)
         search.windows = period.windows if period else ()
+        if period:
+            search.time_words = content(search.index.words, period.words)
         former = None if period else _former_values(search)
         search.asks_for_former = former is not None
         _interact(search)
@@ -106,6 +109,8 @@ def search(
         elif former:
             former.put_first(search)
         chosen = _cut(search, search.limits.hits)
+        if search.answered:
+            chosen = put_answers_first(search, chosen)
         judge = rescorer.confident if rescorer else confident
         if period:
             chosen = period.in_sequence(search, chosen)
@@ -326,7 +331,10 @@ def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
     """Whether any of the chosen candidates matches with certainty, whatever its score."""
     names = {NAME, FORMER}
     return any(
-        each.chunk_id in search.certain or not names.isdisjoint(each.verdicts) for each in chosen
+        each.chunk_id in search.certain
+        or each.memory_id in search.answered
+        or not names.isdisjoint(each.verdicts)
+        for each in chosen
     )
 
 

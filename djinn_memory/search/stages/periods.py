@@ -78,20 +78,27 @@ def _entity_held(search: Search, memory: IndexedMemory, vault: Vault) -> bool:
 
     If one of its properties answers the question, it is added to `search.values`.
     """
-    at = search.as_of
-    if not (at or search.windows):
+    at, now = search.as_of, moment(search.runtime.now())
+    from djinn_memory.search.stages.relations import answers, names_subject
+
+    if not (at or search.windows or names_subject(search, memory)):
         return True
     from djinn_memory.notes.note import parse
     from djinn_memory.search.stages.statements import answering, joined, statements, then
 
     with suppress(OSError, DjinnError):
         note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
-        listed = then([*statements(note.text)], at, search.windows)
-        answers = answering(listed, search.asked_words, search.index.words)
-        if answers:
-            search.values[memory.memory_id] = ValueThen(
-                at or moment(search.runtime.now()), answers[0][0] + 1, joined(answers)
-            )
-        if listed:
+        asks_for_time = at or search.windows
+        when = at if asks_for_time else now
+        listed = then([*statements(note.text)], when, search.windows)
+        whole = answers(search, memory, listed)
+        if whole:
+            search.answered.add(memory.memory_id)
+        best = whole or (
+            answering(listed, search.asked_words, search.index.words) if asks_for_time else []
+        )
+        if best:
+            search.values[memory.memory_id] = ValueThen(at or now, best[0][0] + 1, joined(best))
+        if listed or not asks_for_time:
             return True
     return not at or memory.created is None or (period(memory).covers(at) and memory.created <= at)

@@ -78,3 +78,61 @@ def test_entities_do_not_answer_every_question_about_a_time(djinn: Djinn) -> Non
     assert djinn.search("what was the meeting in May").hits[0].title == "Meeting 5"
     titles = [hit.title for hit in djinn.search("what did we do in May").hits]
     assert titles == ["Meeting 5"]
+
+
+@pytest.fixture
+def related(djinn: Djinn) -> Djinn:
+    djinn.entities.add("Northwind", "company")
+    djinn.entities.set("Tide gauge", "owner", "[[Bob Alder]]", valid_from="2026-02-01")
+    djinn.entities.set(
+        "Bob Alder", "works at", "[[Northwind]]", valid_from="2024-02-01", valid_to="2026-06-01"
+    )
+    djinn.entities.set("Maren Holt", "role", "captain", valid_from="2026-02-01")
+    # In a large home names alone do not make an answer confident.
+    for number in range(120):
+        djinn.remember("note", f"Harbour lamp tide gauge log {number}", "Nothing.", force=True)
+    return djinn
+
+
+ANSWERED = {
+    "who led the harbour lamp in May": "led-by: Maren Holt",
+    "who led the project in May": "led-by: Maren Holt",
+    "by whom was the harbour lamp led in May?": "led-by: Maren Holt",
+    "who was the leader of the harbour lamp in September?": "led-by: Ada Lund",
+    "who leads the harbour lamp": "led-by: Ada Lund",
+    "who leads the harbour lamp now": "led-by: Ada Lund",
+    "who led the harbour lamp between January and June": "led-by: Bob Alder; led-by: Maren Holt",
+    "who owned the tide gauge in March": "owner: Bob Alder",
+    "who is the owner of the tide gauge?": "owner: Bob Alder",
+    "where did Bob Alder work in March 2026": "works at: Northwind",
+    "who worked at Northwind in March 2026": "works at: Northwind",
+    "did Maren lead the harbour lamp in June": "led-by: Maren Holt",
+    "what was Maren's role in June": "role: captain",
+}
+NOT_ANSWERED = (
+    "who painted the harbour lamp in May",
+    "who led the moon project in May",
+    "who owned the harbour lamp in May",
+    "who owned the tide gauge in 2025", "who won the election in May", "who led Northwind in May",
+
+    "what did the harbour lamp cost in June", "who led the army in May",
+    "who owned the lighthouse in March", "who works at Southwind",
+)  # fmt: skip
+
+
+def test_questions_that_a_relation_answers_wholly(related: Djinn) -> None:
+    for question, answer in ANSWERED.items():
+        result = related.search(question)
+        assert (result.confident, result.hits[0].snippet) == (True, answer), question
+        recalled = related.recall(question)
+        assert recalled.confident and answer in recalled.memories[0].text, question
+
+
+def test_questions_that_no_relation_answers(related: Djinn) -> None:
+    for question in NOT_ANSWERED:
+        assert not related.search(question).confident, question
+
+
+def test_the_whole_key_is_highlighted(djinn: Djinn) -> None:
+    hit = djinn.search("who led the harbour lamp in May").hits[0]
+    assert [hit.snippet[low:high] for low, high in hit.marks] == ["led-by"]
