@@ -6,12 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from djinn_memory.models import Vault
+from djinn_memory.models import Filters, Vault
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.names import count_hash, place_exists
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
 from djinn_memory.store.state import State
+
+MERGED = "merged"
+"""The field with the ids of the memories that were merged into one. Their events count for it."""
 
 
 class LedgerName(Struct, frozen=True):
@@ -95,6 +98,11 @@ def _gone(
     return names
 
 
+def merged_ids(memory: IndexedMemory) -> list[str]:
+    """The ids of the memories that were merged into a memory."""
+    return [value for key, value in memory.fields if key == MERGED]
+
+
 def located(index: Index, names: Collection[str]) -> dict[str, IndexedMemory]:
     """The memories that still exist, by their names in the ledger."""
     vaults = {vault.name: vault for vault in index.vaults}
@@ -106,4 +114,8 @@ def located(index: Index, names: Collection[str]) -> dict[str, IndexedMemory]:
         for memory in index.memories(selection):
             place = ledger_name(memory, vaults[memory.vault]).place
             memories |= {name: memory for name in (place, memory.id) if name}
+    for name in sorted({*names}.difference(memories).intersection(index.values(MERGED))):
+        filters = Filters(where=((MERGED, name),))
+        for memory in index.memories(Selection(filters), limit=1):
+            memories[name] = memory
     return memories

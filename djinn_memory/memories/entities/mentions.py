@@ -129,6 +129,11 @@ class NameMatcher:
                     break
             at += 1
 
+    def begins(self, line: str, title: str) -> bool:
+        """Whether a line begins with the words of a title."""
+        words = self._words.split(title)
+        return self._words.split(line)[: len(words)] == words
+
     def names(self, text: str) -> bool:
         """Whether a text contains one of the names."""
         return next(self.lines(text), None) is not None
@@ -262,7 +267,7 @@ def _in_chunk(
     if (
         title
         and matcher.names(title)
-        and not any(inline(line.lstrip("# ")) == title for line in lines[:3])
+        and not any(matcher.begins(line, title) for line in lines[:3])
     ):
         yield Occurrence(
             chunk.memory_id, chunk.chunk_id, 1, (next(matcher.lines(title))[1],), False, 1

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
-from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_name
+from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_name, merged_ids
 from djinn_memory.scoring import Record, pooled
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import Ledger, reading
@@ -40,6 +40,10 @@ def records_of(
     vaults = {name: home.named((name,))[0] for name in {memory.vault for memory in memories}}
     names = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
     former = former_names(state, ledger, names, home.scope(agent)) if ledger else {}
+    for memory in memories:
+        # What was used and rated before a merge counts for the memory that was kept.
+        if memory.memory_id in former:
+            former[memory.memory_id] += merged_ids(memory)
     every = [name for several in former.values() for name in several]
     records = reading.records(ledger, every) if ledger else {}
     pool = pool_of(home)

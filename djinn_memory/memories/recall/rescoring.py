@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from djinn_memory import scoring
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.settings import ProfileConfig
-from djinn_memory.memories.catalog.identity import LedgerName
+from djinn_memory.memories.catalog.identity import MERGED, LedgerName
 from djinn_memory.memories.recall.ledger_records import LedgerRecords, records_of
 from djinn_memory.memories.recall.variety import repeats
 from djinn_memory.notes.dates import local_day
@@ -49,7 +49,7 @@ NEIGHBOURS = 20
 """Maximum links followed from one memory: a hub links to everything."""
 
 
-_FIELDS = ("status", "importance", "confidence")
+_FIELDS = ("status", "importance", "confidence", MERGED)
 """Front matter fields that affect the score of a memory."""
 
 

@@ -83,9 +83,6 @@ def split(runtime: Runtime, request: SplitEntity) -> Split:
     [own] = runtime.home.named((entity.vault,))
     change, merge = _found(runtime, vaults, (own.id, entity.path), request)
     _require_visible(runtime, scope, merge)
-    if files.current(vaults[merge.gone.vault], merge.gone.path) is not None:
-        place = vaults[merge.gone.vault]
-        raise _edited(place, merge.gone, "exists again; rename or remove it first")
     what = f"Took apart: {change.record.plan.what}"
     notes = []
     with change_set(runtime, "entity split", what, agent=request.agent) as changes:
@@ -138,12 +135,22 @@ def _without_merge(merge: _Merged, vault: Vault, file: FileChange, now: bytes) -
 def _found(
     runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str], request: SplitEntity
 ) -> tuple[PastChange, _Merged]:
-    """The last merge into a note that can be taken apart."""
+    """The last merge into a note that can be taken apart.
+
+    A merge that was taken apart before is passed over: the note that was merged exists again.
+    """
+    again: Refused | None = None
     for change, merge in _merges(runtime, vaults, place):
         gone = parse(merge.gone.path, merge.before(merge.gone))
         names = {name_key(name) for name in (gone.title, *gone.aliases, gone.id or "")}
         if request.other is None or name_key(request.other) in names:
-            return change, merge
+            vault = vaults[merge.gone.vault]
+            if files.current(vault, merge.gone.path) is None:
+                return change, merge
+            why = "exists again; rename or remove it first"
+            again = again or _edited(vault, merge.gone, why)
+    if again:
+        raise again
     what = f" of {request.other!r}" if request.other else ""
     raise NotFound(
         f"no merge{what} into {request.name!r} that can be taken apart",
@@ -157,7 +164,9 @@ def _merges(
     store = KeptBytes(runtime.home)
     for change in past_changes(runtime.state, [*vaults.values()]):
         plan = change.record.plan
-        kept = next((file for file in plan.files if (file.vault, file.path) == place), None)
+        kept = next(
+            (file for file in plan.files if (file.vault, file.path) == place and file.after), None
+        )
         gone = next((file for file in plan.files if file.after is None), None)
         if plan.command != COMMAND or change.status != "done" or not (kept and gone):
             continue
