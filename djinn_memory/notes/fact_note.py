@@ -165,6 +165,19 @@ def readable(text: str) -> str:
     return "\n".join(map(_readable_line, text.split("\n")))
 
 
+def with_current_values(text: str) -> str:
+    """The text of an entity's note with the values of its properties that hold, for people.
+
+    Values that have ended are left out, and so is the heading of the history.
+    """
+    kept = [
+        _readable_line(line)
+        for line in text.split("\n")
+        if line.rstrip() != HISTORY and not ((past := value_of_line(line)) and past.until)
+    ]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
+
+
 def _readable_line(line: str) -> str:
     match = _PAST.match(line)
     if not match:

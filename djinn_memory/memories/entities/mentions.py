@@ -34,6 +34,10 @@ WIDEST = 200
 
 _ALL = Selection()
 _LINK = re.compile(r"!?\[\[([^\[\]\n]+)\]\]")
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_SIGNS = str.maketrans(dict.fromkeys("‘’‚“”„«»‹›–—…·•→←×°§©®™€£", " "))
+"""Frequent signs that are no letters, so that a text with them is one of ASCII for its words."""
+
 _PLACEHOLDER = " zq9link "
 """Stands for a link among the words of a line, so that no name spans it."""
 
@@ -109,6 +113,7 @@ class NameMatcher:
             self._by_first[words[0]].append((words, own))
         for listed in self._by_first.values():
             listed.sort(key=lambda entry: -len(entry[0]))
+        self._pattern = _pattern(self._own | longer)
 
     def forms_without(self, names: Collection[str]) -> Forms:
         """The forms of the names, apart from some of them."""
@@ -118,6 +123,10 @@ class NameMatcher:
 
     def lines(self, text: str) -> Iterator[tuple[int, str]]:
         """The names in a text, each with the number of its line from 0."""
+        plain = text if text.isascii() else text.translate(_SIGNS)
+        if self._pattern and plain.isascii():
+            yield from self._ascii_lines(self._pattern, plain)
+            return
         words = self._words.split_lines(text)
         at = 0
         while at < len(words):
@@ -128,6 +137,16 @@ class NameMatcher:
                     at += len(name) - 1
                     break
             at += 1
+
+    def _ascii_lines(self, pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
+        """The same for a text of ASCII, which needs no tokenizer. It takes a tenth of the time."""
+        line = at = 0
+        for match in pattern.finditer(text):
+            name = tuple(_ASCII_WORD.findall(match[0].lower()))
+            if name in self._own:
+                line += text.count("\n", at, match.start())
+                at = match.start()
+                yield line, " ".join(name)
 
     def begins(self, line: str, title: str) -> bool:
         """Whether a line begins with the words of a title."""
@@ -140,6 +159,15 @@ class NameMatcher:
 
     def _split(self, name: str) -> Words:
         return tuple(phrase_words(self._words, name))
+
+
+def _pattern(names: Collection[Words]) -> re.Pattern[str] | None:
+    """Matches these names in a text of ASCII, longer ones first; None if a name is not ASCII."""
+    if not names or not all(word.isascii() and word.isalnum() for name in names for word in name):
+        return None
+    listed = sorted(names, key=lambda words: (-len(words), words))
+    forms = "|".join(r"[^a-z0-9]+".join(words) for words in listed)
+    return re.compile(rf"(?<![a-z0-9])(?:{forms})(?![a-z0-9])", re.IGNORECASE)
 
 
 def _may_contain(name: str, parts: Collection[str]) -> bool:

@@ -32,7 +32,7 @@ from djinn_memory.models import (
     extended,
 )
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.fact_note import readable
+from djinn_memory.notes.fact_note import readable, with_current_values
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
@@ -319,7 +319,9 @@ def _text(home: Home, hit: Hit) -> str:
     # The note may have been removed since the search.
     with contextlib.suppress(OSError, DjinnError):
         body = body_of(vault, hit).strip("\n")
-        return readable(body) if hit.type == "fact" else body
+        if hit.plane == "knowledge":
+            return readable(body) if hit.type == "fact" else with_current_values(body)
+        return body
     return hit.excerpt
 
 

@@ -197,9 +197,20 @@ class StandingMemories:
                     due=due,
                     holds=spoken_period(_period(memory), moment(self._now)),
                     overdue=(iso_date(due) or self._today)[:10] < self._today,
-                    text=body_of(self._scope[memory.vault], memory).strip(),
+                    text=_text(self._scope[memory.vault], memory).strip(),
                     rank=self.ranks.get((memory.vault, memory.path)),
                 )
+
+
+def _text(vault: Vault, memory: IndexedMemory) -> str:
+    """The current text of a memory; for an entity, with the values that hold."""
+    text = body_of(vault, memory)
+    if memory.plane != "knowledge":
+        return text
+    # Imported here: few standing memories are facts or entities.
+    from djinn_memory.notes.fact_note import readable, with_current_values
+
+    return readable(text) if memory.type == "fact" else with_current_values(text)
 
 
 def recalled(memory: RecalledMemory) -> MemoryExcerpt:

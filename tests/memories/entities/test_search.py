@@ -136,3 +136,21 @@ def test_questions_that_no_relation_answers(related: Djinn) -> None:
 def test_the_whole_key_is_highlighted(djinn: Djinn) -> None:
     hit = djinn.search("who led the harbour lamp in May").hits[0]
     assert [hit.snippet[low:high] for low, high in hit.marks] == ["led-by"]
+
+
+def test_recalls_and_contexts_show_the_values_that_hold(djinn: Djinn) -> None:
+    [memory] = [
+        each
+        for each in djinn.recall("harbour lamp for the pier").memories
+        if each.title == "Harbour lamp"
+    ]
+    assert memory.text == (
+        "A new lamp for the pier.\n\n- city: Gdynia (from 2025-01-01)\n"
+        "- led-by: [[Ada Lund]] (from 2026-08-15)"
+    )
+    excerpts = [*djinn.context("harbour lamp").entities, *djinn.wake("harbour lamp").entities]
+    texts = [each.text for each in excerpts if each.title == "Harbour lamp"]
+    assert texts
+    for text in texts:
+        assert "led-by: [[Ada Lund]] (from 2026-08-15)" in text
+        assert "## History" not in text and "recorded" not in text
