@@ -34,6 +34,9 @@ WIDEST = 200
 
 _ALL = Selection()
 _LINK = re.compile(r"!?\[\[([^\[\]\n]+)\]\]")
+MOST_IN_PATTERN = 300
+"""Maximum number of names in a pattern. It takes a millisecond for each name to be compiled."""
+
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _SIGNS = str.maketrans(dict.fromkeys("‘’‚“”„«»‹›–—…·•→←×°§©®™€£", " "))
 """Frequent signs that are no letters, so that a text with them is one of ASCII for its words."""
@@ -162,8 +165,10 @@ class NameMatcher:
 
 
 def _pattern(names: Collection[Words]) -> re.Pattern[str] | None:
-    """Matches these names in a text of ASCII, longer ones first; None if a name is not ASCII."""
-    if not names or not all(word.isascii() and word.isalnum() for name in names for word in name):
+    """Matches these names in a text of ASCII, longer ones first; None if a name is not ASCII, or too many are."""
+    if not 0 < len(names) <= MOST_IN_PATTERN or not all(
+        word.isascii() and word.isalnum() for name in names for word in name
+    ):
         return None
     listed = sorted(names, key=lambda words: (-len(words), words))
     forms = "|".join(r"[^a-z0-9]+".join(words) for words in listed)

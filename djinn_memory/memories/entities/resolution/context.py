@@ -133,6 +133,7 @@ class MentionContext:
         self._mention = request.mention
         self._fitting = fitting
         self._entities = entities
+        self._judged: dict[str, bool] = {}
         vocabulary = index.words
         self._names = {
             word
@@ -291,8 +292,12 @@ class MentionContext:
         return " ".join(unique)
 
     def _is_name(self, word: str) -> bool:
-        words = self._index.words.split(re.sub(r"['’]s\b", "", word))
-        return bool(words) and all(each in self._names for each in words)
+        known = self._judged.get(word)
+        if known is None:
+            words = self._index.words.split(re.sub(r"['’]s\b", "", word))
+            known = bool(words) and all(each in self._names for each in words)
+            self._judged[word] = known
+        return known
 
 
 def _nearest(cosines: Vectors) -> Vectors:

@@ -183,6 +183,6 @@ def test_domains_that_an_agent_may_not_see(djinn: Djinn) -> None:
         with pytest.raises(Refused, match="not visible to the same agents"):
             djinn.entities.merge("bob", "rob", agent="finn")
         djinn.entities.merge("ann", "rob", agent="finn")
-        with pytest.raises(Refused, match="notes that this agent does not see"):
+        with pytest.raises(NotFound, match="no merge into"):
             djinn.entities.split("rob", agent="grace")
         djinn.entities.split("rob", agent="finn")
