@@ -165,7 +165,10 @@ class NameMatcher:
 
 
 def _pattern(names: Collection[Words]) -> re.Pattern[str] | None:
-    """Matches these names in a text of ASCII, longer ones first; None if a name is not ASCII, or too many are."""
+    """Matches these names in a text of ASCII, longer ones first.
+
+    None if there are too many, or if one is not ASCII.
+    """
     if not 0 < len(names) <= MOST_IN_PATTERN or not all(
         word.isascii() and word.isalnum() for name in names for word in name
     ):

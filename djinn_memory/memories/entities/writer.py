@@ -30,12 +30,15 @@ from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import Period, first_day, given_date
-from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.slugs import fold, folder, name_key, slug
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import IndexedMemory, MemoryNames
+
+PROFILE = "profile"
+"""The type of the note about an agent, which is no entity."""
 
 Written = tuple[Vault, str, list[Problem]]
 """The vault and the path of a note that was written, and problems with its index."""
@@ -46,7 +49,8 @@ def add_entity(runtime: Runtime, request: AddEntity) -> Written:
     """Write the note of a new entity; see `Entities.add`."""
     home, now = runtime.home, runtime.now()
     kind = fold(request.kind).strip()
-    if kind not in KINDS and (plane_of(kind) != "semantic" or kind in PLANES["semantic"]):
+    taken = plane_of(kind) != "semantic" or kind in PLANES["semantic"] or kind == PROFILE
+    if kind not in KINDS and taken:
         choices = ", ".join(KINDS)
         why = f"{kind!r} is a type of other memories; give one of {choices}, or a kind of your own"
         raise UsageError(why, argument="kind")
@@ -75,6 +79,8 @@ def add_entity(runtime: Runtime, request: AddEntity) -> Written:
     with writing(runtime, vault) as writer:
         if domain is not None:
             draft = replace(draft, fields={DOMAIN: domain, **draft.fields})
+        if not request.force:
+            _require_free(vault, draft)
         path = writer.create(draft)[1]
         for key, value in pairs:
             statement = Statement(value, _given(None, None))
@@ -82,13 +88,26 @@ def add_entity(runtime: Runtime, request: AddEntity) -> Written:
     return vault, path, writer.problems
 
 
+def _require_free(vault: Vault, draft: Draft) -> None:
+    """Raise `Refused` if another process has just written the entity, before it was indexed."""
+    path = f"{folder(draft.type)}/{slug(draft.title)}.md"
+    with suppress(OSError):
+        note = parse(path, disk.read(vault, path), vault.dialect)
+        if note.type == draft.type and name_key(note.title) == name_key(draft.title):
+            raise _name_taken(vault.name, path, draft.title)
+
+
 def _require_new(entities: Sequence[MemoryNames], draft: Draft) -> None:
     if entities:
         other = entities[0]
-        raise Refused(
-            f"{other.vault}/{other.path} is an entity with the name {draft.title!r}",
-            Remedy("", {"force": True}, "add another entity of this name"),
-        )
+        raise _name_taken(other.vault, other.path, draft.title)
+
+
+def _name_taken(vault: str, path: str, name: str) -> Refused:
+    return Refused(
+        f"{vault}/{path} is an entity with the name {name!r}",
+        Remedy("", {"force": True}, "add another entity of this name"),
+    )
 
 
 @within(WRITE_SECONDS)

@@ -221,6 +221,9 @@ def merged(
 ) -> bytes:
     """The bytes of a note after another was merged into it. They depend on these bytes alone."""
     gone, kept = parse(old_path, old, source.dialect), parse(new_path, new, target.dialect)
+    for vault, path, note in ((source, old_path, gone), (target, new_path, kept)):
+        if problem := frontmatter.read(note.text).problem:
+            raise Refused(f"{vault.name}/{path}: {problem}; correct it before a merge")
     leads = by_name(gone, old_path)
     with suppress(DjinnError):
         old = repointed(old, source, old_path, leads, name, new_path)[0]
