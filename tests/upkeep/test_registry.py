@@ -72,3 +72,15 @@ def test_all_jobs_together_do_their_work_once(djinn: Djinn) -> None:
     report = djinn.maintain()
     assert (report.deeds, report.problems) == ((), ())
     assert content(djinn) == done and GONE not in {event[0] for event in done[1]}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_agent_hears_nothing_of_the_vaults_of_another(djinn: Djinn, dry_run: bool) -> None:
+    report = djinn.maintain(agent="ben", dry_run=dry_run)
+    assert report.deeds and not report.problems
+    assert {action.vault for action in report.deeds} <= {None, "shared", "ben"}
+    said = repr(report)
+    assert "Knots" in said
+    for secret in ("mast", "berth", "keel", "mole", "Warsaw", "Plan the week", "quay", "me:"):
+        assert secret not in said
+    assert djinn.maintain(["gaps", "expire", "learnings"]).deeds
