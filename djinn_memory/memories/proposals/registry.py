@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from djinn_memory.errors import UsageError
 from djinn_memory.memories.proposals.kind import ProposalKind
-from djinn_memory.memories.proposals.kinds import archive, merge
+from djinn_memory.memories.proposals.kinds import archive, gap, merge
 
-KINDS: dict[str, ProposalKind] = {kind.name: kind for kind in (archive.KIND, merge.KIND)}
+KINDS: dict[str, ProposalKind] = {kind.name: kind for kind in (archive.KIND, merge.KIND, gap.KIND)}
 """The kinds by name."""
 
 

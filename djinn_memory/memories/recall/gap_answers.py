@@ -83,10 +83,10 @@ def answered(runtime: Runtime, agent: str) -> Iterator[AnsweredGap]:
     """
     ledger = runtime.state.ledger_if_any
     gaps = reading.gaps(ledger, agent, "open") if ledger else []
-    refused = _refused(runtime, gaps)
+    before = refused(runtime, gaps)
     for gap in gaps:
         for answer in _answers(runtime, agent, gap):
-            if answer.memory not in refused.get(gap.id, ()):
+            if answer.memory not in before.get(gap.id, ()):
                 yield answer
                 break
 
@@ -97,15 +97,15 @@ def close(runtime: Runtime, answer: AnsweredGap, rule: str) -> None:
     runtime.state.ledger.append([Event(CLOSED, answer.gap.id, data)])
 
 
-def _refused(runtime: Runtime, gaps: Sequence[Gap]) -> dict[str, set[str]]:
+def refused(runtime: Runtime, gaps: Sequence[Gap]) -> dict[str, set[str]]:
     """The memories with which each gap was closed before it was opened again."""
     ledger = runtime.state.ledger_if_any
-    refused: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     if ledger and gaps:
         for event in reading.events_of(ledger, [CLOSED], [gap.id for gap in gaps]):
             if isinstance(by := event.data.get("by"), str):
-                refused.setdefault(event.subject, set()).add(by)
-    return refused
+                names.setdefault(event.subject, set()).add(by)
+    return names
 
 
 def _answers(runtime: Runtime, agent: str, gap: Gap) -> Iterator[AnsweredGap]:
