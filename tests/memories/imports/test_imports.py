@@ -476,6 +476,8 @@ def test_what_is_broken_is_named_and_the_rest_recorded(djinn: Djinn, tmp_path: P
     assert report.recorded == 3
     what = {Path(problem.what.partition(",")[0]).name for problem in report.problems}
     assert {"log.jsonl", "cut.json", "bad.zip", "zeros.json"} <= what
+    [bomb] = [problem.why for problem in report.problems if "zeros.json" in problem.what]
+    assert "would unpack 60,000,001 bytes from" in bomb and "as a zip bomb does" in bomb
     assert not (tmp_path.parent / "evil.json").exists()
 
 
