@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -143,6 +144,26 @@ def test_a_hang_costs_one_file(make: Make) -> None:
 def test_a_bomb_costs_one_file(make: Make) -> None:
     orders = make("bomb", "bomb_at_once", "bomb_in_child", "good x")
     assert why(orders) == [MEMORY, MEMORY, MEMORY, "read"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("unit", [b" ", b"<w:p><w:r><w:t>x</w:t></w:r></w:p>"])
+def test_a_zip_bomb_costs_one_file(tmp_path: Path, unit: bytes) -> None:
+    bomb, good = tmp_path / "0.docx", tmp_path / "1.txt"
+    name = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        with archive.open("word/document.xml", "w") as part:
+            part.write(f'<w:document xmlns:w="{name}"><w:body>'.encode())
+            for _ in range(600):
+                part.write(unit * (1_000_000 // len(unit)))
+            part.write(b"</w:body></w:document>")
+    good.write_text("Good words.")
+    limits = WorkerLimits(seconds=60, megabytes=500, workers=1)
+    ends = outcomes(list(read_all([ReadRequest(path, path.name) for path in (bomb, good)], limits)))
+    failure = ends["0.docx"]
+    assert isinstance(failure, FileFailed) and "more than 500 MB of memory" in failure.why
+    assert isinstance(ends["1.txt"], FileRead)
 
 
 def test_a_crash_costs_one_file(make: Make) -> None:
