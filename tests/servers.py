@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import socket
 import struct
@@ -290,9 +291,17 @@ BROKEN_VECTORS = ("wrong dimension", "ragged", "zero", "nan", "null", "fewer")
 
 
 @contextlib.contextmanager
-def serving(port: int = 0) -> Iterator[ModelServer]:
-    """A server on this machine, in good health."""
-    server = ModelServer(port)
+def serving(port: int = 0, patience: float = 0) -> Iterator[ModelServer]:
+    """A server on this machine, in good health. It waits for its port for some seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            server = ModelServer(port)
+            break
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import apsw
@@ -136,13 +137,17 @@ def test_an_answer_from_the_index_fails_soon(
 @pytest.mark.soak
 def test_eight_writers_at_once(home: Home) -> None:
     names = ("anchor", "bellows", "candle", "derrick", "easel", "ferry", "gasket", "hammock")
-    notes = {f"{name} {turn}" for name in names for turn in range(6)}
-    processes = [
-        start(home, "remember", "lesson", title, f"{title} mends the {title[::-1]}.")
-        for title in sorted(notes)
-    ]
-    for process in processes:
-        out, err = process.communicate(timeout=HANG)
-        assert process.returncode == 0, (out, err)
+
+    def write(name: str) -> list[str]:
+        titles = [f"{name} {turn}" for turn in range(6)]
+        for title in titles:
+            text = f"{title} mends the {title[::-1]}."
+            process = start(home, "remember", "lesson", title, text)
+            out, err = process.communicate(timeout=HANG)
+            assert process.returncode == 0, (out, err)
+        return titles
+
+    with ThreadPoolExecutor(len(names)) as writers:
+        notes = {title for titles in writers.map(write, names) for title in titles}
     with Djinn(home) as djinn:
         assert {memory.title for memory in djinn.memories.list(limit=100).memories} == notes
