@@ -99,9 +99,8 @@ def no_entity(index: Index, name: str) -> DjinnError:
             f"{notes[0].vault}/{notes[0].path} is no entity; its type must be one of {kinds}, or a "
             "type of your own beside `plane: knowledge`"
         )
-    if near := near_names(
-        name, (each for entity in index.names(ENTITIES) for each in names_of(entity))
-    ):
+    titles = {each: entity.title for entity in index.names(ENTITIES) for each in names_of(entity)}
+    if near := dict.fromkeys(titles[each] for each in near_names(name, titles)):
         meant = " or ".join(map(repr, near))
         return NotFound(f"no entity {name!r}", Remedy(purpose=f"did you mean {meant}?"))
     return NotFound(f"no entity {name!r}", Remedy("entities.list", purpose="list the entities"))
