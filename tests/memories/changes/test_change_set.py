@@ -140,6 +140,20 @@ def test_steps_build_on_each_other(djinn: Djinn, vaults: Path) -> None:
     assert tree(vaults) == before
 
 
+def test_the_steps_of_an_attempt_that_fails_are_dropped(djinn: Djinn, vaults: Path) -> None:
+    before, vault = tree(vaults), djinn.home.shared
+    with change_set(djinn.runtime, "test", "x") as changes:
+        changes.create(vault, "n.md", b"1")
+        with suppress(Changed), changes.attempt():
+            changes.rewrite(vault, "n.md", b"1", b"2")
+            changes.create(vault, "m.md", b"3")
+            changes.create(vault, "m.md", b"4")
+        assert changes.content(vault, "n.md") == b"1" and changes.content(vault, "m.md") is None
+    assert (vault.root / "n.md").read_bytes() == b"1" and not (vault.root / "m.md").exists()
+    djinn.changes.undo()
+    assert tree(vaults) == before
+
+
 def test_what_is_refused(djinn: Djinn, vaults: Path, tmp_path: Path) -> None:
     vault, outside = djinn.home.shared, tmp_path / "x.md"
     outside.write_text("x")

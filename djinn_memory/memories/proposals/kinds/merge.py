@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 MOST = 6
 """Notes of one proposal. More notes with one text are a form that was filled in."""
+
+MOST_STATEMENTS = 50
+"""Statements of a note that are compared with those of another."""
 
 PAGE = 500
 """Notes whose texts are read at once."""
@@ -195,9 +198,8 @@ def _how_alike(
 
 def _contradict(first: str, second: str) -> bool:
     """Whether two texts differ in a number, a date or a negation."""
-    return any(
-        difference(left, right) for left in statements(first) for right in statements(second)
-    )
+    sides = [list(islice(statements(text), MOST_STATEMENTS)) for text in (first, second)]
+    return any(difference(left, right) for left, right in product(*sides))
 
 
 def _least_cosine(index: Index, first: IndexedMemory, second: IndexedMemory) -> float:
