@@ -27,7 +27,7 @@ from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.system.yaml_edit import line_end
 
 COMMAND = "entity merge"
@@ -204,7 +204,8 @@ def repointed(
 
 def link_name(index: Index, entity: Memory) -> str:
     """The name by which links lead to an entity: its title, or its path if others have it too."""
-    unique = len(index.resolve(entity.title)) == 1
+    # Not `resolve`, which reads all names of the index: hundreds of merges may be one change.
+    unique = index.count(Selection(name=entity.title)) == 1
     if unique and not _UNLINKABLE.search(entity.title):
         return entity.title
     return entity.path.removesuffix(".md")
