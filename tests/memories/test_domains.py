@@ -11,6 +11,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import ConfigError, DjinnError, NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init, remove_agent
+from djinn_memory.store.index.memory_rows import FEW
 
 NOTES = {
     "salary.md": "---\ntitle: Salary\ntype: decision\ndomain: money\ntags: [pay]\n---\n"
@@ -460,3 +461,20 @@ def test_a_note_is_not_superseded_by_one_that_its_readers_may_not_see(djinn: Dji
                    force=True)  # fmt: skip
     assert "Salary" not in djinn.memories.show("Raise", agent="grace").text
     assert djinn.memories.show("Salary").fields["status"] == ("superseded",)
+
+
+def test_many_memories_are_moved_at_once(djinn: Djinn, home: Home) -> None:
+    for number in range(FEW + 10):
+        note = f"---\ntitle: Note {number}\ndomain: money\n---\nThe kettle of pier {number}.\n"
+        (home.root / "vaults" / "shared" / f"note{number}.md").write_text(note)
+    djinn.index()
+    hits = {mode: djinn.search("pier 7", mode=mode, limit=50).hits for mode in ("words", "meaning")}
+    home.edit((("access", "finn"), ["harbour"]))
+    for mode, before in hits.items():
+        assert titles(djinn, "finn", mode=mode, limit=99) == {"Kettle", "Pier"}
+        after = djinn.search("pier 7", mode=mode, limit=50).hits
+        assert {hit.path for hit in after} == {hit.path for hit in before}
+    assert djinn.memories.stats().pending == 0
+    home.edit((("access",), None))
+    for mode, before in hits.items():
+        assert djinn.search("pier 7", mode=mode, limit=50).hits == before

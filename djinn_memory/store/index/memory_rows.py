@@ -33,6 +33,10 @@ is indexed with the first chunk only: 100,000 tags in every chunk of a long note
 disk."""
 
 
+FEW = 50
+"""Maximum memories whose vectors are moved one by one to other compartments."""
+
+
 class Window(Struct, frozen=True):
     """A window of a chunk: its span in the chunk's text, and the text that it embeds."""
 
@@ -139,22 +143,31 @@ def regroup(connection: apsw.Connection, granted: Mapping[str, Collection[str]])
         "group by memory.id",
         (access.DOMAIN,),
     )
-    for memory_id, vault, before, domains in listed:
-        after = compartments.of_memory(connection, vault, json.loads(domains))
-        if after != before:
-            _move(connection, memory_id, before, after)
+    moves = [
+        (memory_id, before, after)
+        for memory_id, vault, before, domains in listed
+        if (after := compartments.of_memory(connection, vault, json.loads(domains))) != before
+    ]
+    if len(moves) <= FEW:
+        for move in moves:
+            with vectors.moved(connection, move[0]):
+                _move(connection, *move)
+        return
+    for move in moves:
+        _move(connection, *move)
+    vectors.rearrange(connection)
+    words.compact(connection)
 
 
 def _move(connection: apsw.Connection, memory_id: int, before: int, after: int) -> None:
-    """Move the words and vectors of a memory to another compartment."""
+    """Move the words of a memory to another compartment."""
     own = "(select id from chunk where memory_id = ?)"
-    with vectors.moved(connection, memory_id):
-        connection.execute(f"delete from words_{before:d} where rowid in {own}", (memory_id,))
-        connection.execute(
-            "update chunk set in_compartment = ? where memory_id = ?", (after, memory_id)
-        )
-        connection.execute("update memory set compartment_id = ? where id = ?", (after, memory_id))
-        _put_words_again(connection, after, memory_id)
+    connection.execute(f"delete from words_{before:d} where rowid in {own}", (memory_id,))
+    connection.execute(
+        "update chunk set in_compartment = ? where memory_id = ?", (after, memory_id)
+    )
+    connection.execute("update memory set compartment_id = ? where id = ?", (after, memory_id))
+    _put_words_again(connection, after, memory_id)
 
 
 def _put_words_again(connection: apsw.Connection, compartment: int, memory_id: int) -> None:

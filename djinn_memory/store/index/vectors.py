@@ -101,14 +101,18 @@ def begin(
     }
     number = write_row(connection, "space", values)
     space = VectorSpace(number, identity, dimensions, recipe, calibration, serves)
+    _create(connection, space)
+    connection.execute(f"update window set {space._mark} = 0")
+    return space
+
+
+def _create(connection: apsw.Connection, space: VectorSpace) -> None:
     connection.execute(
         f"create virtual table {space.table} using vec0("
         "window_id integer primary key, compartment_id integer partition key, "
-        f"embedding float[{dimensions}] distance_metric=cosine)"
+        f"embedding float[{space.dimensions}] distance_metric=cosine)"
     )
-    connection.execute(f"update window set {space._mark} = 0")
     _bind(connection, space)
-    return space
 
 
 def _bind(connection: apsw.Connection, space: VectorSpace) -> None:
@@ -217,6 +221,26 @@ def moved(connection: apsw.Connection, memory_id: int) -> Iterator[None]:
             connection.executemany(f"delete from {space.table} where window_id = ?", windows)
             connection.executemany(f"update window set {space._mark} = 0 where id = ?", windows)
         yield
+
+
+def rearrange(connection: apsw.Connection) -> None:
+    """Store all vectors again, in the compartments that their memories have now.
+
+    This takes less time than moving many vectors. It also leaves no holes, which every search would
+    read.
+    """
+    for space in spaces(connection):
+        connection.execute(
+            f"create temp table held as select window_id, embedding from {space.table}; "
+            f"drop trigger if exists window_{space.table}; drop table {space.table}"
+        )
+        _create(connection, space)
+        connection.execute(
+            f"insert into {space.table} select window_id, memory.compartment_id, embedding "
+            "from temp.held join window on window.id = window_id "
+            "join chunk on chunk.id = chunk_id join memory on memory.id = memory_id "
+            "order by memory.compartment_id, window_id; drop table temp.held"
+        )
 
 
 def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, str]:
