@@ -19,7 +19,8 @@ from tests.examples import examples
 from tests.grace import FINNS_WORDS, SAME_ID, Deed, Fixed
 from tests.memories.imports.exports import LOG, lines
 from tests.memories.test_domains import UNCLEAR
-from tests.memories.test_unseen_vaults import OWN, SHARED, answers, write_stale
+from tests.memories.test_unseen_vaults import OWN, SHARED, Question, write_stale
+from tests.memories.test_unseen_vaults import answers as all_answers
 
 HIDDEN = "---\ndomain: money\n---\n# Old\n\nA harbour, a kettle and the layoffs of the year.\n"
 
@@ -277,6 +278,42 @@ DEEDS: tuple[Deed, ...] = (
     has_entities, merges, has_patterns, learns, states, records, ingests, fails, judges,
     purges_what_finn_said, writes_much, says_the_same, expires, is_german, is_unclear, indexes,
 )  # fmt: skip
+
+
+NAMED: list[Question] = [
+    *(
+        (name, {**fields, many: [domain]} if many == "domains" else {**fields, many: domain})
+        for domain in ("money", "harbour", "nothing")
+        for name, many, fields in (
+            ("search", "domains", {"query": "kettle"}),
+            ("recall", "domains", {"query": "kettle"}),
+            ("context", "domains", {"task": "kettle"}),
+            ("wake", "domains", {"task": "kettle"}),
+            ("memories.list", "domains", {}),
+            ("episodes.list", "domain", {}),
+            ("search", "query", {}),
+            ("remember", "domain", {"type": "lesson", "title": "Low", "text": f"Ebb {domain}."}),
+            ("facts.set", "domain", {"category": "mast", "key": "of", "value": domain}),
+            ("entities.add", "domain", {"name": f"Mole {domain}", "kind": "place"}),
+            ("outcomes.record", "domain", {"action": "Row", "result": "success"}),
+            ("episodes.record_observation", "domain", {"text": f"Spray {domain}"}),
+            ("documents.ingest", "domain", {"paths": [Path("paper.txt")]}),
+            ("import_history", "domain", {"paths": [Path("log.jsonl")]}),
+        )
+    ),
+    ("search", {"query": "kettle domain:money"}),
+    ("search", {"query": "kettle -domain:money"}),
+    ("search", {"query": "kettle domain:harbour"}),
+    ("facts.set", {"category": "salary", "key": "ceo", "value": "2", "shared": True}),
+    ("facts.get", {"category": "salary", "key": "ceo"}),
+    ("remember", {"type": "decision", "title": "Hers", "text": "A raise.", "shared": True}),
+    ("documents.ingest", {"paths": [Path("home/vaults/shared/old.md")]}),
+]
+"""Questions that name a domain that finn sees, one that he may not see, and one that is none."""
+
+
+def answers(template: Path, *stages: tuple[Deed, ...]) -> list[tuple[str, str]]:
+    return all_answers(template, *stages, more=NAMED)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,10 @@ PROPOSAL = re.compile(r"prp_[0-9a-z]{10}")
 CONTRADICTION = re.compile(r"con_[0-9a-z]{10}")
 """The same for a contradiction."""
 
-ASKED: list[tuple[str, dict[str, Any]]] = [
+Question = tuple[str, dict[str, Any]]
+"""The name of an operation, and the fields of its request."""
+
+ASKED: list[Question] = [
     *(
         ("search", {"query": query, "mode": mode, "expand": expand})
         for query, mode, expand in zip(
@@ -248,7 +251,9 @@ def write_stale(home: Home) -> None:
         os.utime(note, (1.6e9, 1.6e9))
 
 
-def answers(template: Path, *stages: tuple[Deed, ...]) -> list[tuple[str, str]]:
+def answers(
+    template: Path, *stages: tuple[Deed, ...], more: Sequence[Question] = ()
+) -> list[tuple[str, str]]:
     """What finn is answered to each question, which come first, after each stage of deeds."""
     # Always at one path, which some answers hold.
     place = shutil.copytree(template, template.with_name("place"), symlinks=True)
@@ -260,15 +265,15 @@ def answers(template: Path, *stages: tuple[Deed, ...]) -> list[tuple[str, str]]:
                 do(djinn, deeds)
                 Fixed.step("finn", number)
                 djinn.problems.clear()
-                given += ask_all(djinn, place)
+                given += ask_all(djinn, place, [*ASKED, *more])
             return given
     finally:
         shutil.rmtree(place)
 
 
-def ask_all(djinn: Djinn, place: Path) -> list[tuple[str, str]]:
+def ask_all(djinn: Djinn, place: Path, questions: Sequence[Question]) -> list[tuple[str, str]]:
     given: list[tuple[str, str]] = []
-    for name, asked in ASKED:
+    for name, asked in questions:
         fields = dict(asked)
         if "paths" in fields:
             fields["paths"] = [place / path for path in fields["paths"]]
@@ -310,6 +315,9 @@ def test_every_operation_that_takes_an_agent_is_asked(expected: list[tuple[str, 
         if "agent" in operation.request.__struct_fields__
     }
     assert takers - {name for name, _ in ASKED} == set()
+    others = OPERATIONS.keys() - takers
+    assert others == {"doctor", "backups.create"}, "operations on the whole home"
+    assert {OPERATIONS[name].rights for name in others} == {"person"}
     answered = {asked.split()[0] for asked, text in expected if text.startswith("{")}
     assert answered == takers
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from djinn_memory.documents.note import FOLDER, HISTORY
 from djinn_memory.errors import Refused, Remedy
 from djinn_memory.home.access import is_private
+from djinn_memory.memories.catalog.hiding import file_name
 from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
@@ -63,7 +64,7 @@ def place(
         original = folder / (base + extension)
         return fold(original.name) in taken and not (source and _kept(original, source, keep))
 
-    name = unique(slug(title), is_taken)
+    name = unique(file_name(vault, slug(title)), is_taken)
     original = None if keep == "no" else f"{FOLDER}/{name}{extension}"
     return DocumentPlace(f"{FOLDER}/{name}.md", original)
 

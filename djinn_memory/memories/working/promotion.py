@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.catalog.hiding import file_name
 from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.working.requests import WorkingValue
 from djinn_memory.memories.working.values import value_of
@@ -142,7 +143,10 @@ def _create(runtime: Runtime, vault: Vault, note: NewMemory, entry: WorkingEntry
     if domain := domain_to_write(runtime, vault, entry.agent, None):
         draft = replace(draft, fields={DOMAIN: domain, **draft.fields})
     place, root = folder(draft.type), vault.root
-    free = unique(slug(draft.title), lambda name: os.path.lexists(root / place / f"{name}.md"))
+    free = unique(
+        file_name(vault, slug(draft.title)),
+        lambda name: os.path.lexists(root / place / f"{name}.md"),
+    )
     path = f"{place}/{free}.md"
     with _change(runtime, entry) as changes:
         changes.create(vault, path, draft.compose(runtime.now())[1].encode("utf-8", "replace"))

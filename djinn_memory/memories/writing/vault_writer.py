@@ -13,6 +13,7 @@ from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable
+from djinn_memory.memories.catalog.hiding import file_name
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Problem, Vault
@@ -43,7 +44,8 @@ class VaultWriter(Struct):
         """
         identity, text = draft.compose(self.now)
         data = text.encode("utf-8", "replace")
-        return identity, self.put(folder(draft.type), slug(draft.title), data)
+        name = file_name(self.vault, slug(draft.title))
+        return identity, self.put(folder(draft.type), name, data)
 
     def put(self, place: str, name: str, data: bytes) -> str:
         """Write a new note into a folder of the vault, as `name` or the first free `name-2` ..."""
