@@ -28,6 +28,21 @@ from djinn_memory.store.ledger import events
 from tests.memories.hooks.events import prompt, record, spool_of, stop, tool
 from tests.memories.imports.exports import LOG, lines, said
 
+CALENDAR = """\
+BEGIN:VCALENDAR
+VERSION:2.0
+X-WR-CALNAME:Pier
+BEGIN:VEVENT
+UID:tide
+SUMMARY:{title}
+DTSTART:20260501T000000Z
+DTEND:20260501T233000Z
+RRULE:FREQ=DAILY
+END:VEVENT
+END:VCALENDAR
+"""
+"""A calendar with an event on each day from the first of `Fixed` on."""
+
 Deed = Callable[[Djinn], object]
 
 
@@ -182,6 +197,8 @@ def imports(djinn: Djinn) -> None:
     folder.mkdir(exist_ok=True)
     lines(folder / "log.jsonl", [*LOG, said("user", "layoffs at the harbour", 1_772_400_000)])
     djinn.import_history([folder / "log.jsonl"], agent="grace")
+    (folder / "work.ics").write_text(CALENDAR.format(title="Layoffs at the harbour"))
+    djinn.import_history([folder / "work.ics"], agent="grace")
 
 
 def states(djinn: Djinn) -> None:

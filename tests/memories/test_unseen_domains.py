@@ -16,7 +16,7 @@ from djinn_memory.home.setup import init
 from djinn_memory.notes import journal
 from tests import grace
 from tests.examples import examples
-from tests.grace import FINNS_WORDS, SAME_ID, Deed, Fixed
+from tests.grace import CALENDAR, FINNS_WORDS, SAME_ID, Deed, Fixed
 from tests.memories.imports.exports import LOG, lines
 from tests.memories.test_domains import UNCLEAR
 from tests.memories.test_unseen_vaults import OWN, SHARED, Question, write_stale
@@ -39,6 +39,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         )
         (folder / "paper.txt").write_text("A kettle sings at the pier.\n\n" * 90)
         lines(folder / "log.jsonl", LOG)
+        (folder / "work.ics").write_text(CALENDAR.format(title="High tide"))
         for vault, notes in (("shared", SHARED), ("finn", OWN), ("shared", {"old.md": HIDDEN})):
             for path, text in notes.items():
                 (home.root / "vaults" / vault / path).write_text(text, encoding="utf-8")
@@ -207,6 +208,15 @@ def takes_ids(djinn: Djinn) -> None:
         os.utime(copy, (1e9, 1e9))
 
 
+def has_a_profile(djinn: Djinn) -> None:
+    """A profile of finn and calendars that he may not see."""
+    profile = "---\ntype: profile\nidentity: Spies.\ndefault_domain: money\n---\nHe spies.\n"
+    (own(djinn) / "he.md").write_text(hide(profile))
+    event = "- 2026-05-01 08:00+00:00 to 09:00: Layoffs\n"
+    for folder in (shared(djinn), own(djinn)):
+        (folder / "days.md").write_text(hide(f"---\ntype: calendar\ncalendar: Pier\n---\n{event}"))
+
+
 def drops_copies(djinn: Djinn) -> None:
     for folder in (own(djinn), shared(djinn)):
         for copy in folder.glob("copy-*.md"):
@@ -274,8 +284,8 @@ def indexes(djinn: Djinn) -> None:
 
 
 DEEDS: tuple[Deed, ...] = (
-    remembers, writes_links, writes_titles, throws_away, takes_ids, drops_copies, sets_facts,
-    has_entities, merges, has_patterns, learns, states, records, ingests, fails, judges,
+    remembers, has_a_profile, writes_links, writes_titles, throws_away, takes_ids, drops_copies,
+    sets_facts, has_entities, merges, has_patterns, learns, states, records, ingests, fails, judges,
     purges_what_finn_said, writes_much, says_the_same, expires, is_german, is_unclear, indexes,
 )  # fmt: skip
 

@@ -22,7 +22,7 @@ from djinn_memory.home.setup import add_vault, init
 from djinn_memory.operations import OPERATIONS
 from tests import grace
 from tests.examples import examples
-from tests.grace import DEEDS, FINNS_WORDS, SAME_ID, WRITES, Deed, Fixed, do
+from tests.grace import CALENDAR, DEEDS, FINNS_WORDS, SAME_ID, WRITES, Deed, Fixed, do
 from tests.memories.imports.exports import LOG, lines
 
 SHARED = {
@@ -201,6 +201,10 @@ ASKED: list[Question] = [
     ("patterns.show", {"name": "Counts kettles at noon"}),
     ("patterns.correlations", {}),
     ("import_history", {"paths": [Path("log.jsonl")]}),
+    ("import_history", {"paths": [Path("work.ics")]}),
+    ("agents.profile", {}),
+    ("wake", {}),
+    ("context", {"task": "the tide"}),
     ("episodes.list", {"session": "trip"}),
     ("search", {"query": "noon tide harbour"}),
     ("recall", {"query": "noon tide harbour"}),
@@ -233,6 +237,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         add_vault(home, "shelf", home.root / "shelf", agent="grace")
         (folder / "paper.txt").write_text("A kettle sings at the pier.\n\n" * 90)
         lines(folder / "log.jsonl", LOG)
+        (folder / "work.ics").write_text(CALENDAR.format(title="High tide"))
         for vault, notes in (("shared", SHARED), ("finn", OWN), ("grace", HIDDEN)):
             for path, text in notes.items():
                 (home.root / "vaults" / vault / path).write_text(text, encoding="utf-8")

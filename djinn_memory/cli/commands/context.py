@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 def context(call: Call, answer: ContextBundle) -> None:
     """Print what memory knows about a task, within a token budget.
 
-    One search ranks episodes, patterns, entities and documents. The best of each type are printed
-    with their sources, and the type with the best memory comes first. Suggestions name due
-    commitments, open gaps and patterns that apply now.
+    It begins with the profile of the agent and the events of its day. One search ranks episodes,
+    patterns, entities and documents. The best of each type are printed with their sources, and the
+    type with the best memory comes first. Suggestions name due commitments, open gaps and patterns
+    that apply now.
 
     Examples:
         djinn context "plan the trip to the island"

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 def wake(call: Call, answer: WakeContext) -> None:
     """Start a session and print its context.
 
-    The context has the summary, the profile of the agent, the last handoff and checkpoint, open
-    commitments, active projects, preferences, the end of the previous conversation, and what a
-    recall of the task returns. A session that was not ended with `djinn sleep` is reported with its
-    last checkpoint.
+    The context has the events of the day, the summary, the profile of the agent, the last handoff
+    and checkpoint, open commitments, active projects, preferences, the end of the previous
+    conversation, and what a recall of the task returns. A session that was not ended with `djinn
+    sleep` is reported with its last checkpoint.
 
     Examples:
         djinn wake
