@@ -35,6 +35,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         home.edit(
             (("embedding", "provider"), "hashing"),
             (("search", "sweep_ms"), 10_000),
+            # The domain of a note that waits to be read is not known yet.
+            (("search", "sweep_notes"), 1_000),
             (("access",), {"finn": ["harbour"]}),
         )
         (folder / "paper.txt").write_text("A kettle sings at the pier.\n\n" * 90)

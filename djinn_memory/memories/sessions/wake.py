@@ -49,7 +49,10 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     state.home.check_domains(options.domains, agent)
     problems: list[Problem] = []
     named = session_log.given(state, options.session)
-    before = or_problem(lambda: _unfinished(state, agent, named), problems)
+    # A checkpoint says what a session was about, whatever its domains.
+    before = (
+        None if options.domains else or_problem(lambda: _unfinished(state, agent, named), problems)
+    )
     ended = or_problem(lambda: ended_by_upkeep(runtime, agent), problems) or ()
     session = or_problem(lambda: session_log.start(state, agent, named, now), problems)
     # First, because it also reads the notes that changed.
