@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.requests import WrittenCalendar
 from djinn_memory.memories.profiles.agenda import TYPE, PlannedEvent, event_line, sort_key
-from djinn_memory.memories.profiles.reading import default_domain
+from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
@@ -39,7 +40,7 @@ def write_calendars(
     wanted = [name for name, events in planned.items() if events or paths[name]]
     if not wanted:
         return [], []
-    domain = domain if domain is not None else default_domain(runtime, agent)
+    domain = domain_to_write(runtime, vault, agent, domain, CALENDAR)
     written = []
     with writing(runtime, vault, embeds=False) as writer:
         for name in wanted:

@@ -174,6 +174,15 @@ def test_who_may_see_it(home: Home, tmp_path: Path) -> None:
         assert not djinn.wake(agent="grace").calendar
 
 
+def test_its_domain_is_that_of_the_channel(home: Home, tmp_path: Path) -> None:
+    home.edit((("channels",), {"calendar": {"domain": "work"}}))
+    with Djinn(Home(home.root), clock=lambda: NOW) as djinn:
+        djinn.agents.set("default_domain", ["home"])
+        djinn.import_history([calendar(tmp_path)])
+        assert djinn.wake(domains=["work"]).calendar
+        assert not djinn.wake(domains=["home"]).calendar
+
+
 def test_the_events_have_a_share_of_the_budget(djinn: Djinn, tmp_path: Path) -> None:
     events = "--\n".join(
         f"UID:{number}\nSUMMARY:Event number {number}\nDTSTART:20260504T{number % 24:02}0000Z\n"
