@@ -1,4 +1,8 @@
-"""The list of jobs. A new job needs a module in this folder and a line here."""
+"""The list of jobs. A new job needs a module in `jobs/` and a line here.
+
+The decay of the importance of stale notes is no job. A recall computes it from dates and uses, so
+that no note changes by the clock, and a use ends it at once; see `scoring.decayed`.
+"""
 
 from __future__ import annotations
 
