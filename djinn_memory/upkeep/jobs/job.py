@@ -87,7 +87,8 @@ def proposed(
     actions = []
     for proposal in made:
         subject = proposal.subjects[0]
-        what = f"{proposal.id} {verb}: {kind} {subject.title!r}. {proposal.reason}"
+        titles = " and ".join(repr(each.title) for each in proposal.subjects)
+        what = f"{proposal.id} {verb}: {kind} {titles}. {proposal.reason}"
         actions.append(JobAction(task, what, subject.vault, subject.path))
     return JobReport(tuple(actions))
 

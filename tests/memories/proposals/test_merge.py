@@ -72,6 +72,9 @@ def test_links_lead_to_the_note_that_is_kept(djinn: Djinn, shared: Path) -> None
         write(shared / f"{number}.md", "See [[First]].", "")
     write(shared / "links.md", "[[Second#x|that]] and [there](b.md).", "")
     before = contents(shared)
+    djinn.index()
+    [action] = djinn.maintain(["duplicates"]).deeds
+    assert "merge 'First' and 'Second'. 2 notes have nearly the same text." in action.what
     [proposal] = proposals(djinn)
     assert [each.title for each in proposal.subjects] == ["First", "Second"]
     assert proposal.reason == "2 notes have nearly the same text."
