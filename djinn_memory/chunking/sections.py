@@ -32,7 +32,7 @@ def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:
             break
         while trail and trail[-1][0] >= heading.level:
             trail.pop()
-        trail.append((heading.level, inline(text[slice(*heading.title)])[:MAX_HEADING]))
+        trail.append((heading.level, inline(text[slice(*heading.title)], MAX_HEADING)))
         path = tuple(name for _, name in trail if name)
         above = result[-1]
         result[-1] = Section(above.path, above.opens, above.start, heading.opens)

@@ -133,7 +133,7 @@ def understand(
 def _first_heading(body: str, prose: str) -> str:
     """The words of the first level-one heading that has words."""
     ones = (body[slice(*h.title)] for h in headings(prose) if h.level == 1)
-    return next(filter(None, map(inline, filter(None, ones))), "")
+    return next(filter(None, (inline(words, MAX_TITLE) for words in ones if words)), "")
 
 
 def _date(

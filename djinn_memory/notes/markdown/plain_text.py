@@ -29,6 +29,10 @@ _ASIDE = {mark: chr(0xF0000 + ord(mark)) for mark in _MARKS}
 _BACK = str.maketrans({aside: mark for mark, aside in _ASIDE.items()})
 
 
+_MARKUP = 20
+"""How many times longer than its words a text with markup is expected to be."""
+
+
 def plain(text: str) -> str:
     """`text` with links replaced by their labels, and without emphasis, HTML tags and fences.
 
@@ -44,6 +48,11 @@ def plain(text: str) -> str:
     return text.translate(_BACK).replace("\\|", "|") if escaped else text
 
 
-def inline(text: str) -> str:
-    """`text` as one line of plain words, for titles and headings."""
-    return " ".join(plain(text).split())
+def inline(text: str, most: int | None = None) -> str:
+    """`text` as one line of plain words, for titles and headings; its first `most` characters.
+
+    Of a text that is far longer, the rest is not read: the words of a heading of 20 MB take 250 MB.
+    """
+    if most is not None and len(text) > _MARKUP * most:
+        text = text[: _MARKUP * most]
+    return " ".join(plain(text).split())[:most]

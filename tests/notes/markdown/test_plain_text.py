@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,3 +58,14 @@ def test_a_step_is_left_out_only_where_it_has_nothing_to_reduce(text: str) -> No
 @pytest.mark.parametrize("tail", ["", "x", "x\n"])
 def test_hostile_text_takes_linear_time(unit: str, tail: str) -> None:
     assert_linear(lambda size: plain(unit * (size // len(unit)) + tail), 60_000)
+
+
+def test_of_a_heading_of_megabytes_only_the_beginning_is_read() -> None:
+    text = "the **tide** [[x|rises]] " * 100_000
+    tracemalloc.start()
+    words = inline(text, 300)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert words == inline(text[:6000])[:300]
+    assert peak < len(text) / 10
+    assert inline("*a*  b", 2) == "a "
