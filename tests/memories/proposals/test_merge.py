@@ -111,6 +111,9 @@ def test_kinds_that_are_not_merged(djinn: Djinn, home: Home, shared: Path, tmp_p
         write(shared / f"fact-{name}.md", front=f"type: fact\ncategory: lamp\nkey: {name}")
         write(shared / f"2026-01-0{'ab'.index(name) + 1}.md", front="tags: [x]")
         write(tmp_path / "notes" / f"{name}.md")
+    write(shared / "people form.md", "## Meetings\n\n![[Meetings.base#Person]]", "tags: [a]")
+    write(shared / "list form.md", "![[Meetings.base#Person]]", "tags: [a]")
+    write(shared / "another form.md", "## Meetings\n\n![[Meetings.base#Person]]", "tags: [a]")
     for number in range(8):
         write(shared / f"form-{number}.md", "Name: Address: Date of birth: Phone:")
     write(home.root / "vaults" / "me" / "a.md")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING
@@ -61,6 +62,8 @@ _LEFT_OUT = Filters(
 )  # fmt: skip
 """Facts are compared by category and key. `djinn entity merge` merges entities."""
 
+_NO_PROSE = re.compile(r"!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|^#+ .*|\{\{.*?\}\}", re.MULTILINE)
+
 _KNOWLEDGE = frozenset({"relationship", "skill"})
 """Types of the plane `knowledge` that are no entities."""
 
@@ -79,6 +82,11 @@ class _Note(Struct, frozen=True):
     def words(self) -> tuple[str, ...]:
         """Its words, without case and white space."""
         return tuple(fold(self.text).split())
+
+    @property
+    def is_form(self) -> bool:
+        """Whether it has too few words of its own besides headings, links and embeds."""
+        return len(_NO_PROSE.sub(" ", self.text).split()) < FEWEST_WORDS
 
 
 _Edges = dict[tuple[int, int], str]
@@ -147,10 +155,9 @@ def _edges(runtime: Runtime, index: Index, notes: Sequence[_Note]) -> _Edges:
     """The pairs of notes of one group that say the same."""
     same: dict[tuple[str, ...], list[int]] = {}
     for at, note in enumerate(notes):
-        words = note.words
         # Of a few words the title says what they are about.
-        title = (fold(note.memory.title),) if len(words) < FEWEST_WORDS else ()
-        same.setdefault(title + words, []).append(at)
+        title = (fold(note.memory.title),) if note.is_form else ()
+        same.setdefault(title + note.words, []).append(at)
     embedded = index.vectors.space is not None
     how = "equal text" if embedded else f"equal text; {NO_MODEL}"
     alike = [group for group in same.values() if 1 < len(group) <= MOST]
@@ -186,7 +193,9 @@ def _how_alike(
 ) -> str | None:
     """How two near notes say the same; None if they do not."""
     left, right = (f"{note.memory.title} {note.text}" for note in (first, second))
-    if numbers(left) != numbers(right) or _contradict(first.text, second.text):
+    if first.is_form or second.is_form or numbers(left) != numbers(right):
+        return None
+    if _contradict(first.text, second.text):
         return None
     if cosine >= _threshold(runtime, index):
         least = min(cosine, _least_cosine(index, first.memory, second.memory))
