@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SMALLEST = 1e-300
 """Probabilities below this are reported as this."""
 
+NEGLIGIBLE = 45
+"""A term whose logarithm is that much smaller changes no digit of a sum."""
+
 
 def binomial_tail(hits: int, trials: int, share: float) -> float:
     """The logarithm of the probability of at least `hits` in `trials` with probability `share`."""
@@ -23,11 +26,15 @@ def binomial_tail(hits: int, trials: int, share: float) -> float:
         return 0.0
     if share <= 0:
         return math.log(SMALLEST)
-    terms = [
-        math.lgamma(trials + 1) - math.lgamma(count + 1) - math.lgamma(trials - count + 1)
-        + count * math.log(share) + (trials - count) * math.log1p(-share)
-        for count in range(hits, trials + 1)
-    ]  # fmt: skip
+    whole = math.lgamma(trials + 1)
+    hit, miss = math.log(share), math.log1p(-share)
+    terms: list[float] = []
+    for count in range(hits, trials + 1):
+        ways = whole - math.lgamma(count + 1) - math.lgamma(trials - count + 1)
+        terms.append(ways + count * hit + (trials - count) * miss)
+        # Beyond the mean each term is smaller than the one before.
+        if count > trials * share and terms[-1] < terms[0] - NEGLIGIBLE:
+            break
     most = max(terms)
     return min(0.0, most + math.log(math.fsum(math.exp(term - most) for term in terms)))
 

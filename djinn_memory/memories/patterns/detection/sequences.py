@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from djinn_memory.memories.patterns.detection.history import Integers
 
     Numbers = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
 WITHIN = 120
 """Minutes after the first action in which the second one counts."""
@@ -83,6 +82,7 @@ class _SequenceSearch:
         active = np.zeros(history.length * 24, dtype=bool)
         active[history.days * 24 + history.minutes // 60] = True
         self._active = active.reshape(-1, 24)
+        self._active_by_hour = self._by_hour(np.flatnonzero(active))
         most = MOST_DAYS * len(np.unique(history.days))
         self._actions = [
             _Action(name, episodes, np.unique(history.cells(episodes)))
@@ -171,11 +171,9 @@ class _SequenceSearch:
         It is taken from the active hours of the days without the first action.
         """
         history = self._history
-        without = np.ones(history.length, dtype=bool)
         own_days = np.unique(history.days[first.episodes])
-        without[own_days] = False
-        rates, active = self._rates(second, without)
-        every, _ = self._rates(second, np.ones(history.length, dtype=bool))
+        rates, active = self._rates(second, own_days)
+        every, _ = self._rates(second, own_days[:0])
         # Hours that are only active with the first action may be those of two habits.
         rates = np.where(active < PRIOR, np.maximum(rates, every), rates)
         cells = first.cells
@@ -188,22 +186,24 @@ class _SequenceSearch:
         np.multiply.at(none, of_day, missing)
         return float(1 - none.mean())
 
-    def _rates(self, action: _Action, days: Flags) -> tuple[Numbers, Numbers]:
-        """How often an action is in the active hours of some days, by weekday and hour.
+    def _rates(self, action: _Action, without: Integers) -> tuple[Numbers, Numbers]:
+        """How often an action is in the active hours of other days, by weekday and hour.
 
         Also returns the number of these hours.
         """
-        history = self._history
-        grid = np.zeros((history.length, 24))
-        grid.flat[action.cells] = 1
-        grid[~days] = 0
-        by_hour, active = np.zeros((7, 24)), np.zeros((7, 24))
-        np.add.at(by_hour, history.weekdays, grid)
-        np.add.at(active, history.weekdays, self._active & days[:, None])
+        by_hour = self._by_hour(action.cells[~np.isin(action.cells // 24, without)])
+        rows = self._active[without]
+        cells = (without[:, None] * 24 + np.arange(24))[rows]
+        active = self._active_by_hour - self._by_hour(cells)
         # Also at hours that have never been active there is a chance.
         usual = (by_hour.sum(axis=0) + 0.5) / (active.sum(axis=0) + PRIOR)
         usual = np.maximum(usual, (by_hour.sum() + 0.5) / max(1.0, active.sum()))
         return (by_hour + PRIOR * usual) / (active + PRIOR), active
+
+    def _by_hour(self, cells: Integers) -> Numbers:
+        """The number of hours of the history by weekday and hour."""
+        hours = self._history.weekdays[cells // 24] * 24 + cells % 24
+        return np.bincount(hours, minlength=7 * 24).reshape(7, 24).astype(np.float64)
 
 
 def _joined(parts: list[Integers]) -> Integers:

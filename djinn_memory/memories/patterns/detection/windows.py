@@ -121,8 +121,7 @@ class Rhythm:
         hits: list[float] = []
         shares: list[float] = []
         weekdays = history.weekdays[days]
-        by_weekday = np.zeros(7)
-        np.add.at(by_weekday, history.weekdays, share_of_day)
+        by_weekday = np.bincount(history.weekdays, weights=share_of_day, minlength=7)
         member = np.array([[day in chosen for day in range(7)] for chosen in WEEKDAY_SETS])
         hits += [float(member[chosen][weekdays].sum()) for chosen in range(len(WEEKDAY_SETS) - 1)]
         shares += [
@@ -136,8 +135,8 @@ class Rhythm:
         for number, times in zip(many, weight, strict=True):
             missing += times * (1 - np.clip(chance, 0, 1)) ** int(number)
         reach = (1 - missing / len(days)) * by_weekday[:, None, None]
-        by_day = np.zeros((7, *in_windows.shape[1:]))
-        np.add.at(by_day, weekdays, in_windows)
+        of_weekday = (weekdays == np.arange(7)[:, None]).astype(np.float64)
+        by_day = np.tensordot(of_weekday, in_windows.astype(np.float64), axes=1)
         for chosen in member:
             hits += by_day[chosen].sum(axis=0).ravel().tolist()
             shares += reach[chosen].sum(axis=0).ravel().tolist()
@@ -186,8 +185,10 @@ class Rhythm:
         weights: Numbers = 1 - (1 - rates) ** self._activity
         sums = weights.sum(axis=1, keepdims=True)
         within = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
-        result: Numbers = np.zeros((7, 24))
-        np.add.at(result, self._history.weekdays, within * share_of_day[:, None])
+        hours = (self._history.weekdays[:, None] * 24 + np.arange(24)).ravel()
+        weighted = (within * share_of_day[:, None]).ravel()
+        summed: Numbers = np.bincount(hours, weights=weighted, minlength=7 * 24).astype(np.float64)
+        result = summed.reshape(7, 24)
         sums = result.sum(axis=1, keepdims=True)
         chance: Numbers = np.divide(result, sums, out=np.zeros_like(result), where=sums > 0)
         return chance

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.occasion import Occasion
+from tests.growth import assert_linear
 from tests.memories.patterns.years import BEGIN, HOURS, noise, weekly
 
 
@@ -124,3 +125,19 @@ def test_the_order_of_the_episodes_does_not_matter() -> None:
 def test_too_few_days_are_no_habit() -> None:
     assert habits(weekly("Call mum", 6, 17, range(5))) == []
     assert habits([]) == []
+
+
+def test_the_cost_grows_with_the_episodes() -> None:
+    def learned(number: int) -> None:
+        draw = random.Random(5)
+        occasions = [
+            Occasion(
+                BEGIN + timedelta(minutes=draw.randrange(400_000)),
+                " ".join(f"w{draw.randrange(number // 20):x}" for _ in range(6)),
+                str(key),
+            )
+            for key in range(number)
+        ]
+        find_habits(History(occasions), 0.01)
+
+    assert_linear(learned, 8_000)
