@@ -45,12 +45,19 @@ LEAST_KEPT = 0.15
 LEAST_EXCESS = 0.4
 """A weekday belongs to a habit if it has this part of the excess of the strongest weekday."""
 
+NEARLY_ALWAYS = 0.8
+"""The least share of its days on which a habit of some weekdays is in the hours that its window
+names. On days without other activity no hour is more significant than the whole day."""
+
 FLANK = 2
 """Hours before and after a window with which it is compared."""
 
 LIKE_BESIDE = 0.5
 """The ratio of the days in an hour beside a window to those in an hour of it from which the action
 belongs to the whole part of the day."""
+
+UNLIKE_BESIDE = 0.2
+"""The same, below which it does not, however little else there is beside the window."""
 
 LOCAL = 4.0
 """The ratio of the days in a window to those that the rhythm explains from which an action is bound
@@ -200,7 +207,21 @@ class _HabitSearch:
         if not is_local and binomial_tail(on_chosen, total, part) > SHARPER:
             chosen[:] = True
         weekdays = tuple(np.flatnonzero(chosen).tolist())
-        return self._widened(replace(window, weekdays=weekdays), episodes, counts)
+        window = replace(window, weekdays=weekdays)
+        if window.width == 24:
+            return self._in_hours(window, episodes)
+        return self._widened(window, episodes, counts)
+
+    def _in_hours(self, window: TimeWindow, episodes: Integers) -> TimeWindow:
+        """A window of whole days, with the few hours in which it nearly always is."""
+        hits = self._days_in(window, episodes)
+        for width in WIDTHS:
+            parts = [replace(window, start=start, width=width) for start in range(24)]
+            inside = [self._days_in(part, episodes) for part in parts]
+            best = int(np.argmax(inside))
+            if inside[best] >= NEARLY_ALWAYS * hits:
+                return parts[best]
+        return window
 
     def _widened(self, window: TimeWindow, episodes: Integers, counts: WindowCounts) -> TimeWindow:
         """The window with the hours beside it in which the action stands out too.
@@ -279,8 +300,9 @@ class _HabitSearch:
         beside = [replace(window, start=start % 24, width=FLANK) for start in starts]
         hits = [self._days_in(flank, episodes) for flank in beside]
         shares = [self._share(flank, counts) for flank in beside]
-        if max(hits) / FLANK >= LIKE_BESIDE * own / window.width:
-            return True
+        likeness = max(hits) / FLANK / (own / window.width)
+        if likeness >= LIKE_BESIDE or likeness < UNLIKE_BESIDE:
+            return likeness >= LIKE_BESIDE
         excess = own / max(1e-9, days * candidate.share) - 1
         if excess + 1 >= LOCAL:
             return False

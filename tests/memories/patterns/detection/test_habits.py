@@ -44,6 +44,21 @@ def test_a_habit_at_one_hour_of_every_day() -> None:
     assert 22 in habit.window.hours
 
 
+def test_a_habit_at_an_hour_with_little_else() -> None:
+    draw = random.Random(1)
+    kept = [
+        replace(occasion, at=draw.choice(noise(9)).at if draw.random() < 0.5 else occasion.at)
+        for day in range(7)
+        for occasion in weekly("Write in my journal", day, 22)
+    ]
+    assert [habit.window.start for habit in habits(noise(9, a_day=1), kept)] == [22]
+
+
+def test_a_habit_of_a_quiet_day_has_hours() -> None:
+    [habit] = habits(noise(6, a_day=2), weekly("Call mum", 6, 17))
+    assert (habit.window.weekdays, habit.window.hours) == ((6,), (17,))
+
+
 def test_a_habit_of_three_months() -> None:
     [habit] = habits(noise(4), weekly("Visit the choir", 2, 19, range(10, 23)))
     assert habit.window.weekdays == (2,)
