@@ -57,6 +57,10 @@ GENERAL = 0.15
 """How much of the cosine of a candidate's sentence with those of `NEUTRAL` is taken off: a general
 sentence is near to everything."""
 
+BRIEF = 0.2
+"""How much nearer a sentence of one content word must be to what is known of a candidate. Two words
+need a quarter of it, three a ninth."""
+
 MANY = 0.02
 """What is taken off for the logarithm of the number of a candidate's sentences. More are nearer by
 chance."""
@@ -94,17 +98,17 @@ def chances(scores: Sequence[float]) -> list[float]:
     return [math.exp(score - most) / total for score in scores]
 
 
-def told(cosines: Vectors, general: Vectors, neutral: Vectors) -> float:
+def told(cosines: Vectors, general: Vectors, levels: Vectors) -> float:
     """How much the sentences of a context tell for a candidate, in logarithms of odds.
 
     `cosines` has a row for each sentence of the context and a column for each sentence that is
-    known of the candidate. `general` and `neutral` tell how near the columns and the rows are to
-    sentences that tell nothing. A sentence of the context is either about the candidate or tells
-    nothing, whichever is likelier.
+    known of the candidate. `general` has for each column how near it is to sentences that tell
+    nothing, and `levels` for each row the cosine below which it tells nothing. A sentence of the
+    context is either about the candidate or tells nothing, whichever is likelier.
     """
     import numpy as np
 
-    level = MEANING * np.maximum(neutral - NOTHING, FLOOR)
+    level = MEANING * levels
     count = cosines.shape[1]
     if not count:
         return float(np.logaddexp(0.0, level).sum())
@@ -247,7 +251,7 @@ class MentionContext:
         if vectors is None or neutral is None:
             return [0.0] * len(known), none
         rows, columns = vectors[: len(parts)], vectors[len(parts) :]
-        cosines, levels = rows @ columns.T, _nearest(rows @ neutral.T)
+        cosines, levels = rows @ columns.T, self._levels(parts, _nearest(rows @ neutral.T))
         general = _nearest(columns @ neutral.T)
         at = {text: number for number, text in enumerate(texts)}
         gains, reasons = [], []
@@ -257,6 +261,15 @@ class MentionContext:
             best = max(own, key=lambda number: float(cosines[:, number].max()), default=None)
             reasons.append(None if best is None else texts[best])
         return gains, reasons
+
+    def _levels(self, parts: Sequence[str], neutral: Vectors) -> Vectors:
+        """The cosine of each sentence of the context below which it tells nothing."""
+        import numpy as np
+
+        counts = [len(self._content(part.replace(SOMEONE, " "))) for part in parts]
+        brief = BRIEF / np.maximum(np.array(counts), 1) ** 2
+        levels: Vectors = np.maximum(neutral - NOTHING, FLOOR) + brief
+        return levels
 
     def _parts(self) -> list[str]:
         """The sentences of the context, without the mention, which may contain full stops."""
