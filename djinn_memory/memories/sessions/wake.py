@@ -53,7 +53,9 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     before = (
         None if options.domains else or_problem(lambda: _unfinished(state, agent, named), problems)
     )
-    ended = or_problem(lambda: ended_by_upkeep(runtime, agent), problems) or ()
+    ended = (
+        None if options.domains else or_problem(lambda: ended_by_upkeep(runtime, agent), problems)
+    )
     session = or_problem(lambda: session_log.start(state, agent, named, now), problems)
     # First, because it also reads the notes that changed.
     result = _recall(runtime, task, agent, session, options.domains) if plain(task) else None
@@ -98,8 +100,10 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         left_out=room.left_out,
         problems=tuple(problems),
     )
-    contradictions = open_contradictions(runtime, agent)
-    context = replace(context, suggestions=(*ended, *_suggestions(context), *contradictions))
+    contradictions = () if options.domains else open_contradictions(runtime, agent)
+    context = replace(
+        context, suggestions=(*(ended or ()), *_suggestions(context), *contradictions)
+    )
     return fit_to_budget(context, budget)
 
 

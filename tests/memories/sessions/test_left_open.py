@@ -38,6 +38,10 @@ def test_a_killed_session_ends_with_what_is_known_of_it(later: Later, home: Home
     [action] = later(25).maintain(["sessions"]).deeds
     assert action.vault == "me" and action.path and action.path.startswith("handoffs/")
     assert later(26).maintain(["sessions"]).deeds == ()
+    home.edit((("domains", "sea"), "Boats"))
+    limited = later(27).wake(domains=["sea"], session="aside")
+    assert not [line for line in limited.suggestions if "left open" in line]
+    later(27).sessions.end("aside")
     context = later(27).wake()
     assert context.unfinished is None and context.handoff
     assert "ended it after 24 hours without activity" in context.handoff.text
