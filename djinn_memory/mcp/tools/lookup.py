@@ -69,7 +69,7 @@ def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
     arguments={
         "query": required_text(
             2000,
-            'A question or words; "a b" for a phrase, -word to leave out, path:x and domain:x to '
+            'A question or words; "a b" for a phrase, -word to leave out, path:x, domain:x to '
             "filter.",
         ),
         "limit": number(1, 50, default=10),

@@ -61,7 +61,7 @@ def _why(memory: RecalledMemory) -> str:
     without=OTHER_NARROWING,
     hints=NARROWING_HINTS | {"profile": "auto, default, planning, incident, handoff, or your own."},
     arguments={
-        "query": required_text(2000, "What you are about to do or want to know; domain:x filters."),
+        "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),
         "budget": number(50, 50_000, "Maximum tokens of text."),
     },
