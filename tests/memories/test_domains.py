@@ -478,3 +478,28 @@ def test_many_memories_are_moved_at_once(djinn: Djinn, home: Home) -> None:
     home.edit((("access",), None))
     for mode, before in hits.items():
         assert djinn.search("pier 7", mode=mode, limit=50).hits == before
+
+
+def test_an_index_that_is_built_again_finds_the_same(
+    djinn: Djinn, home: Home, tmp_path: Path
+) -> None:
+    paper = tmp_path / "paper.txt"
+    paper.write_text("The kettle contract of the harbour.")
+    for domain in ("money", "harbour", None):
+        djinn.episodes.record_observation(f"A kettle of {domain}.", domain=domain, agent="finn")
+        djinn.entities.add(f"Kettle of {domain}", "place", domain=domain, shared=True)
+        djinn.remember("lesson", f"On {domain}", f"Kettles and {domain}.", domain=domain,
+                       shared=True, force=True)  # fmt: skip
+    djinn.documents.ingest([paper], domain="money", vault="shared")
+    djinn.index()
+    agents = ("me", "grace", "finn")
+    before = {agent: djinn.search("kettle", agent=agent, limit=50).hits for agent in agents}
+    planes = {hit.plane for hits in before.values() for hit in hits}
+    assert planes == {"semantic", "episodic", "knowledge", "documents"}
+    djinn.close()
+    home.index_path.unlink()
+    home.embeddings_path.unlink()
+    with Djinn(home) as again:
+        again.index()
+        for agent, hits in before.items():
+            assert again.search("kettle", agent=agent, limit=50).hits == hits
