@@ -79,6 +79,7 @@ def page() -> str:
 def descriptions() -> dict[str, str]:
     """By dotted key, `*` for any vault or profile: the comment above it in the example."""
     found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     section = ""
     comment: list[str] = []
     for line in (ROOT / "config.example.yaml").read_text(encoding="utf-8").splitlines():
@@ -86,10 +87,12 @@ def descriptions() -> dict[str, str]:
         entry = re.match(r"(?:  )?(?:# )?(\w+):(?: |$)", line)
         listed = re.match(r"( *)#   (\w+): (.*)", line)
         if listed:
-            among = f"{section}.profiles" if listed[1] else "vaults"
-            found[f"{among}.*.{listed[2]}"] = listed[3]
+            keys[listed[2]] = listed[3]
         elif entry and entry[1] in _keys(inside):
-            found[f"{inside}.{entry[1]}".lstrip(".")] = " ".join(comment)
+            name = f"{inside}.{entry[1]}".lstrip(".")
+            found[name] = " ".join(comment)
+            found |= {f"{name}.*.{key}": text for key, text in keys.items()}
+            keys = {}
             section = inside or entry[1]
             comment = []
         elif line.lstrip().startswith("#"):
