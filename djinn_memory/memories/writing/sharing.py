@@ -10,22 +10,25 @@ is marked anew. The events in the ledger are `learning.shared`, `learning.kept` 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Literal
 
 from msgspec import Struct
 
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.changes.files import current
 from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.writing.change_set import change_set
-from djinn_memory.memories.writing.provenance import Provenance
-from djinn_memory.models import Filters, Vault, plane_of
+from djinn_memory.memories.writing.provenance import Provenance, domain_value
+from djinn_memory.models import Dialect, Filters, Vault, plane_of
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.ids import derived_id
 from djinn_memory.notes.markdown import body
+from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold, folder, slug, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
@@ -44,7 +47,7 @@ COMMAND = "maintain --only learnings"
 SHARED, KEPT, WITHDRAWN = "learning.shared", "learning.kept", "learning.withdrawn"
 
 _COPIED = (
-    "tags", "aliases", "created", "updated", "domain", "importance", "confidence", "status", "due",
+    "tags", "aliases", "created", "updated", DOMAIN, "importance", "confidence", "status", "due",
     "expires", "valid_from", "valid_to",
 )  # fmt: skip
 """Fields of a copy. Others may name the agent's private sessions and notes."""
@@ -161,7 +164,7 @@ def _marked(runtime: Runtime, agent: str) -> dict[str, _Learning]:
     for memory in memories:
         if _is_learning(memory):
             key = derived_id(f"{RULE} {vault.id} {ledger_name(memory, vault).memory}")
-            data = _copy_of(disk.read(vault, memory.path), memory, key, agent)
+            data = _copy_of(disk.read(vault, memory.path), memory, vault.dialect, key, agent)
             learnings[key] = _Learning(memory.title, memory.type or "", data)
     return learnings
 
@@ -174,8 +177,10 @@ def _is_learning(memory: IndexedMemory) -> bool:
     return fold(memory.field("status") or "") not in _OVER
 
 
-def _copy_of(data: bytes, memory: IndexedMemory, key: str, agent: str) -> bytes:
-    fields: Mapping[str, object] = frontmatter.read(decode(data)[0]).fields
+def _copy_of(data: bytes, memory: IndexedMemory, dialect: Dialect, key: str, agent: str) -> bytes:
+    fields: dict[str, object] = {**frontmatter.read(decode(data)[0]).fields}
+    # The access policy also knows domains that are written in another way.
+    fields[DOMAIN] = domain_value(domains_of(parse(memory.path, data, dialect)))
     head: dict[str, object] = {"id": key, "title": memory.title, "type": memory.type}
     head |= {name: fields[name] for name in _COPIED if fields.get(name) not in (None, "", [])}
     head |= Provenance(RULE, author=agent).fields()

@@ -58,6 +58,23 @@ def test_a_marked_note_is_copied_once_and_followed(djinn: Djinn, home: Home) -> 
     assert copy.exists() and done(djinn) == []
 
 
+def test_a_copy_has_all_domains_however_they_are_written(djinn: Djinn, home: Home) -> None:
+    home.edit((("domains", "sea"), "Boats"))
+    home.edit((("domains", "money"), "Accounts"))
+    for name, fields in (
+        ("Plural", "domains: [sea, money]"),
+        ("Upper", "Domain: sea"),
+        ("Nested", "domain:\n  sea: true"),
+    ):
+        mark(home, name, f"{name} text.", f"share: true\n{fields}")
+    djinn = Djinn(Home(home.root))
+    assert len(done(djinn)) == 3
+    copies = {
+        entry.title: entry.domain for entry in djinn.memories.list(vaults=["shared"]).memories
+    }
+    assert copies == {"Plural": "money, sea", "Upper": "sea", "Nested": "sea"}
+
+
 def test_an_edited_copy_stays_and_a_removed_one_does_not_return(djinn: Djinn, home: Home) -> None:
     mine = mark(home, "Knots", "A bowline holds.")
     done(djinn)
