@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.catalog.hiding import domains_in
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.episodes.reading import EPISODES
 from djinn_memory.memories.recall import session_log
@@ -16,7 +18,7 @@ from djinn_memory.memories.sessions.history import own_vaults, turns_of
 from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
-from djinn_memory.memories.writing.provenance import Provenance, evidence_link
+from djinn_memory.memories.writing.provenance import Provenance, domain_value, evidence_link
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.markdown.plain_text import inline
@@ -113,6 +115,8 @@ def _handoff(runtime: Runtime, agent: str, left: LeftOpenSession) -> Draft | Non
     with runtime.index(own_vaults(runtime, agent)) as index:
         selection = Selection(turns_of(session.id))
         turns = [*index.memories(selection, limit=MOST_TURNS)][::-1]
+        ids = (session.note,) if checkpoint and session.note else ()
+        quoted = [*turns, *(index.memories(Selection(ids=ids)) if ids else ())]
     if not (checkpoint or turns):
         return None
     hours = f"{runtime.home.config.sessions.open_hours:g}"
@@ -123,7 +127,9 @@ def _handoff(runtime: Runtime, agent: str, left: LeftOpenSession) -> Draft | Non
         parts += ["## Last checkpoint", f"{link}\n\n{checkpoint.text.strip()}"]
     if turns:
         parts += ["## Last turns", "\n".join(_lines(turns))]
-    fields = {"agent": agent, "session": session.id}
+    fields: dict[str, object] = {"agent": agent, "session": session.id}
+    if domain := domain_value(domains_in(quoted)):
+        fields[DOMAIN] = domain
     origin = Provenance(RULE, tuple(evidence), agent, session=session.id)
     return Draft(_HANDOFF, _title(left), "\n\n".join(parts), {**fields, **origin.fields()})
 

@@ -55,6 +55,19 @@ def test_a_killed_session_ends_with_what_is_known_of_it(later: Later, home: Home
     assert not (home.root / "vaults" / "me" / action.path).exists()
 
 
+def test_a_handoff_has_the_domains_of_what_it_quotes(later: Later, home: Home) -> None:
+    home.edit((("domains", "sea"), "Boats"))
+    home.edit((("domains", "work"), "Work"))
+    djinn = later(0)
+    djinn.wake(agent="ben")
+    djinn.agents.set("default_domain", ["work"], agent="ben")
+    djinn.checkpoint("The mast is rigged.", agent="ben")
+    djinn.episodes.record_observation(text="The sail is torn", agent="ben", domain="sea")
+    [action] = later(25).maintain(["sessions"], agent="ben").deeds
+    handoff = later(26).memories.show(f"ben:{action.path}", agent="ben")
+    assert handoff.domain == "sea, work"
+
+
 def test_a_later_handoff_stays_the_last(later: Later) -> None:
     later(0).wake(session="monday")
     later(0).checkpoint("Half of the keel.", session="monday")
