@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.episodes.requests import CALENDAR
@@ -40,7 +41,7 @@ def write_calendars(
     wanted = [name for name, events in planned.items() if events or paths[name]]
     if not wanted:
         return [], []
-    domain = domain_to_write(runtime, vault, agent, domain, CALENDAR)
+    default = domain_to_write(runtime, vault, agent, domain, CALENDAR)
     written = []
     with writing(runtime, vault, embeds=False) as writer:
         for name in wanted:
@@ -48,9 +49,9 @@ def write_calendars(
             text = "\n".join([HEAD, "", *(masked(event_line(event))[0] for event in events)])
             path = paths[name]
             if path is None:
-                path = _create(writer, name, text, domain)
+                path = _create(writer, name, text, default)
             else:
-                writer.rewrite(path, lambda data, text=text: body.replace(data, text))  # type: ignore[misc]
+                writer.rewrite(path, partial(_with_events, text=text, domain=domain))
             written.append(WrittenCalendar(vault.name, path, name, len(events)))
     return written, writer.problems
 
@@ -61,6 +62,12 @@ def _path(runtime: Runtime, vault: Vault, name: str) -> str | None:
     with runtime.index([vault]) as index:
         memories = index.memories(Selection(filters), order="written", limit=1, fields=())
         return next((memory.path for memory in memories), None)
+
+
+def _with_events(data: bytes, text: str, domain: str | None) -> bytes:
+    """A note with other events, and with the domain of this import if it gives one."""
+    changed = body.replace(data, text)
+    return changed if domain is None else frontmatter.edit_fields(changed, {DOMAIN: domain})
 
 
 def _create(writer: VaultWriter, name: str, text: str, domain: str | None) -> str:

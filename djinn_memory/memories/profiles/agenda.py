@@ -5,6 +5,8 @@ line, with the times in the time zone of the event:
 
     - 2026-11-23 09:00+01:00 to 10:30: Standup (Room 4)
     - 2026-11-24 to 2026-11-26, all day: Harbour festival
+
+The end has an offset of its own if the clock changes in between.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ TYPE = "calendar"
 MOST_TITLE = 200
 """Maximum characters of the title of an event."""
 
-_DAY = r"\d{4}-\d\d-\d\d"
+_DAY, _OFFSET = r"\d{4}-\d\d-\d\d", r"[+-]\d\d:\d\d"
 _LINE = re.compile(
-    rf"- (?P<day>{_DAY})(?: (?P<time>\d\d:\d\d)(?P<offset>[+-]\d\d:\d\d))?"
-    rf"(?: to (?:(?P<last>{_DAY})(?: |(?=,)))?(?P<end>\d\d:\d\d)?)?(?P<whole>, all day)?: "
-    r"(?P<title>.*\S)"
+    rf"- (?P<day>{_DAY})(?: (?P<time>\d\d:\d\d)(?P<offset>{_OFFSET}))?"
+    rf"(?: to (?:(?P<last>{_DAY})(?: |(?=,)))?(?:(?P<end>\d\d:\d\d)(?P<changed>{_OFFSET})?)?)?"
+    r"(?P<whole>, all day)?: (?P<title>.*\S)"
 )
 _MARKUP = re.compile(r"[\[\]#<>`*_^|\\]")
 
@@ -72,7 +74,9 @@ def event_line(event: PlannedEvent) -> str:
     if isinstance(end, datetime) and end > start:
         local = end.astimezone(start.tzinfo)
         day = f"{local:%Y-%m-%d} " if local.date() != start.date() else ""
-        until = f" to {day}{local:%H:%M}"
+        changed = local.utcoffset() != start.utcoffset()
+        clock = local.isoformat(" ", "minutes").partition(" ")[2] if changed else f"{local:%H:%M}"
+        until = f" to {day}{clock}"
     return f"- {start.isoformat(' ', 'minutes')}{until}: {title}"
 
 
@@ -97,7 +101,7 @@ def _event(match: re.Match[str], calendar: str) -> PlannedEvent:
     start = datetime.fromisoformat(f"{day}T{match['time']}{match['offset']}")
     end = None
     if match["end"]:
-        end = datetime.fromisoformat(f"{last}T{match['end']}{match['offset']}")
+        end = datetime.fromisoformat(f"{last}T{match['end']}{match['changed'] or match['offset']}")
     return PlannedEvent(calendar, start, end, title)
 
 

@@ -30,6 +30,15 @@ def test_lines_as_a_person_reads_them() -> None:
         assert event_line(event) == line
 
 
+def test_an_event_may_last_through_a_change_of_the_clock() -> None:
+    start = datetime(2026, 10, 24, 22, tzinfo=OSLO)
+    event = PlannedEvent("w", start, datetime(2026, 10, 25, 4, tzinfo=OSLO), "Night watch")
+    line = event_line(event)
+    assert line == "- 2026-10-24 22:00+02:00 to 2026-10-25 04:00+01:00: Night watch"
+    [written] = read_events(line, "w")
+    assert written.period(UTC) == event.period(UTC)
+
+
 OFFSETS = st.integers(-12 * 4, 14 * 4).map(lambda quarters: timedelta(minutes=15 * quarters))
 TIMES = st.datetimes(
     datetime(2000, 1, 2), datetime(2099, 1, 1), timezones=OFFSETS.map(timezone)

@@ -113,6 +113,21 @@ def test_the_day_with_what_is_over_and_what_comes(djinn: Djinn, tmp_path: Path) 
     assert ("23:00 to 23:30", "Dentist") in today(djinn)
 
 
+def test_a_later_import_may_give_the_calendar_a_domain(djinn: Djinn, tmp_path: Path) -> None:
+    [note] = djinn.import_history([calendar(tmp_path)]).calendars
+    djinn.import_history([calendar(tmp_path)], domain="work")
+    assert djinn.memories.show(note.path).domain == "work"
+    djinn.import_history([calendar(tmp_path)])
+    assert djinn.memories.show(note.path).domain == "work"
+
+
+def test_whole_days_may_have_a_duration(djinn: Djinn, tmp_path: Path) -> None:
+    regatta = "UID:r\nSUMMARY:Regatta\nDTSTART;VALUE=DATE:20260503\nDURATION:P3D\n"
+    djinn.import_history([calendar(tmp_path, regatta)])
+    [event] = djinn.agents.profile().calendar
+    assert (event.start, event.end) == ("2026-05-03", "2026-05-05")
+
+
 def test_later_days_need_no_import(djinn: Djinn, clock: Clock, tmp_path: Path) -> None:
     djinn.import_history([calendar(tmp_path)])
     clock.at = NOW + timedelta(days=1)

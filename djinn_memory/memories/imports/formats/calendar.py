@@ -222,10 +222,11 @@ def _planned(event: Component, name: str, now: datetime) -> Iterator[PlannedEven
     start, end = _start(event), getattr(event.get("DTEND"), "dt", None)
     if start is None or str(event.get("STATUS", "")).upper() == "CANCELLED":
         return
+    length = getattr(event.get("DURATION"), "dt", None)
+    if end is None and isinstance(length, timedelta):
+        end = start + length
     if isinstance(start, datetime):
         start = start if start.tzinfo else start.astimezone()
-        length = getattr(event.get("DURATION"), "dt", None)
-        end = start + length if end is None and isinstance(length, timedelta) else end
         end = end if not isinstance(end, datetime) or end.tzinfo else end.astimezone()
     elif isinstance(end, date) and not isinstance(end, datetime):
         # The end of whole days is the day after.
