@@ -79,7 +79,12 @@ class Djinn(Namespace):
         read_only: bool = False,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """See `Runtime` for the flags; `clock` returns the current time in UTC."""
+        """See `Runtime` for the flags; `clock` returns the current time in UTC.
+
+        Raises `TypeError` for a path, which `Djinn.open` takes.
+        """
+        if not isinstance(home, Home):
+            raise TypeError(f"Djinn() takes a Home; call `Djinn.open({str(home)!r})` for a path")
         super().__init__(
             Runtime(home, progress, resident=resident, read_only=read_only, clock=clock)
         )

@@ -26,6 +26,12 @@ def test_a_place_that_is_no_home(tmp_path: Path) -> None:
         Djinn.open(tmp_path)
 
 
+def test_a_path_instead_of_a_home_is_answered_by_open(home: Home) -> None:
+    for place in (str(home.root), home.root):
+        with pytest.raises(TypeError, match=rf"call `Djinn\.open\('{home.root}'\)`"):
+            Djinn(place)  # type: ignore[arg-type]
+
+
 def test_a_closed_home_opens_again(djinn: Djinn) -> None:
     for key in ("lamps", "masts"):
         djinn.facts.set("harbour", key, "2")
