@@ -22,10 +22,15 @@ _COMMANDS = {
 """Commands with a different name than their operation."""
 
 _OPTIONS = {
+    "aliases": "--alias",
+    "decisions": "--decision",
+    "document_type": "--doc-type",
     "giver": "--from",
     "links": "--link",
     "paths": "--path",
     "planes": "--plane",
+    "properties": "--set",
+    "skip": "--offset",
     "tags": "--tag",
     "types": "--type",
     "vaults": "--vault",

@@ -71,6 +71,15 @@ MISTAKES = {
     "doctor --repair": "see `djinn doctor --help`",
     "memory delete 'Chart datum'": "pass --yes",
     "document show nothing.pdf": "`djinn document list`",
+    "agent profile --agent grace": "no option --agent; see `djinn agent profile --help`",
+    "entity add Tern --kind boat --set client=Ann": "--set 'client': djinn uses this field",
+    "entity add Tern --kind boat --set source=Ann": "another name, such as origin",
+    "entity add Tern --kind boat --set domain=Ann": "or edit the field in the note",
+    "entity add Tern --kind boat --set colour": "--set 'colour': give KEY=VALUE",
+    "entity add Tern --kind boat --alias ?": "--alias '?': an alias has",
+    "memory list --offset=-1": "--offset",
+    "proposal accept": "give the ids of proposals, or pass --all to choose all open ones",
+    "proposal dismiss --all prp_3v9qk2m7xd": "both ids and all are given",
     "--home /nope search tide": "`djinn init /nope`",
 }
 

@@ -31,8 +31,8 @@ KIND = Field("KIND", lambda ctx: candidates.entity_kinds())
         "name": Field("NAME"),
         "text": Field(stdin="text", help="A description, in Markdown. `-` reads it from stdin."),
         "kind": KIND,
-        "aliases": Field("NAME", name="--alias"),
-        "properties": Field("KEY=VALUE", name="--set"),
+        "aliases": Field("NAME"),
+        "properties": Field("KEY=VALUE"),
     },
 )
 def add(call: Call, answer: verbs.EntityChange) -> None:
@@ -131,12 +131,13 @@ def merge(call: Call, answer: verbs.EntityMerge) -> None:
     Examples:
         djinn entity merge Bob "Robert Alder"
     """
+    entity = answer.entity
+    place = clean(f"{entity.vault}/{entity.path}")
     if call.request.dry_run:
+        say(f"would merge {clean(call.request.name)} into {clean(entity.title)} -> {place}")
         for note in answer.notes:
             say(f"would change links in {clean(note)}")
         return
-    entity = answer.entity
-    place = clean(f"{entity.vault}/{entity.path}")
     links = f"{count(answer.links, 'link')} in {count(len(answer.notes), 'note')}"
     say(f"merged {clean(call.request.name)} into {clean(entity.title)}, {links} -> {place}")
     output.problems(answer.left)
@@ -181,7 +182,7 @@ def _print_change(change: verbs.EntityChange, what: str = "") -> None:
 
 
 def _print_candidates(listed: tuple[EntityCandidate, ...]) -> None:
-    talk("not sure which entity is meant; use --context or one of these names")
+    talk("not sure which entity is meant; write a whole name, or the text around it as --context")
     output.columns(
         [
             [f"{each.score:.2f}", each.title, each.type or "-", each.address, each.evidence or ""]

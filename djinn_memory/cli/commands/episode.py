@@ -111,7 +111,6 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
     fields={
         **WINDOW,
         "session": Field("NAME", candidates.sessions, help="Only episodes of this session."),
-        "skip": Field(name="--offset"),
     },
 )
 def list_(call: Call, answer: requests.EpisodePage) -> None:

@@ -45,7 +45,6 @@ def _ingest(call: Call) -> IngestReport:
     fields={
         "paths": Field("PATH...", optional=False, help="Files or folders. `-` reads from stdin."),
         "recursive": Field(short="-r"),
-        "document_type": Field(name="--doc-type"),
         "vault": Field("NAME", candidates.vaults),
         "password": Field(
             "TEXT", help="The password of encrypted files. Without it, djinn asks at a terminal."

@@ -71,7 +71,7 @@ def search(call: Call, answer: SearchResult) -> None:
     "memories.list",
     requests.ListMemories,
     without=["paths"],
-    fields={"limit": Field(short="-n", most=1000), "skip": Field(name="--offset")},
+    fields={"limit": Field(short="-n", most=1000)},
 )
 def list_(call: Call, answer: MemoryPage) -> None:
     """List memories, newest first.

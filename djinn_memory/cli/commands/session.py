@@ -58,7 +58,7 @@ def wake(call: Call, answer: WakeContext) -> None:
         "text": Field(
             stdin="text", help="The state of the work, in Markdown. `-` reads it from stdin."
         ),
-        "decisions": Field(name="--decision", help="A decision that was made; repeatable."),
+        "decisions": Field(help="A decision that was made; repeatable."),
     },
 )
 def checkpoint(call: Call, answer: RememberResult) -> None:
@@ -125,7 +125,7 @@ def end(call: Call, answer: EndedSession) -> None:
 @command(
     "sessions.list",
     ListSessions,
-    fields={"channel": Field("NAME"), "skip": Field(name="--offset")},
+    fields={"channel": Field("NAME")},
 )
 def list_(call: Call, answer: SessionPage) -> None:
     """List sessions, newest first.

@@ -73,7 +73,7 @@ def _option(error: Any, ctx: Any) -> str:
     if error.option_name in [name for param in root.command.params for name in param.opts]:
         words = ctx.command_path.removeprefix(root.command_path).strip()
         return f"write it before the command: `{root.command_path} {error.option_name} ... {words}`"
-    names = [name for param in ctx.command.params for name in param.opts]
+    names = [name for param in ctx.command.params for name in param.opts if name.startswith("-")]
     near = get_close_matches(error.option_name, names, 1, 0.7)
     if near:
         return f"did you mean {near[0]}?"

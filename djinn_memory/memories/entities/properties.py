@@ -55,6 +55,20 @@ RESERVED = frozenset(
 )
 """Fields of a note that are no properties of its entity."""
 
+_OTHER_NAMES = {
+    "author": "written-by",
+    "client": "customer",
+    "created": "founded",
+    "date": "day",
+    "due": "deadline",
+    "rule": "policy",
+    "session": "meeting",
+    "source": "origin",
+    "status": "state",
+    "title": "role",
+}
+"""Names for properties that an entity may well have, but that are fields of its note."""
+
 _KEY = re.compile(r"[^\W_](?:[\w .-]*[^\W_])?")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _HEADING = re.compile(rf"{HISTORY}[ \t]*")
@@ -65,20 +79,25 @@ Timelines = Mapping[str, Timeline]
 """The values of each property, by its key as the note writes it."""
 
 
-def checked_key(key: str) -> str:
-    """A key of a property. Raises `UsageError` for other text and for fields with a meaning."""
+def checked_key(key: str, argument: str = "key") -> str:
+    """A key of a property. Raises `UsageError` for other text and for fields with a meaning.
+
+    `argument` is the field of the request that has the key.
+    """
     key = " ".join(key.split())
     if not _KEY.fullmatch(key):
         raise UsageError(
             f"{key!r}: a property has a name of letters, digits, spaces, `-`, `_` or `.`, such as "
             "city or led-by",
-            argument="key",
+            argument=argument,
         )
     if fold(key) in RESERVED:
+        other = _OTHER_NAMES.get(fold(key))
+        such = f", such as {other}" if other else ", or edit the field in the note"
         raise UsageError(
-            f"{key!r} is a field with a meaning of its own; edit it in the note, or name the "
-            "property otherwise",
-            argument="key",
+            f"{key!r}: djinn uses this field of the note itself; give the property another name"
+            f"{such}",
+            argument=argument,
         )
     return key
 

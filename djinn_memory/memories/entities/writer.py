@@ -157,8 +157,10 @@ def change_aliases(runtime: Runtime, request: ChangeAliases) -> Written:
     def change(data: bytes) -> bytes:
         known = [*parse(memory.path, data, vault.dialect).aliases]
         if request.action == "remove":
-            if missing := keys - set(map(name_key, known)):
-                why = f"{memory.title!r} has no alias {min(missing)!r}"
+            held = set(map(name_key, known))
+            if missing := [alias for alias in wanted if name_key(alias) not in held]:
+                has = f"its aliases are {', '.join(known)}" if known else "it has none"
+                why = f"{missing[0]!r} is no alias of {memory.title!r}; {has}"
                 raise UsageError(why, argument="aliases")
             left = [alias for alias in known if name_key(alias) not in keys]
         else:
@@ -209,7 +211,7 @@ def _pair(text: str) -> tuple[str, str]:
     key, equals, value = writable(text).partition("=")
     if not equals or not value.strip():
         raise UsageError(f"{text!r}: give KEY=VALUE, such as city=Gdynia", argument="properties")
-    return checked_key(key), " ".join(value.split())
+    return checked_key(key, "properties"), " ".join(value.split())
 
 
 def _aliases(texts: Sequence[str]) -> list[str]:

@@ -116,7 +116,11 @@ class Proposals(Namespace):
         """The open proposals that a request names, and a problem for each of the others."""
         check_kind(request.kind)
         if bool(request.proposals) == request.all:
-            raise UsageError("give the ids of proposals, or all", Remedy("", {"all": True}))
+            raise UsageError(
+                "both ids and all are given" if request.all else "no proposals are given",
+                Remedy(purpose="give the ids of proposals"),
+                Remedy("", {"all": True}, "choose all open ones"),
+            )
         if request.kind and not request.all:
             raise UsageError("is only for all proposals", argument="kind")
         proposals = self._proposals(request.agent)
