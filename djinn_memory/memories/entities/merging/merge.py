@@ -36,6 +36,9 @@ COMMAND = "entity merge"
 _TAKEN_OVER = ("confidence", "importance", "domain", "source", "source_context", "last_verified")
 """Fields that a merged note takes over if it has none of its own."""
 
+_NUMBERS = frozenset({"confidence", "importance"})
+"""Those of them that are numbers."""
+
 _UNLINKABLE = re.compile(r"""[][|#^"'\\]""")
 """Characters that a link in the front matter cannot contain."""
 
@@ -253,7 +256,9 @@ def _fields(gone: Note, kept: Note) -> dict[str, object]:
         tag for tag in gone.tags if fold(tag) not in set(map(fold, kept.tags))
     ]
     fields: dict[str, object] = {
-        key: _as_written(theirs[key]) for key in _TAKEN_OVER if key in theirs and key not in mine
+        key: _as_written(key, theirs[key])
+        for key in _TAKEN_OVER
+        if key in theirs and key not in mine
     }
     if aliases != [*kept.aliases]:
         fields |= {"alias": None, "aliases": aliases}
@@ -264,10 +269,10 @@ def _fields(gone: Note, kept: Note) -> dict[str, object]:
     return fields
 
 
-def _as_written(value: object) -> object:
+def _as_written(key: str, value: object) -> object:
     """A value of the front matter. A number is text there, and must not be written as a string."""
     with suppress(ValueError):
-        return float(value) if isinstance(value, str) else value
+        return float(value) if key in _NUMBERS and isinstance(value, str) else value
     return value
 
 

@@ -64,6 +64,17 @@ def linked(djinn: Djinn) -> int:
     return total + 1
 
 
+def test_a_field_that_is_taken_over_stays_what_it_was(djinn: Djinn) -> None:
+    write(djinn.home, "shared/people/bob.md", "---\ntype: person\ntitle: Bob\ndomain: '2024'\n"
+          "confidence: 0.8\nlast_verified: '2026'\n---\n")  # fmt: skip
+    djinn.entities.add("Robert Alder", "person", shared=True)
+    djinn.entities.merge("Bob", "Robert Alder")
+    merged = djinn.memories.show("Robert Alder")
+    assert merged.domain == "2024"
+    text = Path(merged.file).read_text()
+    assert "confidence: 0.8\n" in text and "2026.0" not in text
+
+
 def test_only_link_texts_and_the_two_notes_differ(djinn: Djinn, linked: int) -> None:
     before = files(djinn.home)
     assert djinn.entities.merge("Bob", "Robert Alder", dry_run=True, agent="finn").notes
