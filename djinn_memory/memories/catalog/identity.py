@@ -114,7 +114,8 @@ def located(index: Index, names: Collection[str]) -> dict[str, IndexedMemory]:
         for memory in index.memories(selection):
             place = ledger_name(memory, vaults[memory.vault]).place
             memories |= {name: memory for name in (place, memory.id) if name}
-    for name in sorted({*names}.difference(memories).intersection(index.values(MERGED))):
+    missing = {*names}.difference(memories)
+    for name in sorted(missing.intersection(index.values(MERGED))) if missing else ():
         filters = Filters(where=((MERGED, name),))
         for memory in index.memories(Selection(filters), limit=1):
             memories[name] = memory

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.identity import LedgerName, former_names, ledger_name, merged_ids
+from djinn_memory.models import Vault
 from djinn_memory.scoring import Record, pooled
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import Ledger, reading
@@ -39,11 +40,7 @@ def records_of(
     home = state.home
     vaults = {name: home.named((name,))[0] for name in {memory.vault for memory in memories}}
     names = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
-    former = former_names(state, ledger, names, home.scope(agent)) if ledger else {}
-    for memory in memories:
-        # What was used and rated before a merge counts for the memory that was kept.
-        if memory.memory_id in former:
-            former[memory.memory_id] += merged_ids(memory)
+    former = names_in_events(state, ledger, memories, names, home.scope(agent)) if ledger else {}
     every = [name for several in former.values() for name in several]
     records = reading.records(ledger, every) if ledger else {}
     pool = pool_of(home)
@@ -59,6 +56,22 @@ def records_of(
         )
         for memory in memories
     }
+
+
+def names_in_events(
+    state: State,
+    ledger: Ledger,
+    memories: Sequence[IndexedMemory],
+    known: Mapping[int, LedgerName],
+    vaults: Sequence[Vault],
+) -> dict[int, list[str]]:
+    """The names that events may have for each memory: its own, earlier ones, and those of memories
+    that were merged into it. Their fields `merged` were loaded.
+    """
+    names = former_names(state, ledger, known, vaults)
+    for memory in memories:
+        names[memory.memory_id] += merged_ids(memory)
+    return names
 
 
 def pool_of(home: Home) -> str | None:

@@ -33,6 +33,15 @@ def stale(djinn: Djinn) -> set[str]:
     }
 
 
+def test_the_uses_of_a_merged_note_keep_the_other(djinn: Djinn, shared: Path) -> None:
+    lamp = write(shared / "lamp.md", "id: mem_0000000000000001\ntype: lesson")
+    assert stale(djinn) == {"shared/lamp.md"}
+    djinn.recall("some text")
+    djinn.rate("last", useful=[1])
+    write(lamp, "id: mem_0000000000000002\ntype: lesson\nmerged: [mem_0000000000000001]")
+    assert stale(djinn) == set()
+
+
 def test_a_note_that_nobody_used_is_proposed_and_archived(djinn: Djinn, shared: Path) -> None:
     note = write(shared / "lamp.md", "id: mem_0000000000000001\ntype: lesson\nstatus: final")
     write(shared / "other.md", text="See [[lamp]].", at=datetime.now(UTC))

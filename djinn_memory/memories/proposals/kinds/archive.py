@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from djinn_memory.home.settings import UpkeepConfig
-from djinn_memory.memories.catalog.identity import former_names, ledger_name
+from djinn_memory.memories.catalog.identity import MERGED, ledger_name
 from djinn_memory.memories.proposals.kind import (
     Acceptance,
     Finding,
@@ -21,6 +21,7 @@ from djinn_memory.memories.proposals.kind import (
     vaults_of,
 )
 from djinn_memory.memories.proposals.staleness import NoteUse, half_life, staleness
+from djinn_memory.memories.recall.ledger_records import names_in_events
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.dates import over
 from djinn_memory.notes.frontmatter import edit_fields
@@ -62,7 +63,7 @@ PAGE = 500
 _CANDIDATES = Filters(excluded=(("plane", "documents"), *(("type", kind) for kind in sorted(KEPT))))
 _FIELDS = (
     "status", "importance", "expires", "last_verified", "pinned", "evergreen", "source", "valid_to",
-    "rule",
+    "rule", MERGED,
 )  # fmt: skip
 
 
@@ -180,7 +181,7 @@ def _records(
         return {}
     vaults = {vault.name: vault for vault in scope}
     known = {memory.memory_id: ledger_name(memory, vaults[memory.vault]) for memory in memories}
-    names = former_names(runtime.state, ledger, known, scope)
+    names = names_in_events(runtime.state, ledger, memories, known, scope)
     records = reading.records(ledger, [name for several in names.values() for name in several])
     return {
         key: pooled([each for name in several for each in records.get(name, {}).values()])
