@@ -12,7 +12,9 @@ from djinn_memory.chunking.window_text import prefix
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.notes.dates import local_day
+from djinn_memory.memories.recall.gap_answers import may_be_newer
+from djinn_memory.notes.dates import local_day, moment
+from djinn_memory.store.ledger.reading import Gap
 from tests.conftest import Run
 
 ZONES = ("UTC", "Asia/Tokyo", "America/Los_Angeles", "Europe/Berlin", "Pacific/Kiritimati")
@@ -177,3 +179,11 @@ def test_what_is_extracted_has_the_day_of_its_turn(
         assert local_day(memory.date) == "2026-03-01"
     held = djinn.memories.list(types=["decision"], as_of="2026-03-01")
     assert held.total == 1
+
+
+@pytest.mark.parametrize("time_of_day", ["00:30", "23:30"])
+def test_a_note_of_the_day_of_a_gap_may_answer_it(clock: WallClock, time_of_day: str) -> None:
+    clock.at(f"2026-03-10T{time_of_day}")
+    gap = Gap("gap_0123456789", "me", "Who leads?", None, "open", None, moment(clock()), None)
+    assert may_be_newer(gap, "2026-03-10")
+    assert not may_be_newer(gap, "2026-03-09")

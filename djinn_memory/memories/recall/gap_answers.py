@@ -17,6 +17,7 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of, find_memory
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.models import Hit
+from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.legs.words_query import content
@@ -108,6 +109,12 @@ def refused(runtime: Runtime, gaps: Sequence[Gap]) -> dict[str, set[str]]:
     return names
 
 
+def may_be_newer(gap: Gap, written: str) -> bool:
+    """Whether a note of a time in UTC, or of a local day, may have been written after a gap."""
+    # A note that only has a day may have been written before the gap, or after it.
+    return written >= (gap.created if "T" in written else local_day(gap.created))
+
+
 def _answers(runtime: Runtime, agent: str, gap: Gap) -> Iterator[AnsweredGap]:
     scope = runtime.home.scope(agent)
     with runtime.index(scope) as index:
@@ -119,9 +126,7 @@ def _answers(runtime: Runtime, agent: str, gap: Gap) -> Iterator[AnsweredGap]:
     options = SearchOptions(plain(gap.description), limit=2 * LOOKED_AT, agent=agent)
     for hit in search(runtime, options).hits:
         written = max(hit.created or "", hit.updated or "")
-        since = gap.created if "T" in written else gap.created[:10]
-        # A note that only has a day may have been written before the gap, or after it.
-        if written < since or hit.plane == "episodic" or hit.type in _MADE:
+        if not may_be_newer(gap, written) or hit.plane == "episodic" or hit.type in _MADE:
             continue
         with suppress(OSError, DjinnError):
             memory = find_memory(runtime.state, hit.address, scope)

@@ -12,7 +12,12 @@ from djinn_memory.home.settings import SecretsConfig
 from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.recall.gap_answers import CLOSED, LOOKED_AT, REOPENED
+from djinn_memory.memories.recall.gap_answers import (
+    CLOSED,
+    LOOKED_AT,
+    REOPENED,
+    may_be_newer,
+)
 from djinn_memory.models import Calibration, Problem
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Namespace, operation
@@ -224,9 +229,7 @@ class Gaps(Namespace):
         for hit in search(self.runtime, options).hits:
             meaning = hit.legs.get("meaning")
             written = hit.created or hit.updated or ""
-            # A note that only has a day may have been written before the gap, or after it.
-            since = gap.created if "T" in written else gap.created[:10]
-            if meaning is None or meaning.part < threshold or written < since:
+            if meaning is None or meaning.part < threshold or not may_be_newer(gap, written):
                 continue
             memory = self._memory(hit.address, agent)
             likeness = round(meaning.part, 4)
