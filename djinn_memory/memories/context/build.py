@@ -100,8 +100,10 @@ def _reminders(
     now, scope = runtime.now(), runtime.home.scope(agent)
     yield from due_commitments(standing.commitments(), now.astimezone().date())
     yield from patterns_now(runtime, scope, now, domains)
-    yield from open_gaps(runtime, agent, task)
-    yield from open_contradictions(runtime, agent)
+    if not domains:
+        # A gap has no domain, and a contradiction may be one between memories of other domains.
+        yield from open_gaps(runtime, agent, task)
+        yield from open_contradictions(runtime, agent)
 
 
 def _next_steps(result: RecallResult | None) -> Iterator[str]:

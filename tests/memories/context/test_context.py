@@ -158,6 +158,7 @@ def test_suggestions(djinn: Djinn) -> None:
     assert "Open gap: How often to descale the kettle?" in said
     assert "1 more open gap about other things" in said
     assert "Applies now: tea" in said
+    assert "gap" not in "\n".join(djinn.context(TASK, domains=["harbour"]).suggestions)
     with Djinn(djinn.home, clock=lambda: AT.replace(hour=22)) as evening:
         assert "Applies now" not in "\n".join(evening.context(TASK).suggestions)
 
