@@ -155,7 +155,7 @@ def profile(call: Call, answer: requests.ProfileView) -> None:
     """Show the profile of an agent: identity, rules, projects, working hours.
 
     The profile is the note `profile.md` in the vault of the agent. You may edit it by hand. `djinn
-    wake` and `djinn context` begin with it.
+    wake` and `djinn context` show it.
 
     Examples:
         djinn agent profile

@@ -26,7 +26,7 @@ class UndoView(Struct, frozen=True):
     list: Annotated[
         bool, Meta(description="List the changes that can be taken back, and earlier ones.")
     ] = False
-    limit: Annotated[int, Meta(ge=1, le=1000, description="With --list: the most changes.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=1000, description="With --list: maximum number.")] = 20
     yes: Annotated[bool, Meta(description="Do not ask for confirmation.")] = False
 
 

@@ -30,7 +30,7 @@ class UndoChange(Struct, frozen=True):
 class ListChanges(Struct, frozen=True):
     """List the changes that djinn made to notes, newest first."""
 
-    limit: Annotated[int, Meta(ge=1, le=1000, description="The most changes.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of changes.")] = 20
     agent: OnlyAgent = None
 
 

@@ -35,7 +35,7 @@ class ListProposals(Struct, frozen=True):
     all: Annotated[
         bool, Meta(description="Include proposals that were accepted, dismissed or withdrawn.")
     ] = False
-    limit: Annotated[int, Meta(ge=1, le=100_000, description="The most proposals.")] = 50
+    limit: Annotated[int, Meta(ge=1, le=100_000, description="Maximum number of proposals.")] = 50
     agent: OnlyAgent = None
 
 

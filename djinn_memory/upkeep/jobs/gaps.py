@@ -60,7 +60,7 @@ JOB = Job(
     "gaps",
     every=timedelta(days=1),
     at="04:45",
-    does="Closes gaps that a sentence of a newer memory answers for certain, and proposes to close "
+    does="Closes gaps that a sentence of a newer memory clearly answers, and proposes to close "
     "those that a newer note may answer.",
     cost="Searches once for each open gap. Writes no note.",
     run=_run,

@@ -16,8 +16,8 @@ JOB = Job(
     "rot",
     every=timedelta(days=1),
     at="04:00",
-    does="Proposes notes for the archive that nobody used for long; see `djinn proposal list`.",
+    does="Proposes to archive notes that nobody has used for long; see `djinn proposal list`.",
     cost="Reads dates, uses and links of all notes in the vaults that djinn manages. Changes no "
-    "note: it proposes notes for the archive.",
+    "note.",
     run=_run,
 )
