@@ -110,7 +110,7 @@ def record_turns(
     They are searchable by words at once. The next question embeds them. `similar` is asked for the
     action of a message in which the patterns find none. Turns without a domain get the default of
     the agent's profile. Before anything is written, this raises `UsageError` for a message that is
-    empty or too long, and for an unknown domain.
+    empty or too long, and for an unknown domain, and `Refused` for a default that cannot be used.
     """
     home = runtime.home
     vault = home.personal(agent)

@@ -16,7 +16,7 @@ from itertools import chain
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from djinn_memory.errors import Busy, DjinnError, UsageError
+from djinn_memory.errors import Busy, DjinnError, Refused
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.hiding import hides_note
@@ -105,7 +105,7 @@ def own_vaults(home: Home, agent: str) -> list[Vault]:
 def default_domain(runtime: Runtime, agent: str) -> str | None:
     """The domain of what an agent writes, if it gives none.
 
-    Raises `UsageError` for a default that cannot be used: without it, more agents could read what
+    Raises `Refused` for a default that cannot be used: without it, more agents could read what
     is written.
     """
     profile = find_profile(runtime, agent)
@@ -113,7 +113,8 @@ def default_domain(runtime: Runtime, agent: str) -> str | None:
         return None
     wrong = _wrong(runtime.home, agent, profile)
     if why := wrong.get("default_domain"):
-        raise UsageError(f"{profile.name}: default_domain: {why}; correct it there")
+        # Not `UsageError`: nothing is wrong with what is written, so hooks keep it until then.
+        raise Refused(f"{profile.name}: default_domain: {why}; correct it there")
     return profile.settings.default_domain
 
 

@@ -171,7 +171,7 @@ def test_wrong_values_are_one_line_each_and_break_nothing(djinn: Djinn, own: Pat
         f"me/profile.md: {line}" for line in lines
     ]
     # Written without the domain, more agents could read it.
-    with pytest.raises(UsageError, match=r"me/profile.md: default_domain: no domain 'wrok'"):
+    with pytest.raises(Refused, match=r"me/profile.md: default_domain: no domain 'wrok'"):
         djinn.remember("lesson", "Tides", "High at noon.")
     djinn.remember("lesson", "Tides", "High at noon.", domain="work")
 

@@ -58,6 +58,20 @@ def test_an_episode_says_where_it_came_from(home: Home) -> None:
     assert '"client": "claude"' in journal.read_text()
 
 
+def test_turns_wait_for_a_default_domain_that_can_be_used(home: Home) -> None:
+    home.edit((("domains", "work"), "Work"))
+    profile = home.root / "vaults" / "me" / "profile.md"
+    profile.write_text("---\ntype: profile\ndefault_domain: wrok\n---\n")
+    home = Home(home.root)
+    record(home, tool("make test"))
+    with Djinn(home) as djinn:
+        assert not djinn.episodes.list().episodes
+        [problem] = djinn.problems
+        assert "not taken in yet: me/profile.md: default_domain" in problem.why
+    profile.write_text("---\ntype: profile\ndefault_domain: work\n---\n")
+    assert episodes(home) == [("observation", "Bash: make test", None)]
+
+
 def test_the_turns_of_sessions_are_not_mixed(home: Home) -> None:
     record(home, prompt("One?", "one"), prompt("Two?", "two"), stop("2", "two"), stop("1", "one"))
     assert episodes(home) == [("interaction", "One?", "1"), ("interaction", "Two?", "2")]
