@@ -103,6 +103,7 @@ tags = _of_home(lambda djinn, line: _values(djinn, line, "tag"))
 titles = _of_home(lambda djinn, line: _values(djinn, line, "title"))
 documents = _of_home(lambda djinn, line: _values(djinn, line, "document"))
 entities = _of_home(lambda djinn, line: _values(djinn, line, "entity"))
+patterns = _of_home(lambda djinn, line: _values(djinn, line, "pattern"))
 facts = _of_home(
     lambda djinn, line: [*_values(djinn, line, "category"), *_values(djinn, line, "fact")]
 )
@@ -167,11 +168,21 @@ gaps = _of_home(_gaps)
 changes = _of_home(
     lambda djinn, line: [change.id for change in djinn.changes.list(agent=line.agent).changes]
 )
-proposals = _of_home(
-    lambda djinn, line: [
-        proposal.id for proposal in djinn.proposals.list(agent=line.agent, limit=1000).proposals
+
+
+def _proposals(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
+    """The ids of recorded proposals. `proposals.list` would index notes first."""
+    from djinn_memory.memories.proposals.log import recorded_proposals
+
+    return [
+        record.id
+        for record in recorded_proposals(djinn.runtime.state.ledger_if_any).values()
+        if not (record.dismissed or record.withdrawn or record.accepted)
+        and line.agent in (None, record.agent)
     ]
-)
+
+
+proposals = _of_home(_proposals)
 profiles = _of_home(lambda djinn, line: ["auto", *djinn.home.config.recall.profiles])
 
 

@@ -129,7 +129,7 @@ COMMANDS = {
     "summary show": "Print the summary.",
     "summary set": "Write the summary. The previous one is kept.",
     "summary build": "Build the summary from facts, preferences, projects and open commitments.",
-    "pattern list": "List patterns, the most certain first.",
+    "pattern list": "List patterns: habits first, the most certain first.",
     "pattern show": "Show a pattern and its evidence.",
     "pattern correlations": "List what occurs together more often than chance explains.",
     "outcome record": "Record how an action ended, as an episode.",

@@ -245,10 +245,10 @@ class Home:
             if access.domain_key(domain) in keys or not (limited or self.config.domains):
                 continue
             listed = ", ".join(known) or "none"
-            why = f"no domain {domain!r}; known: {listed}"
+            why = f"{domain!r} is no domain; known: {listed}"
             if limited:
                 why = (
-                    f"no domain {domain!r} for {agent}; "
+                    f"{domain!r} is no domain of {agent}; "
                     f"access.{agent} in config.yaml grants: {listed}"
                 )
             raise UsageError(why, argument="domain")

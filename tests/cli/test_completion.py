@@ -48,6 +48,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Home:
     (folder / "shared" / "gauge.md").write_text(
         "---\ntype: document\nfilename: tide gauge.pdf\n---\nThe gauge.\n"
     )
+    (folder / "shared" / "habit.md").write_text(
+        "---\ntype: pattern\ntitle: Plans on Mondays\n---\nPlans.\n"
+    )
     djinn = Djinn(home)
     djinn.index()
     djinn.facts.set("harbour", "depth", "4 m", shared=True)
@@ -225,6 +228,7 @@ def test_values_are_those_that_the_agent_sees(kept: Home, ask: Ask) -> None:
     assert ask(kept.root, *search, "--tag", "upp") == ["Upper"]
     assert ask(kept.root, "fact", "forget", "") == ["harbour", "harbour/depth"]
     assert ask(kept.root, "fact", "verify", "harbour", "") == ["depth"]
+    assert ask(kept.root, "pattern", "show", "") == ["Plans on Mondays"]
 
 
 @pytest.mark.parametrize(
@@ -238,6 +242,7 @@ def test_values_are_those_that_the_agent_sees(kept: Home, ask: Ask) -> None:
         ("memory", "x", ""), ("",),
         ("memory", "search", "--", "-"), ("memory", "search", "--limit", ""),
         ("working", "get", ""), ("working", "get", "--task", ""), ("maintain", "--only", ""),
+        ("undo", ""), ("proposal", "accept", ""), ("pattern", "show", ""), ("entity", "show", ""),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -67,7 +67,7 @@ def test_an_agent_sees_what_was_granted_and_what_has_no_domain(djinn: Djinn) -> 
     for agent in (None, "me", "finn"):
         assert titles(djinn, agent) == {"Kettle", "Pier", "Salary"}
     assert titles(djinn, "grace", domains=("HARBOUR",)) == {"Pier"}
-    with pytest.raises(UsageError, match=r"no domain .money. for grace"):
+    with pytest.raises(UsageError, match=r".money. is no domain of grace"):
         titles(djinn, "grace", domains=("money",))
 
 
@@ -164,12 +164,12 @@ HOSTILE = ("mony", "  mony\n", "../money", "money, harbour", "\u0000", "%", "\ud
 @pytest.mark.parametrize(
     ("agent", "domain", "message"),
     [
-        *(("me", domain, "no domain .*; known: money, harbour$") for domain in HOSTILE),
+        *(("me", domain, ".* is no domain; known: money, harbour$") for domain in HOSTILE),
         *(
             (
                 "grace",
                 domain,
-                "no domain .* for grace; access.grace in config.yaml grants: harbour$",
+                ".* is no domain of grace; access.grace in config.yaml grants: harbour$",
             )
             for domain in (*HOSTILE, "money")
         ),
@@ -403,7 +403,7 @@ def test_settings_of_domains_are_checked(home: Home, changes: dict[str, object],
 def test_an_agent_without_any_grant_sees_what_has_no_domain(djinn: Djinn, home: Home) -> None:
     home.edit((("access", "grace"), []))
     assert titles(djinn, "grace") == {"Kettle"}
-    with pytest.raises(UsageError, match=r"no domain 'harbour' for grace; .* grants: none"):
+    with pytest.raises(UsageError, match=r"'harbour' is no domain of grace; .* grants: none"):
         titles(djinn, "grace", domains=("harbour",))
 
 

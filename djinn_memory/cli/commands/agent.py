@@ -208,7 +208,7 @@ def _print_profile_change(change: requests.ProfileChange, key: str) -> None:
         say(f"{change.agent} has no profile")
         return
     value = getattr(shown, key)
-    text = ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+    text = "; ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
     say(f"{change.action} {key}: {clean(text) or 'none'} -> {clean(f'{shown.vault}/{shown.path}')}")
 
 

@@ -40,9 +40,9 @@ _print.__doc__ = f"""Run periodic maintenance.
 
 {_BREAK.join(f"{job.name}: {job.does}" for job in JOBS.values())}
 
-Each job prints one line, and below it what it did. `djinn undo` takes changes of notes back.
-Without `--agent` the jobs work for all agents, and name their keys and files. The exit code is 1 if
-a job had problems.
+Each task prints one line, and below it what it did. `djinn undo` takes changes of notes back.
+Without `--agent` the tasks work for all agents, and name their keys and files. The exit code is 1
+if a task had problems.
 
 Examples:
     djinn maintain

@@ -51,4 +51,8 @@ def list_(call: Call, answer: requests.OutcomeList) -> None:
         )
         for row in answer.actions
     ]
-    columns(rows, head="effect success partial failure action", empty="No outcomes.")
+    columns(
+        rows,
+        head="effect success partial failure action",
+        empty="No outcomes. `djinn outcome record ACTION RESULT` records one.",
+    )

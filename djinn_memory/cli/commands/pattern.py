@@ -56,13 +56,17 @@ def list_(call: Call, answer: requests.PatternList) -> None:
         )
         for pattern in answer.patterns
     ]
-    columns(rows, head="confidence status category habit pattern", empty="No patterns.")
+    columns(
+        rows,
+        head="confidence status category habit pattern",
+        empty="No patterns. `djinn consolidate` finds patterns in episodes.",
+    )
     if len(answer.patterns) < answer.total:
         talk(f"{count(answer.total - len(answer.patterns), 'more pattern')}; -n shows more.")
 
 
 @command(
-    "patterns.show", requests.ShowPattern, fields={"name": Field("PATTERN", candidates.titles)}
+    "patterns.show", requests.ShowPattern, fields={"name": Field("PATTERN", candidates.patterns)}
 )
 def show(call: Call, answer: requests.PatternDetail) -> None:
     """Show a pattern and its evidence.

@@ -40,7 +40,7 @@ def list_(call: Call, answer: requests.ProposalList) -> None:
             for proposal in answer.proposals
         ],
         head=f"id day {'status ' if status else ''}kind notes reason",
-        empty="No proposals.",
+        empty="No open proposals. `djinn maintain` makes them.",
     )
     if left := answer.total - len(answer.proposals):
         talk(f"{count(left, 'more proposal')}; -n shows more.")
@@ -101,7 +101,7 @@ def _print_decided(answer: requests.ProposalReport, verb: str) -> None:
     for proposal in answer.proposals:
         say(clean(f"{verb} {proposal.id}: {proposal.kind} {_titles(proposal)}"))
     if not (answer.proposals or answer.problems):
-        talk("No proposals.")
+        talk("No open proposals; nothing was done.")
 
 
 def _print_subjects(proposal: requests.Proposal) -> None:

@@ -192,6 +192,8 @@ def values(index: Index, field: CatalogField) -> list[str]:
     if field == "entity":
         known = Filters(planes=("knowledge",), excluded=(("type", "fact"),))
         return index.values("title", Selection(known, whole_files=True))
+    if field == "pattern":
+        return index.values("title", Selection(Filters(types=("pattern",)), whole_files=True))
     if field in ("fact", "category", "key"):
         name = "title" if field == "fact" else field
         return index.values(name, Selection(Filters(types=("fact",)), whole_files=True))

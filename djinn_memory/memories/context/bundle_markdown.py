@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
+from djinn_memory.errors import Remedy, wording
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.context.requests import ContextBundle
 from djinn_memory.memories.sessions.context_markdown import calendar_part, profile_part, quoted
@@ -70,6 +71,9 @@ def _parts(bundle: ContextBundle) -> Iterator[str]:
         yield f"## PREVIOUS CONVERSATION (session {bundle.previous_session})"
         yield from map(_turn, bundle.conversation)
     filled = [part for part in RANKED if getattr(bundle, part)]
+    if not (filled or bundle.query_used or bundle.left_out):
+        save = wording.get().call(Remedy("remember"))
+        yield f"Nothing is known yet. Save what you learn with {save}."
     for part in sorted(filled, key=lambda part: getattr(bundle, part)[0].rank or 0):
         yield f"## {RANKED[part]}"
         yield from map(_memory, getattr(bundle, part))

@@ -71,7 +71,7 @@ def test_an_edit_leaves_the_other_bytes(djinn: Djinn, own: Path) -> None:
     ("key", "values", "why"),
     [
         ("working_hours", ["mon 9-17"], "working_hours: 'mon 9-17': '9-17' is no time; write"),
-        ("default_domain", ["wrok"], "default_domain: no domain 'wrok'; known: work"),
+        ("default_domain", ["wrok"], "default_domain: 'wrok' is no domain; known: work"),
         ("default_recall_profile", ["plan"], "default_recall_profile: no profile 'plan'; known: a"),
         ("voice", [" "], "the value is empty"),
         ("voices", ["brief"], "'voices': give one of identity, voice"),
@@ -156,7 +156,7 @@ def test_wrong_values_are_one_line_each_and_break_nothing(djinn: Djinn, own: Pat
     lines = [
         "voice: it is nested; write text",
         "time_zone: 'Mars' is no time zone; write Europe/Oslo or UTC",
-        "default_domain: no domain 'wrok'; known: work",
+        "default_domain: 'wrok' is no domain; known: work",
     ]
     for answer in (djinn.wake(), djinn.context(), djinn.agents.profile()):
         assert [(each.what, each.why) for each in answer.problems] == [
@@ -171,7 +171,7 @@ def test_wrong_values_are_one_line_each_and_break_nothing(djinn: Djinn, own: Pat
         f"me/profile.md: {line}" for line in lines
     ]
     # Written without the domain, more agents could read it.
-    with pytest.raises(Refused, match=r"me/profile.md: default_domain: no domain 'wrok'"):
+    with pytest.raises(Refused, match=r"me/profile.md: default_domain: 'wrok' is no domain"):
         djinn.remember("lesson", "Tides", "High at noon.")
     djinn.remember("lesson", "Tides", "High at noon.", domain="work")
 
@@ -290,5 +290,5 @@ def test_only_memories_of_a_domain(djinn: Djinn) -> None:
         assert "Tide home" not in text
     djinn.home.edit((("domains",), {"work": "Work."}))
     for ask in (djinn.wake, djinn.context):
-        with pytest.raises(UsageError, match="no domain 'wrok'; known: work"):
+        with pytest.raises(UsageError, match="'wrok' is no domain; known: work"):
             ask(domains=["wrok"])

@@ -199,3 +199,11 @@ def test_the_budget_is_kept(djinn: Djinn, budget: int, task: str | None) -> None
 def test_a_bound_names_its_argument(djinn: Djinn) -> None:
     with pytest.raises(UsageError, match="budget"):
         djinn.context(TASK, budget=5)
+
+
+def test_an_empty_home_says_that_nothing_is_known(home: Home) -> None:
+    with Djinn(home) as djinn:
+        text = bundle_markdown(djinn.context())
+        assert "Nothing is known yet. Save what you learn with `remember()`." in text
+        djinn.remember("lesson", "Kettle", "Descale it.")
+        assert "Nothing is known" not in bundle_markdown(djinn.context())
