@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
 from djinn_memory.home.settings import LlmConfig
 from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.extraction.log import ExtractionLog
 from djinn_memory.memories.sessions.extraction.proposals import propose
@@ -42,9 +43,10 @@ def extract(runtime: Runtime, request: ExtractSessions) -> ExtractionReport:
     if request.dry_run:
         return _run(runtime, agent, session, problems, dry_run=True)
     vault = runtime.home.personal(agent)
+    # Otherwise every statement would be refused, and the sessions would count as read.
     if vault.read_only:
-        # Otherwise the sessions would count as read.
         raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    domain_to_write(runtime, vault, agent, None)
     # Two runs at once would write the same claims.
     with lock(runtime.home.state / f"extract-{agent}.lock", timeout=PATIENCE):
         return _run(runtime, agent, session, problems, dry_run=False)

@@ -278,6 +278,21 @@ def test_a_read_only_vault_refuses_and_loses_nothing(
         assert titles(djinn.sessions.extract()) == TITLES
 
 
+def test_a_default_domain_that_cannot_be_used_loses_nothing(djinn: Djinn, home: Home) -> None:
+    say(djinn, *STATED)
+    profile = home.root / "vaults" / "me" / "profile.md"
+    profile.write_text("---\ntype: profile\ndefault_domain: wrok\n---\n")
+    home.edit((("domains", "work"), "Work"))
+    with Djinn(Home(home.root), clock=lambda: NOW) as wrong:
+        with pytest.raises(Refused, match="default_domain"):
+            wrong.sessions.extract()
+        [problem] = wrong.maintain(["extract"]).problems
+        assert "default_domain" in problem.why
+    profile.unlink()
+    with Djinn(Home(home.root), clock=lambda: NOW) as djinn:
+        assert titles(djinn.sessions.extract()) == TITLES
+
+
 def test_a_note_that_another_program_keeps_saving_is_tried_again(
     djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
