@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from djinn_memory.models import Vault
 from djinn_memory.store.index.records import (
+    Backlink,
     CatalogStats,
     ChunkRef,
+    ChunkText,
     FieldGroup,
     Forms,
     IndexedChunk,
@@ -49,9 +51,6 @@ class Vocabulary(Protocol):
 
     def split(self, text: str) -> list[str]:
         """The words of a text before they are stemmed."""
-
-    def split_lines(self, text: str) -> list[tuple[str, int]]:
-        """The words of a text before they are stemmed, each with the number of its line from 0."""
 
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
         """The terms that the index may store for a word of `split`.
@@ -97,6 +96,9 @@ class WordIndex(Vocabulary, Protocol):
 
         Phrases match as in a search, so a stem stands for all its forms.
         """
+
+    def chunks_with(self, phrases: Forms) -> list[int]:
+        """The same chunks of all memories sorted by number. It takes a fifth of the time."""
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks that contain a word with a stem."""
@@ -154,6 +156,12 @@ class Index(Protocol):
     ) -> dict[int, list[IndexedChunk]]:
         """The chunks of each memory in order; with `first` only that many of each."""
 
+    def texts(self, chunk_ids: Collection[int]) -> Iterable[ChunkText]:
+        """The texts of chunks in the order of `chunk_ids`, with titles and dates.
+
+        It takes a tenth of the time of `chunks` and `lookup`.
+        """
+
     def memories(
         self,
         selection: Selection = ...,
@@ -208,6 +216,12 @@ class Index(Protocol):
 
     def links(self, memory_ids: Collection[int]) -> Sequence[IndexedLink]:
         """The links from and to these memories, without links from or to hidden vaults."""
+
+    def backlinks(self, memory_ids: Collection[int]) -> Sequence[Backlink]:
+        """The links in texts of other memories to these, without links from hidden vaults.
+
+        They are sorted by source, line and position.
+        """
 
     def counts(self, selection: Selection = ...) -> CatalogStats:
         """Counts of notes, chunks, windows and links in a selection."""

@@ -138,9 +138,29 @@ class IndexConformance:
         assert [ref.place[1] for ref in refs] == ["lamp.md"]
         assert index.words.containing((), Selection()) == []
 
-    def test_words_by_line(self, index: Index) -> None:
-        words = index.words.split_lines("The tide\n\ncomes in")
-        assert words == [("the", 0), ("tide", 0), ("comes", 2), ("in", 2)]
+    def test_texts_with_a_phrase(self, index: Index) -> None:
+        phrases = (("tide", "comes"), ("a", "lamp"))
+        refs = index.words.containing(phrases, Selection())
+        chunk_ids = index.words.chunks_with(phrases)
+        assert chunk_ids == sorted(ref.chunk_id for ref in refs)
+        assert index.words.chunks_with(()) == []
+        for ids in (chunk_ids, chunk_ids[::-1]):
+            texts = [*index.texts(ids)]
+            chunks, memories = index.chunks(ids), index.lookup([text.memory_id for text in texts])
+            assert [text.chunk_id for text in texts] == ids
+            for text in texts:
+                chunk, memory = chunks[text.chunk_id], memories[text.memory_id]
+                assert (text.memory_id, text.ordinal) == (chunk.memory_id, chunk.ordinal)
+                assert (text.lines, text.text) == (chunk.lines, chunk.text)
+                assert (text.title, text.date) == (memory.title, memory.date)
+
+    def test_backlinks(self, index: Index) -> None:
+        kettle, tide = number(index, "kettle.md"), number(index, "tide.md")
+        [link] = index.backlinks([tide])
+        [chunk] = index.chunks_of([kettle])[kettle]
+        assert (link.target, link.source, link.text) == (tide, kettle, "tide")
+        assert link.chunk_id == chunk.chunk_id
+        assert link.date == index.lookup([kettle])[kettle].date
 
     def test_links_both_ways(self, index: Index) -> None:
         kettle, tide = number(index, "kettle.md"), number(index, "tide.md")

@@ -14,8 +14,10 @@ from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.models import Calibration, Vault, plane_of
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.index.records import (
+    Backlink,
     CatalogStats,
     ChunkRef,
+    ChunkText,
     FieldGroup,
     Forms,
     IndexedChunk,
@@ -79,10 +81,6 @@ class MemoryWords:
     def split(self, text: str) -> list[str]:
         return re.findall(r"\w+", text.lower())
 
-    def split_lines(self, text: str) -> list[tuple[str, int]]:
-        lines = enumerate(text.split("\n"))
-        return [(word, number) for number, line in lines for word in self.split(line)]
-
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
         return self.stemmed(word)
 
@@ -123,6 +121,9 @@ class MemoryWords:
     def containing(self, phrases: Forms, selection: Selection) -> list[ChunkRef]:
         kept = [key for key in self._index.selected(selection) if self.times(phrases, key)]
         return sorted((self._index.ref(key) for key in kept), key=lambda ref: ref.place)
+
+    def chunks_with(self, phrases: Forms) -> list[int]:
+        return [ref.chunk_id for ref in sorted(self.containing(phrases, ALL))]
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         texts = [text for key, text in self._texts.items() if stem in self._stems[key]]
@@ -194,6 +195,12 @@ class MemoryIndex:
         self, memory_ids: Collection[int], first: int | None = None
     ) -> dict[int, list[IndexedChunk]]:
         return {key: [chunk] for key, chunk in self.chunks(memory_ids).items()}
+
+    def texts(self, chunk_ids: Collection[int]) -> list[ChunkText]:
+        known = ((key, self._samples[key]) for key in chunk_ids)
+        return [
+            ChunkText(key, key, 0, (1, 1), each.text, each.title, each.date) for key, each in known
+        ]
 
     def memories(
         self,
@@ -268,6 +275,14 @@ class MemoryIndex:
             for text in each.links
         ]  # fmt: skip
         return [each for each in links if {each.source, each.target} & set(memory_ids)]
+
+    def backlinks(self, memory_ids: Collection[int]) -> list[Backlink]:
+        return [
+            Backlink(each.target, each.source, each.text, each.line, each.source,
+                     self._samples[each.source].date)
+            for each in self.links(memory_ids)
+            if each.target in memory_ids and each.target != each.source
+        ]  # fmt: skip
 
     def counts(self, selection: Selection = ALL) -> CatalogStats:
         samples = [self._samples[key] for key in self.selected(selection)]

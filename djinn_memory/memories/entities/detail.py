@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from djinn_memory.memories.entities.mentions import (
     Mention,
-    count_of,
     everyone,
     newest,
     occurrences,
@@ -61,7 +60,7 @@ def entity_detail(
     vaults = {vault.name: vault for vault in index.vaults}
     note = read_note(vaults[memory.vault], memory.path)
     entity = extended(memory, MemoryNames)
-    places = occurrences(index, entity, everyone(index))
+    mentions = [*occurrences(index, [entity], everyone(index))]
     relations = [
         each
         for each in relations_of(index, memory.memory_id, memory, at)
@@ -77,8 +76,8 @@ def entity_detail(
         text=description(note),
         properties=tuple(_properties(note, at, as_of=as_of)),
         relations=tuple(relations),
-        mentioned=count_of(places),
-        mentions=newest(index, places, limit),
+        mentioned=len(mentions),
+        mentions=newest(index, mentions, limit),
         as_of=at if as_of else None,
     )
 

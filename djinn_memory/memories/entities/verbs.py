@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
-from djinn_memory.memories.entities.mentions import count_of, everyone, occurrences
+from djinn_memory.memories.entities.mentions import everyone, occurrences
 from djinn_memory.memories.entities.merging.merge import merge
 from djinn_memory.memories.entities.merging.split import split
 from djinn_memory.memories.entities.names import named_entity, no_entity, of_kind
@@ -145,18 +145,23 @@ class Entities(Namespace):
         """List the entities that an agent sees, with the number of their mentions."""
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
             names = everyone(index)
-            chosen = [*index.memories(of_kind(request.kind), order="title", fields=())]
-            kinds = Counter(memory.type or "" for memory in chosen)
-            shown = chosen[request.skip : request.skip + request.limit]
-            listed = tuple(
-                extended(
-                    memory,
-                    ListedEntity,
-                    mentioned=count_of(occurrences(index, extended(memory, MemoryNames), names)),
+            kinds = Counter(each.type or "" for each in index.names(of_kind(request.kind)))
+            page = [
+                *index.memories(
+                    of_kind(request.kind),
+                    order="title",
+                    limit=request.limit,
+                    skip=request.skip,
+                    fields=(),
                 )
-                for memory in shown
+            ]
+            entities = [extended(memory, MemoryNames) for memory in page]
+            counts = Counter(each.entity for each in occurrences(index, entities, names))
+            listed = tuple(
+                extended(memory, ListedEntity, mentioned=counts[memory.memory_id])
+                for memory in page
             )
-        return EntityPage(listed, len(chosen), dict(sorted(kinds.items())))
+        return EntityPage(listed, kinds.total(), dict(sorted(kinds.items())))
 
     @operation(ShowEntity)
     def show(self, request: ShowEntity) -> EntityView:

@@ -136,6 +136,38 @@ class IndexedChunk(Struct, frozen=True):
     text: str
 
 
+class ChunkText(NamedTuple):
+    """The text of a chunk, for readers of many chunks."""
+
+    chunk_id: int
+    memory_id: int
+    ordinal: int
+    """Its position in the memory, from 0."""
+    lines: tuple[int, int]
+    text: str
+    title: str
+    """The title of the memory."""
+    date: str
+    """The date of the memory."""
+
+
+class Backlink(NamedTuple):
+    """A link in a text, as the memory sees it that it leads to."""
+
+    target: int
+    """The number of that memory."""
+    source: int
+    """The number of the memory that contains the link."""
+    text: str
+    """The target as written."""
+    line: int
+    """The line of the link, from 1."""
+    chunk_id: int | None
+    """The chunk with that line; None if no chunk has it."""
+    date: str
+    """The date of the memory that contains the link."""
+
+
 class IndexedLink(Struct, frozen=True):
     """A link from one memory to another."""
 

@@ -14,7 +14,9 @@ from msgspec import UNSET
 from djinn_memory.models import Part, Vault
 from djinn_memory.store.index import compartments, memories
 from djinn_memory.store.index.records import (
+    Backlink,
     CatalogStats,
+    ChunkText,
     FieldGroup,
     IndexedChunk,
     IndexedLink,
@@ -137,6 +139,18 @@ class SqliteIndex:
         for chunk in self._chunks(f"{limit}memory_id in", memory_ids):
             chunks.setdefault(chunk.memory_id, []).append(chunk)
         return chunks
+
+    def texts(self, chunk_ids: Collection[int]) -> Iterator[ChunkText]:
+        """The texts of chunks in the order of `chunk_ids`, with titles and dates."""
+        listed = rows(
+            self._connection,
+            "select chunk.id, memory_id, ordinal, first_line, last_line, text, title, date "
+            "from json_each(?) as wanted cross join chunk on chunk.id = value "
+            "cross join memory on memory.id = memory_id order by wanted.key",
+            (json.dumps(list(chunk_ids)),),
+        )
+        for key, memory, ordinal, first, last, text, title, date in listed:
+            yield ChunkText(key, memory, ordinal, (first, last), text, title, date)
 
     def memories(
         self,
@@ -320,6 +334,33 @@ class SqliteIndex:
                 )
             )
         return seen_links
+
+    def backlinks(self, memory_ids: Collection[int]) -> list[Backlink]:
+        """The links in texts of other memories to these, without links from hidden vaults."""
+        seen_targets = self._selections.seen_targets
+        listed = rows(
+            self._connection,
+            "select link.id, target_memory_id, memory_id, target, line, "
+            "(select id from chunk where chunk.memory_id = link.memory_id "
+            "and link.line between first_line and last_line order by ordinal limit 1), date "
+            "from link join memory as source on source.id = link.memory_id where field is null "
+            "and (target_memory_id in (select value from json_each(?1)) "
+            "or link.id in (select value from json_each(?2))) "
+            "and compartment_id in (select value from json_each(?3)) "
+            "order by memory_id, line, start",
+            tuple(
+                json.dumps(list(numbers))
+                for numbers in (memory_ids, seen_targets, self._selections.compartments)
+            ),
+        )
+        wanted = set(memory_ids)
+        backlinks = []
+        for link_id, target, source, *place in listed:
+            if seen := seen_targets.get(link_id):
+                target = seen.memory_id
+            if target in wanted and target != source:
+                backlinks.append(Backlink(target, source, *place))
+        return backlinks
 
     def counts(self, selection: Selection = _ALL) -> CatalogStats:
         """Counts of notes, chunks, windows and links in a selection."""

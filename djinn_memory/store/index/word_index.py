@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -29,7 +28,8 @@ COMPOUND_PART = 4
 MAX_COMPOUNDS = 12
 """Maximum number of compounds for a word."""
 
-_LINE_END = ord("\n")
+MOST_PHRASES = 100
+"""Maximum number of phrases in a query of FTS5."""
 
 _UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 
@@ -68,20 +68,6 @@ class SqliteWordIndex:
     def split(self, text: str) -> list[str]:
         """The words of `text` before FTS5 stems them."""
         return _tokens(self._connection, "unicode61", _UNICODE61, prepare(text))
-
-    def split_lines(self, text: str) -> list[tuple[str, int]]:
-        """The words of `text` before FTS5 stems them, each with the number of its line from 0."""
-        prepared = prepare(text).encode("utf-8", "replace")
-        ends = [at for at, byte in enumerate(prepared) if byte == _LINE_END]
-        tokenizer = self._connection.fts5_tokenizer("unicode61", _UNICODE61)
-        tokens: Any = tokenizer(
-            prepared,
-            apsw.FTS5_TOKENIZE_DOCUMENT,
-            None,
-            include_offsets=True,
-            include_colocated=False,
-        )
-        return [(word, bisect_left(ends, start)) for start, _, word in tokens if word]
 
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
         """The terms that the index may store for a word of `split`.
@@ -198,13 +184,20 @@ class SqliteWordIndex:
         """The chunks with one of these phrases in the title or the text, sorted by place."""
         if not phrases:
             return []
-        wanted = " OR ".join(map(quoted, phrases))
-        ids = self._listed(
-            "select rowid from {words} where {words} match ?", f"{{title body}}: ({wanted})"
-        )
         where = self._selections.where(selection, chunks=True)
-        refs = self._selections.refs("chunk", [chunk for (chunk,) in ids], where).values()
+        refs = self._selections.refs("chunk", self.chunks_with(phrases), where).values()
         return sorted(refs, key=lambda ref: ref.place)
+
+    def chunks_with(self, phrases: Forms) -> list[int]:
+        """The same chunks of all memories sorted by number."""
+        chunks: set[int] = set()
+        for start in range(0, len(phrases), MOST_PHRASES):
+            wanted = " OR ".join(map(quoted, phrases[start : start + MOST_PHRASES]))
+            matches = self._listed(
+                "select rowid from {words} where {words} match ?", f"{{title body}}: ({wanted})"
+            )
+            chunks.update(chunk for (chunk,) in matches)
+        return sorted(chunks)
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks that contain a word with a stem."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.setup import init
-from tests.growth import assert_linear
+from tests.growth import assert_constant, assert_linear
 
 
 def test_mentions_of_many_notes(tmp_path: Path) -> None:
@@ -37,3 +37,23 @@ def test_mentions_of_many_notes(tmp_path: Path) -> None:
         opened[size] = made(size)
         assert work(size) == size // 100 * 20
     assert_linear(work, 4_000)
+
+
+def test_many_entities_read_each_text_once(tmp_path: Path) -> None:
+    home, _ = init(tmp_path / "home")
+    home.edit((("embedding", "provider"), "none"))
+    names = [f"Maren Holt {number}" for number in range(800)]
+    for number, name in enumerate(names):
+        text = f"---\ntitle: {name}\ntype: person\naliases: [Crew {number}]\n---\nA sailor.\n"
+        (home.shared.root / f"{number:03}.md").write_text(text)
+    lines = "".join(f"{name} and [[{name}]] met [[Maren Holt]].\n\n" for name in names)
+    for number in range(8):
+        (home.shared.root / f"log-{number}.md").write_text(lines)
+    djinn = Djinn(home)
+    djinn.index()
+
+    def work(size: int) -> int:
+        return sum(each.mentioned for each in djinn.entities.list(limit=size).entities)
+
+    assert work(800) == 8 * 800 * 2
+    assert_constant(work, 800)

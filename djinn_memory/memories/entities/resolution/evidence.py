@@ -11,7 +11,12 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.entities.detail import description
-from djinn_memory.memories.entities.mentions import Choice, Occurrence, first_line, occurrences
+from djinn_memory.memories.entities.mentions import (
+    Choice,
+    MentioningLine,
+    chosen_lines,
+    first_line,
+)
 from djinn_memory.memories.entities.properties import timelines
 from djinn_memory.memories.entities.relations import Relation, read_note, relations_of
 from djinn_memory.notes.markdown.plain_text import plain
@@ -80,7 +85,7 @@ class EvidenceReader(Struct, frozen=True):
 
     def _mentions(self, entity: MemoryNames) -> Iterator[str]:
         choice = Choice(self.shared, self.best, LINKS)
-        listed = occurrences(self.index, entity, self.entities, choice=choice)
+        listed = chosen_lines(self.index, entity, self.entities, choice)
         taken = set(self.shared)
         sure = [each for each in listed if each.linked or not taken.issuperset(each.names)]
         chunks = self.index.chunks({each.chunk_id for each in sure})
@@ -89,7 +94,7 @@ class EvidenceReader(Struct, frozen=True):
                 yield from islice(_around(chunks[each.chunk_id], each), 4)
 
 
-def _around(chunk: IndexedChunk, place: Occurrence) -> Iterator[str]:
+def _around(chunk: IndexedChunk, place: MentioningLine) -> Iterator[str]:
     """The sentences of the line that mentions an entity, and of the rest of its paragraph."""
     lines = chunk.text.split("\n")
     number = place.line - first_line(chunk)
