@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.catalog.hiding import file_name
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.requests import WrittenCalendar
 from djinn_memory.memories.profiles.agenda import TYPE, PlannedEvent, event_line, sort_key
@@ -80,4 +81,5 @@ def _create(writer: VaultWriter, name: str, text: str, domain: str | None) -> st
         "created": moment(writer.now),
     }
     note = frontmatter.compose(fields, f"{text}\n")
-    return writer.put(folder(TYPE), slug(name), note.encode("utf-8", "replace"))
+    file = file_name(writer.vault, slug(name))
+    return writer.put(folder(TYPE), file, note.encode("utf-8", "replace"))

@@ -62,6 +62,6 @@ JOB = Job(
     at="04:45",
     does="Closes gaps that a sentence of a newer memory clearly answers, and proposes to close "
     "those that a newer note may answer.",
-    cost="Searches once for each open gap. Writes no note.",
+    cost="Searches twice for each open gap. Writes no note.",
     run=_run,
 )

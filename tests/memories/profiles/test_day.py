@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -187,6 +188,12 @@ def test_who_may_see_it(home: Home, tmp_path: Path) -> None:
         assert djinn.wake(agent="grace").calendar
         shared.write_bytes(note.read_bytes())
         assert not djinn.wake(agent="grace").calendar
+        hidden = vaults / "grace" / "calendars" / "work.md"
+        hidden.parent.mkdir()
+        hidden.write_bytes(note.read_bytes())
+        [written] = djinn.import_history([calendar(tmp_path)], agent="grace").calendars
+        # A number after the name would tell that there is a file.
+        assert re.fullmatch(r"calendars/work-[0-9a-z]{4}\.md", written.path)
 
 
 def test_its_domain_is_that_of_the_channel(home: Home, tmp_path: Path) -> None:
