@@ -11,8 +11,11 @@ Run: `python benchmarks/entities.py`
 from __future__ import annotations
 
 import random
+import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date, timedelta
 from typing import NamedTuple
 
 import entity_worlds
@@ -22,12 +25,19 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.memories.entities.requests import KINDS
 from djinn_memory.memories.entities.resolution.resolve import EntityResolution
+from djinn_memory.notes import journal
 from djinn_memory.notes.frontmatter import compose
 
 MENTIONS = 200
 SEEDS = (7, 8, 9)
 SEEDS_OF_WORLDS = (11, 12, 13)
 TUNED_ON = 1
+EPISODES, PER_DAY, PEOPLE, RUNS = 20_000, 500, 80, 5
+PROJECT = "Djinn Harbor"
+WORDS = (
+    "the", "boat", "crossed", "water", "early", "and", "nobody", "said", "much", "about", "tide",
+    "kettle", "lamps", "were", "lit", "rope", "coiled", "charts", "again", "before", "dawn",
+)  # fmt: skip
 NEUTRAL_SHARE = 0.1
 """Share of the contexts that tell nothing."""
 
@@ -329,6 +339,60 @@ def scored(measure: Callable[..., Score], seeds: Sequence[int]) -> None:
     table(["seed", "right", "not sure", "wrong", "nothing tells: not sure"], rows)
 
 
+def write_episodes(home: Home, names: Sequence[str]) -> None:
+    """Journals in which each episode names one person, links to another, and may name a project."""
+    made = random.Random(1)
+    for name in names:
+        write(home, f"people/{name}.md", "A person.", title=name, type="person")
+    write(home, "projects/harbor.md", "A project.", title=PROJECT, type="project")
+    (home.shared.root / "journal").mkdir(exist_ok=True)
+    for start in range(0, EPISODES, PER_DAY):
+        day = (date(2026, 10, 1) - timedelta(days=start // PER_DAY)).isoformat()
+        records = []
+        for number in range(start, start + PER_DAY):
+            speaker, other = made.choice(names), made.choice(names)
+            said = " ".join(made.choices(WORDS, k=25))
+            text = f"{speaker} said that {said}. [[{other}]] agreed."
+            if number % 2:
+                text += f" {PROJECT} was ready."
+            minute = number % PER_DAY * 1440 // PER_DAY
+            at = f"{minute // 60:02}:{minute % 60:02}"
+            fields = {"type": "interaction", "created": f"{day}T{at}:00Z"}
+            records.append(journal.compose(at, f"Turn {number}", f"t{number}", text, fields))
+        path = home.shared.root / "journal" / f"{day}.laptop.md"
+        path.write_text(journal.header(day, "laptop") + "".join(records))
+
+
+def listed() -> None:
+    """Print what a list of entities with many mentions costs, and what one of them costs."""
+    made = random.Random(1)
+    names = made.sample([f"{first} {last}" for first in FIRST for last in LAST], PEOPLE)
+    with home_with() as home:
+        home.edit((("embedding", "provider"), "none"))
+        write_episodes(home, names)
+        with Djinn(home) as djinn:
+            djinn.index()
+        calls: dict[str, Callable[[Djinn], object]] = {
+            "search, words": lambda djinn: djinn.search("kettle before dawn lamps"),
+            f"entity list, {PEOPLE + 1} entities": lambda djinn: djinn.entities.list(limit=100),
+            f"entity show, {EPISODES // 2:,} mentions": lambda djinn: djinn.entities.show(PROJECT),
+        }
+        taken: dict[str, list[float]] = {label: [] for label in calls}
+        with Djinn(home) as djinn:
+            for turn in range(RUNS + 1):
+                for label, call in calls.items():
+                    began = time.perf_counter()
+                    call(djinn)
+                    if turn:
+                        taken[label].append(time.perf_counter() - began)
+    base = statistics.median(taken["search, words"])
+    rows = []
+    for label, times in taken.items():
+        median = statistics.median(times)
+        rows.append([label, f"{median:.2f} s", f"{median / base:.1f}"])
+    table(["call", "median", "of a search"], rows)
+
+
 def main() -> None:
     """Print the tables."""
     if "tune" in sys.argv:
@@ -349,6 +413,11 @@ def main() -> None:
         "mentions of nobody who is known.\n"
     )
     scored(measure_world, SEEDS_OF_WORLDS)
+    print(
+        f"{EPISODES:,} episodes, each of which mentions two of {PEOPLE} people, and every second "
+        f"one a project; {RUNS} calls:\n"
+    )
+    listed()
 
 
 if __name__ == "__main__":
