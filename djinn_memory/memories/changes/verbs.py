@@ -135,7 +135,10 @@ def _edited(
         if counts and (file.vault, file.path) in touched:
             first = Remedy("changes.undo", {"change": later.record.id}, "take that back first")
             return Refused(f"{place} was changed by {later.record.id} since", first)
-    return Refused(f"{place} was edited since, so nothing was taken back; edit it yourself")
+    remedies = [Remedy(purpose="edit it yourself")]
+    if change.record.plan.command == "entity merge":
+        remedies = [Remedy("entities.split", {"name": None}, "take the merge apart")]
+    return Refused(f"{place} was edited since, so nothing was taken back", *remedies)
 
 
 def _entry(change: PastChange, vaults: Sequence[Vault]) -> ChangeEntry:

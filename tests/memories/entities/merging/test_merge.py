@@ -117,6 +117,8 @@ def test_split_takes_a_merge_apart_after_other_edits(djinn: Djinn, linked: int) 
         djinn.home, "shared/n/0.md", "---\ntitle: N0\n---\nMet [[Robert Alder|Bob]] today.\nMore.\n"
     )
     djinn.entities.set("Robert Alder", "ship", "Aurora", agent="finn")
+    with pytest.raises(Refused, match=r"entities\.split\(name=\.\.\.\)` to take the merge apart"):
+        djinn.changes.undo()
     done = djinn.entities.split("Robert Alder", agent="finn")
     assert (done.entity.title, done.other.title) == ("Robert Alder", "Bob")
     after = files(djinn.home)
