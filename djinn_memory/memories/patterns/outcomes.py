@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from djinn_memory.errors import UsageError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.episodes.reading import EPISODES, read_episodes
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
@@ -51,8 +52,14 @@ class Outcomes(Namespace):
     def record(self, request: RecordOutcome) -> RecordedEpisode:
         """Record how an action ended, as an episode in the journal of the agent's vault.
 
-        Secrets are masked. Outcomes of the same action are compared without regard to case.
+        Secrets are masked. Outcomes of the same action are compared without regard to case. Raises
+        `UsageError` for an action without a letter or digit.
         """
+        if not any(map(str.isalnum, request.action)):
+            raise UsageError(
+                f"{request.action!r}: write the action in a few words, such as restart the router",
+                argument="action",
+            )
         agent, now = self.runtime.home.agent(request.agent), self.runtime.now()
         context = {"action": request.action, "outcome": request.result}
         where = f" ({request.context})" if request.context else ""

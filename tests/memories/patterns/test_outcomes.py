@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from djinn_memory.djinn import Djinn
+from djinn_memory.errors import UsageError
 from djinn_memory.memories.patterns.requests import OutcomeResult
 
 
@@ -34,3 +37,10 @@ def test_an_outcome_is_an_episode(djinn: Djinn) -> None:
     record(djinn, "Restart the router", "success", "at home")
     [episode] = djinn.episodes.list().episodes
     assert (episode.type, episode.title) == ("outcome", "Restart the router (at home): success")
+
+
+@pytest.mark.parametrize("action", ["", " ", "\n", "..."])
+def test_an_outcome_has_an_action(djinn: Djinn, action: str) -> None:
+    with pytest.raises(UsageError, match="write the action in a few words"):
+        record(djinn, action, "success")
+    assert djinn.episodes.list().total == 0
