@@ -204,9 +204,11 @@ class SqliteWordIndex:
         matches = self._listed("select rowid from {words} where {words} match ?", f'"{stem}"*')
         listed = rows(
             self._connection,
-            "select title || ' ' || text from chunk join memory on memory.id = memory_id "
-            "join note on note.id = note_id where chunk.id in (select value from json_each(?)) "
-            f"order by {PLACE}, ordinal limit ?",
+            "with first as materialized (select chunk.id as number from json_each(?) "
+            "cross join chunk on chunk.id = value cross join memory on memory.id = memory_id "
+            f"cross join note on note.id = note_id order by {PLACE}, ordinal limit ?) "
+            "select title || ' ' || text from first cross join chunk on chunk.id = number "
+            "cross join memory on memory.id = memory_id",
             (json.dumps([chunk for (chunk,) in matches]), limit),
         )
         return [text for (text,) in listed]
