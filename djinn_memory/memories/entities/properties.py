@@ -12,7 +12,7 @@ A value that a person wrote into the front matter alone is a property too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -74,9 +74,6 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _HEADING = re.compile(rf"{HISTORY}[ \t]*")
 _ANY_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _KEYED = re.compile(r"([^:\n]+): (.*)", re.DOTALL)
-
-Timelines = Mapping[str, Timeline]
-"""The values of each property, by its key as the note writes it."""
 
 
 def checked_key(key: str, argument: str = "key") -> str:

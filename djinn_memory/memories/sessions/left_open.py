@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -18,13 +17,17 @@ from djinn_memory.memories.sessions.history import own_vaults, turns_of
 from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
-from djinn_memory.memories.writing.provenance import Provenance, domain_value, evidence_link
+from djinn_memory.memories.writing.provenance import (
+    Provenance,
+    domain_value,
+    evidence_line,
+    evidence_link,
+)
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import local_day
-from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.slugs import fold, folder, slug
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import Selection
 
 RULE = "maintain.sessions"
 """The rule of the handoffs, which also marks the events of sessions that upkeep ended."""
@@ -126,19 +129,12 @@ def _handoff(runtime: Runtime, agent: str, left: LeftOpenSession) -> Draft | Non
         link = evidence_link(checkpoint)
         parts += ["## Last checkpoint", f"{link}\n\n{checkpoint.text.strip()}"]
     if turns:
-        parts += ["## Last turns", "\n".join(_lines(turns))]
+        parts += ["## Last turns", "\n".join(map(evidence_line, turns))]
     fields: dict[str, object] = {"agent": agent, "session": session.id}
     if domain := domain_value(domains_in(quoted)):
         fields[DOMAIN] = domain
     origin = Provenance(RULE, tuple(evidence), agent, session=session.id)
     return Draft(_HANDOFF, _title(left), "\n\n".join(parts), {**fields, **origin.fields()})
-
-
-def _lines(turns: list[IndexedMemory]) -> Iterator[str]:
-    for turn in turns:
-        # Nothing in the title is a link or a tag.
-        title = inline(turn.title).translate(str.maketrans("[]#`", "()  "))
-        yield f"- {evidence_link(turn)} {title}".rstrip()
 
 
 def ended_by_upkeep(runtime: Runtime, agent: str) -> list[str]:

@@ -8,11 +8,14 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from djinn_memory.home.access import distinct
-from djinn_memory.models import MemoryRef
+from djinn_memory.models import Memory, MemoryRef
+from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.note import Note
 
 ORIGIN = ("rule", "evidence", "author", "client", "session")
 """The fields of front matter that say where a memory comes from."""
+
+_NO_MARKUP = str.maketrans("[]#`", "()  ")
 
 
 class Provenance(Struct, frozen=True):
@@ -56,6 +59,12 @@ def evidence_link(memory: MemoryRef) -> str:
     """A wikilink to a memory, which also names the block of a section of a journal."""
     target = memory.path.removesuffix(".md")
     return f"[[{target}#^{memory.block}]]" if isinstance(memory.block, str) else f"[[{target}]]"
+
+
+def evidence_line(memory: Memory) -> str:
+    """A list entry with a link to a memory and its title, in which nothing is a link or a tag."""
+    title = inline(memory.title).translate(_NO_MARKUP)
+    return f"- {evidence_link(memory)} {title}".rstrip()
 
 
 def evidence_of(fields: Iterable[tuple[str, str]]) -> tuple[str, ...]:

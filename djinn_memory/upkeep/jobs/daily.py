@@ -13,10 +13,9 @@ from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.provenance import (
     Provenance,
     domain_value,
-    evidence_link,
+    evidence_line,
 )
 from djinn_memory.models import Filters, Vault
-from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.slugs import folder
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
@@ -94,15 +93,10 @@ def _memories(
 def _section(heading: str, memories: Sequence[IndexedMemory], total: int) -> str:
     if not memories:
         return ""
-    lines = [f"- {evidence_link(memory)} {_shown(memory)}".rstrip() for memory in memories]
+    lines = [*map(evidence_line, memories)]
     if total > len(memories):
         lines.append(f"- and {total - len(memories):,} earlier ones")
     return "\n".join([f"## {heading}", "", *lines])
-
-
-def _shown(memory: IndexedMemory) -> str:
-    """The title of a memory, in which nothing is a link or a tag."""
-    return inline(memory.title).translate(str.maketrans("[]#`", "()  "))
 
 
 JOB = Job(
