@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property, update_wrapper
 from pathlib import PurePath
-from types import MethodType, UnionType
+from types import MethodType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -287,6 +287,10 @@ def check_bounds(request: object) -> None:
         if isinstance(value, str | bytes | PurePath):
             shown = repr(str(value) if isinstance(value, PurePath) else value)[:60]
             raise UsageError(f"{shown}: give a list, even for a single value", argument=name)
+    for name in _texts(cast(Any, type(request))):
+        value = getattr(request, name)
+        if isinstance(value, int | float | bytes | list | tuple | dict):
+            raise UsageError(f"{value!r:.60}: give a text", argument=name)
     for name, allowed, metas in _limited(cast(Any, type(request))):
         value = getattr(request, name)
         if allowed and isinstance(value, str) and value not in allowed:
@@ -319,6 +323,13 @@ def _limited(kind: type) -> list[tuple[str, list[Any], list[Meta]]]:
         for name, literals, metas in limits
         if literals or metas
     ]
+
+
+@cache
+def _texts(kind: type) -> list[str]:
+    """The fields that take one text."""
+    hints = get_type_hints(kind).items()
+    return [name for name, hint in hints if hint is str or {*get_args(hint)} == {str, NoneType}]
 
 
 @cache

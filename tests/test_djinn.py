@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,19 @@ def test_the_same_home_from_two_objects(home: Home, shared: Path) -> None:
     assert one.search('"walrus"').hits
     one.memories.delete("new")
     assert not two.search('"walrus"').hits
+
+
+@pytest.mark.parametrize("value", [3, b"lamp", ["lamp"]], ids=repr)
+def test_what_is_no_text_is_refused(djinn: Djinn, value: Any) -> None:
+    calls = {
+        "task": lambda: djinn.context(value),
+        "query": lambda: djinn.search(value),
+        "title": lambda: djinn.remember("lesson", value, "Dry the ropes."),
+        "name": lambda: djinn.entities.show(value),
+    }
+    for name, call in calls.items():
+        with pytest.raises(UsageError, match=f"^{name} .*: give a text$"):
+            call()
 
 
 def test_one_text_for_a_list_is_refused(djinn: Djinn, tmp_path: Path) -> None:
