@@ -66,7 +66,9 @@ def list_(call: Call, answer: verbs.EntityPage) -> None:
             for entity in answer.entities
         ],
         head="name kind mentions aliases path",
-        empty='No entities. Run, for example, `djinn entity add "Maren Holt" --kind person`.',
+        empty=f"No entities of the kind {clean(kind)}."
+        if (kind := call.request.kind)
+        else 'No entities. Run, for example, `djinn entity add "Maren Holt" --kind person`.',
     )
     if answer.total > len(answer.entities):
         talk(f"{len(answer.entities)} of {count(answer.total, 'entity')}")
