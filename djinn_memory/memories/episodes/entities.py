@@ -80,7 +80,7 @@ _NO_NAME = frozenset({
     "hello", "hi", "how", "i", "i'd", "i'll", "i'm", "i've", "if", "is", "it", "let", "let's", "my",
     "no", "not", "now", "ok", "okay", "or", "our", "please", "she", "should", "so", "thanks",
     "that", "the", "then", "these", "they", "this", "those", "was", "we", "were", "what", "when",
-    "todo", "where", "which", "who", "why", "will", "would", "yes", "you", "your",
+    "todo", "utc", "gmt", "where", "which", "who", "why", "will", "would", "yes", "you", "your",
 })  # fmt: skip
 """Words that are often capitalised but are not names."""
 

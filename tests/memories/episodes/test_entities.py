@@ -85,3 +85,8 @@ def test_any_text(text: str) -> None:
 @pytest.mark.parametrize("unit", ["A", "Aa ", "Aa van ", "1,000", "#a", "in ", "https://", "€1 "])
 def test_a_hostile_text_costs_no_more_than_its_length(unit: str) -> None:
     assert_linear(lambda size: find_entities(unit * size, known, NOW), 50_000)
+
+
+def test_a_time_zone_is_no_name() -> None:
+    named = find_entities("Plan the week\n2026-11-23 09:00 to 09:30 UTC", known, NOW)
+    assert "UTC" not in [entity.text for entity in named]

@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*[^\W_])?")
 
 _TIMES = frozenset({
     *MONTHS, *WEEKDAYS, "today", "tomorrow", "tonight", "yesterday", "morning", "afternoon",
-    "evening", "night", "noon", "midnight", "am", "pm", "monthly", "daily",
+    "evening", "night", "noon", "midnight", "am", "pm", "monthly", "daily", "utc", "gmt",
 })  # fmt: skip
 """Words that name a time. That they occur at that time is no habit."""
 
