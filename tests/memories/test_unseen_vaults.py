@@ -269,11 +269,22 @@ def answers(
                 Fixed.step("grace", number)
                 do(djinn, deeds)
                 Fixed.step("finn", number)
+                _date(place / "home" / "vaults" / "finn")
                 djinn.problems.clear()
                 given += ask_all(djinn, place, [*ASKED, *more])
             return given
     finally:
         shutil.rmtree(place)
+
+
+def _date(vault: Path) -> None:
+    """Give the notes of a vault the same times in each home, since lists are sorted by them.
+
+    Questions that write notes change their times, in one second or over two.
+    """
+    for number, note in enumerate(sorted(vault.glob("*.md"))):
+        if note.stat().st_mtime > 1.7e9:
+            os.utime(note, (1.7e9 + number, 1.7e9 + number))
 
 
 def ask_all(djinn: Djinn, place: Path, questions: Sequence[Question]) -> list[tuple[str, str]]:
