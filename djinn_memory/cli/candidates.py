@@ -178,7 +178,7 @@ def _proposals(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
         record.id
         for record in recorded_proposals(djinn.runtime.state.ledger_if_any).values()
         if not (record.dismissed or record.withdrawn or record.accepted)
-        and line.agent in (None, record.agent)
+        and (not line.agent or record.agent == line.agent)
     ]
 
 

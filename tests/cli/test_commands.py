@@ -270,7 +270,7 @@ def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
         "rank", "id", "type", "plane", "title", "vault", "path", "file", "lines", "page_number",
         "total_pages", "document_id", "filename", "chunk_index", "heading",
         "snippet", "marks", "excerpt", "tags", "created", "updated", "date", "score", "legs",
-        "context",
+        "context", "domain",
         "feedback", "before", "as_of", "holds", "valid_from", "valid_to",
     ])  # fmt: skip
 

@@ -36,7 +36,7 @@ def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
 
 @command("patterns.list", requests.ListPatterns)
 def list_(call: Call, answer: requests.PatternList) -> None:
-    """List patterns: habits first, then the others, the most certain of each first.
+    """List patterns: habits first, the most certain of each kind first.
 
     The column `habit` tells habits from the rhythm of your activity (temporal, domain) and from
     the outcomes of actions (causal).

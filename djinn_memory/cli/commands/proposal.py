@@ -88,7 +88,7 @@ def accept(call: Call, answer: requests.ProposalReport) -> None:
 
 @command("proposals.dismiss", requests.DismissProposals, fields={"proposals": IDS, "kind": KIND})
 def dismiss(call: Call, answer: requests.ProposalReport) -> None:
-    """Dismiss proposals permanently. They are not made again, even if the notes change.
+    """Dismiss proposals, so that they are not made again.
 
     Examples:
         djinn proposal dismiss prp_3v9qk2m7xd

@@ -92,10 +92,8 @@ def made(proposal: RecordedProposal) -> Event:
         "evidence": [*proposal.evidence],
     }
     # A purge looks at the agent and the vault of an event; see `Ledger.redact`.
-    if proposal.agent is not None:
-        data["agent"] = proposal.agent
-    if proposal.vault is not None:
-        data["vault"] = proposal.vault
+    place = {"agent": proposal.agent, "vault": proposal.vault}
+    data.update((key, value) for key, value in place.items() if value is not None)
     return Event(MADE, proposal.id, data)
 
 

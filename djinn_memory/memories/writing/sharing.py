@@ -44,7 +44,7 @@ RULE = "maintain.learnings"
 
 COMMAND = "maintain --only learnings"
 
-SHARED, KEPT, WITHDRAWN = "learning.shared", "learning.kept", "learning.withdrawn"
+COPIED, KEPT, WITHDRAWN = "learning.shared", "learning.kept", "learning.withdrawn"
 
 _COPIED = (
     "tags", "aliases", "created", "updated", DOMAIN, "importance", "confidence", "status", "due",
@@ -83,17 +83,17 @@ def sharing_steps(runtime: Runtime, agent: str) -> Iterator[SharingStep]:
     """The steps that are due for the learnings of an agent, in the order of their titles."""
     marked = _marked(runtime, agent)
     ledger = runtime.state.ledger_if_any
-    kinds = (SHARED, KEPT, WITHDRAWN)
+    kinds = (COPIED, KEPT, WITHDRAWN)
     events = reading.agent_events(ledger, kinds, agent) if ledger else []
     last = {event.subject: event for event in events}
-    written = {event.subject: event.data.get("copy") for event in events if event.kind == SHARED}
+    written = {event.subject: event.data.get("copy") for event in events if event.kind == COPIED}
     copies = _copies(runtime, [*marked, *last])
     for key, learning in sorted(marked.items(), key=lambda pair: (pair[1].title, pair[0])):
         path, data = copies.get(key, ("", None))
         event = last.get(key)
         known = data is not None and written.get(key) == digest(data)
         if data == learning.data:
-            if not (known and event and event.kind == SHARED):
+            if not (known and event and event.kind == COPIED):
                 # A run was interrupted, and only the event is missing.
                 yield SharingStep("share", key, learning.title, path, data, data)
             continue
@@ -130,7 +130,7 @@ def carry_out(runtime: Runtime, agent: str, step: SharingStep) -> str | None:
                 changes.rewrite(vault, path, step.before, step.after)
             elif step.before is not None:
                 changes.remove(vault, path, step.before)
-    kind = WITHDRAWN if step.after is None else KEPT if step.step == "keep" else SHARED
+    kind = WITHDRAWN if step.after is None else KEPT if step.step == "keep" else COPIED
     copy = digest(step.after) if step.after is not None else None
     event = Event(kind, step.copy_id, {"agent": agent, "copy": copy})
     runtime.state.ledger.append([event])
