@@ -84,12 +84,16 @@ def run_jobs(
 
 
 def _read_notes(context: JobContext) -> list[Problem]:
-    """Index all changed notes, so that no job works on a part of them. Returns the problems."""
+    """Index all changed notes, so that no job works on a part of them. Returns the problems.
+
+    Raises `Busy` when another process holds the index.
+    """
     state = context.runtime.state
     try:
         with explained(state.home.index_path):
             return read(state, context.vaults, timeout=LOCK_SECONDS)
-    except DamagedDatabase:
+    except (Busy, DamagedDatabase):
+        # No job can run while another process holds the index.
         raise
     except (DjinnError, OSError):
         # The index answers as it is. A job that must write says why it cannot.
