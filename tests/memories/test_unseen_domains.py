@@ -226,6 +226,9 @@ def drops_copies(djinn: Djinn) -> None:
 
 
 def sets_facts(djinn: Djinn) -> None:
+    # A second time, grace would give her domain to the fact of the same name that finn has set.
+    if any(fact.domain == "money" for fact in djinn.facts.list(agent="grace").facts):
+        return
     for category, key, value in (("boat", "name", "Hidden"), ("salary", "ceo", "1")):
         djinn.facts.set(category, key, value, domain="money", shared=True, agent="grace")
 
