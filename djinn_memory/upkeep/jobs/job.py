@@ -82,10 +82,10 @@ def proposed(
     owners = [*context.agents, *([None] if whole else [])]
     context.runtime.refresh(context.vaults)
     findings = [finding for owner in owners for finding in find(context.runtime, owner)]
-    made = propose(context.runtime, kind, findings, owners, dry_run=context.dry_run)
+    proposals = propose(context.runtime, kind, findings, owners, dry_run=context.dry_run)
     verb = "is to be proposed" if context.dry_run else "is proposed"
     actions = []
-    for proposal in made:
+    for proposal in proposals:
         subject = proposal.subjects[0]
         titles = " and ".join(repr(each.title) for each in proposal.subjects)
         what = f"{proposal.id} {verb}: {kind} {titles}. {proposal.reason}"
