@@ -295,6 +295,11 @@ class Home:
         """The vault to which only `agent` writes, and which no other agent sees."""
         return self._seen_by(self._own(agent), agent)
 
+    def personal_vaults(self, agent: str) -> list[Vault]:
+        """The vaults that are reserved for an agent. The one that djinn manages comes first."""
+        vaults = [vault for vault in self.scope(agent) if access.is_personal(vault, agent)]
+        return sorted(vaults, key=lambda vault: not access.is_own(vault))
+
     def vault_to_write(self, agent: str, *, shared: bool) -> Vault:
         """The vault to which an agent writes: its own or the shared one, as the agent sees it."""
         return self._seen_by(self.shared, agent) if shared else self.personal(agent)

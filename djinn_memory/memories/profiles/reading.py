@@ -88,18 +88,12 @@ def profile_of(runtime: Runtime, agent: str) -> AgentProfile | None:
 
 def find_profile(runtime: Runtime, agent: str) -> ProfileNote | None:
     """The note with the profile of an agent, from a vault that is reserved for it."""
-    vaults = own_vaults(runtime.home, agent)
+    vaults = runtime.home.personal_vaults(agent)
     for vault, path in chain(_files(vaults), _indexed(runtime, vaults, agent)):
         with suppress(OSError, DjinnError):
             if profile := _read(runtime.home, vault, path):
                 return profile
     return None
-
-
-def own_vaults(home: Home, agent: str) -> list[Vault]:
-    """The vaults that are reserved for an agent. The one that djinn manages comes first."""
-    vaults = [vault for vault in home.scope(agent) if access.is_personal(vault, agent)]
-    return sorted(vaults, key=lambda vault: not access.is_own(vault))
 
 
 def default_domain(runtime: Runtime, agent: str) -> str | None:
@@ -139,7 +133,7 @@ def defaults_of(runtime: Runtime, agent: str) -> ProfileSettings:
 
 def wrong_values(home: Home, agent: str) -> Iterator[Problem]:
     """The values in the file `profile.md` of an agent that cannot be used, and why."""
-    for vault, path in _files(own_vaults(home, agent)):
+    for vault, path in _files(home.personal_vaults(agent)):
         with suppress(OSError, DjinnError):
             if profile := _read(home, vault, path):
                 for key, why in _wrong(home, agent, profile).items():

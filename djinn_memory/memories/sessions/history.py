@@ -8,7 +8,6 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.home import access
 from djinn_memory.memories.episodes.reading import (
     EPISODES,
     FIELDS,
@@ -19,7 +18,7 @@ from djinn_memory.memories.episodes.reading import (
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.session_requests import SessionHistory, SessionTurn, ShowHistory
-from djinn_memory.models import Filters, Vault, extended
+from djinn_memory.models import Filters, extended
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import IndexedMemory, Selection
@@ -52,7 +51,7 @@ def last_turns(
 
     With `domains`, only turns of one of these domains.
     """
-    with runtime.index(own_vaults(runtime, agent)) as index:
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
         selection = Selection(replace(turns_of(session), domains=tuple(domains)))
         memories = [*index.memories(selection, limit=limit, fields=FIELDS)]
     return [*read_episodes(runtime, reversed(memories))]
@@ -70,7 +69,7 @@ def previous_turns(
     excluded = (("session", session),) if session else ()
     types = ("interaction",)
     before = replace(EPISODES, types=types, excluded=excluded, domains=tuple(domains))
-    with runtime.index(own_vaults(runtime, agent)) as index:
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
         last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
     name = last.field("session") if last else None
     return last_turns(runtime, agent, limit, name, domains) if name else []
@@ -78,7 +77,7 @@ def previous_turns(
 
 def near_sessions(runtime: Runtime, agent: str, name: str) -> tuple[str, ...]:
     """The sessions with turns whose names are similar to a name that has none."""
-    with runtime.index(own_vaults(runtime, agent)) as index:
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
         groups = index.groups("session", Selection(EPISODES))
     return tuple(near_names(name, (group.value for group in reversed(groups))))
 
@@ -90,11 +89,6 @@ def turns_of(session: str | None) -> Filters:
     return replace(EPISODES, excluded=(("channel", CALENDAR),))
 
 
-def own_vaults(runtime: Runtime, agent: str) -> Sequence[Vault]:
-    """The vaults that are reserved for an agent. Its turns are nowhere else."""
-    return [vault for vault in runtime.home.scope(agent) if access.is_personal(vault, agent)]
-
-
 def spoken_lines(message: str, response: str | None, kind: str | None) -> Iterator[str]:
     """A turn as paragraphs that say who spoke."""
     yield f"{'User' if kind == 'interaction' else (kind or 'turn').capitalize()}: {message}"
@@ -103,7 +97,7 @@ def spoken_lines(message: str, response: str | None, kind: str | None) -> Iterat
 
 
 def _count(runtime: Runtime, agent: str, session: str | None) -> int:
-    with runtime.index(own_vaults(runtime, agent)) as index:
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
         return index.count(Selection(turns_of(session)))
 
 

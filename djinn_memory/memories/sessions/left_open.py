@@ -13,7 +13,7 @@ from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.episodes.reading import EPISODES
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
-from djinn_memory.memories.sessions.history import own_vaults, turns_of
+from djinn_memory.memories.sessions.history import turns_of
 from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
@@ -55,7 +55,7 @@ def left_open(runtime: Runtime, agent: str) -> list[LeftOpenSession]:
     if not sessions:
         return []
     limit = runtime.now() - timedelta(hours=runtime.home.config.sessions.open_hours)
-    with runtime.index(own_vaults(runtime, agent)) as index:
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
         groups = index.groups("session", Selection(EPISODES))
     turns = {fold(group.value): group.last for group in groups}
     idle = [
@@ -115,7 +115,7 @@ def _handoff(runtime: Runtime, agent: str, left: LeftOpenSession) -> Draft | Non
     session = left.session
     standing = StandingMemories(runtime.state, agent, runtime.now())
     checkpoint = standing.by_id(session.note) if session.note else None
-    with runtime.index(own_vaults(runtime, agent)) as index:
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
         selection = Selection(turns_of(session.id))
         turns = [*index.memories(selection, limit=MOST_TURNS)][::-1]
         ids = (session.note,) if checkpoint and session.note else ()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.episodes.reading import EPISODES, FIELDS
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.sessions.history import own_vaults, turns_of
+from djinn_memory.memories.sessions.history import turns_of
 from djinn_memory.memories.sessions.session_requests import (
     ListedSession,
     ListSessions,
@@ -29,7 +29,7 @@ def list_sessions(runtime: Runtime, request: ListSessions) -> SessionPage:
     since, until = day("since", request.since, now), day("until", request.until, now)
     where = (("channel", request.channel),) if request.channel else ()
     narrowed = replace(EPISODES, since=since, until=until, where=where)
-    with runtime.index(own_vaults(runtime, agent)) as index:
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
         opened = _open(runtime, agent)
         groups = index.groups("session", Selection(EPISODES))
         listed = {
