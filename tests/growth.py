@@ -1,9 +1,14 @@
-"""How the cost of hostile input grows: a ratio, which no busy machine changes."""
+"""How the cost of work grows: ratios and counts, which no busy machine changes."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import apsw
 
 FACTOR = 8
 """How much larger the large input is."""
@@ -15,20 +20,34 @@ NOISE = 0.2
 
 def assert_linear(work: Callable[[int], object], size: int) -> None:
     """Fail where `work(size)` costs the processor far more than `FACTOR` times an eighth of it."""
-    large = _cost(work, size)
-    if large > NOISE:
-        small = min(_cost(work, size // FACTOR) for _ in range(3))
+    small = large = math.inf
+    for _ in range(5):
         large = min(large, _cost(work, size))
-        assert large < NOISE + MARGIN * FACTOR * small, f"{small:.2f} s, then {large:.2f} s"
+        if large < NOISE:
+            return
+        small = min(small, _cost(work, size // FACTOR))
+        if large < NOISE + MARGIN * FACTOR * small:
+            return
+    raise AssertionError(f"{small:.2f} s, then {large:.2f} s")
 
 
-def assert_constant(work: Callable[[int], object], size: int) -> None:
-    """Fail where `work(size)` costs the processor far more than `work` of an eighth of it."""
-    large = _cost(work, size)
-    if large > NOISE:
-        small = min(_cost(work, size // FACTOR) for _ in range(3))
-        large = min(large, _cost(work, size))
-        assert large < NOISE + MARGIN * small, f"{small:.2f} s, then {large:.2f} s"
+@contextmanager
+def sqlite_work() -> Iterator[Counter[str]]:
+    """Counts the `steps`, in hundreds, of the databases that are opened meanwhile."""
+    work: Counter[str] = Counter()
+
+    def count() -> bool:
+        work["steps"] += 1
+        return False
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.set_progress_handler(count, 100)
+
+    apsw.connection_hooks.append(watch)
+    try:
+        yield work
+    finally:
+        apsw.connection_hooks.remove(watch)
 
 
 def _cost(work: Callable[[int], object], size: int) -> float:

@@ -16,7 +16,7 @@ from djinn_memory.memories.profiles.day import events_of_day
 from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.profiles.requests import CalendarEvent
 from djinn_memory.memories.sessions.context_markdown import markdown
-from tests.growth import assert_constant
+from tests.growth import sqlite_work
 from tests.memories.imports.exports import SECRET
 
 NOW = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
@@ -219,7 +219,7 @@ def test_the_events_have_a_share_of_the_budget(djinn: Djinn, tmp_path: Path) -> 
 
 
 def test_the_cost_does_not_grow_with_notes(tmp_path_factory: pytest.TempPathFactory) -> None:
-    opened: dict[int, Djinn] = {}
+    steps = []
     for size in (100, 800):
         home, _ = init(tmp_path_factory.mktemp("size") / "home", ("me",))
         home.edit((("embedding", "provider"), "none"))
@@ -228,12 +228,11 @@ def test_the_cost_does_not_grow_with_notes(tmp_path_factory: pytest.TempPathFact
         for number in range(size):
             (people / f"{number}.md").write_text(f"---\ntype: person\n---\nPerson {number}.\n")
         (people.parent / "i.md").write_text("---\ntype: profile\nvoice: brief\n---\nI.\n")
-        opened[size] = Djinn(home, clock=lambda: NOW)
-        opened[size].index()
-
-    def work(size: int) -> None:
-        for _ in range(100):
-            assert profile_of(opened[size].runtime, "me")
-            events_of_day(opened[size].runtime, "me", UTC)
-
-    assert_constant(work, 800)
+        with sqlite_work() as work, Djinn(home, clock=lambda: NOW) as djinn:
+            djinn.index()
+            work.clear()
+            for _ in range(100):
+                assert profile_of(djinn.runtime, "me")
+                events_of_day(djinn.runtime, "me", UTC)
+            steps.append(work["steps"])
+    assert 0 < steps[1] < 2 * steps[0], steps
