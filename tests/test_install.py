@@ -90,9 +90,9 @@ def test_lines_that_install_name_the_clone_and_extras_that_exist() -> None:
     named = set()
     for path, text in texts():
         for target in lines.findall(text):
-            from_clone = re.match(r"\.(?=[`\s]|$)|'\.\[([\w,{}]+)\]'", target)
+            from_clone = re.match(r"\.(?=[`\s]|$)|'\.\[([\w,{}-]+)\]'", target)
             assert from_clone, f"{path}: {target}"
-            named |= {name for name in (from_clone[1] or "").split(",") if name.isidentifier()}
+            named |= {name for name in (from_clone[1] or "").split(",") if "{" not in name and name}
         named |= {name for names in extras.findall(text) for name in names if name}
     assert {"documents", "models", "ocr", "redis"} <= named <= set(EXTRAS)
 

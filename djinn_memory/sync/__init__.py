@@ -1,0 +1,1 @@
+"""Synchronization of vaults with a Postgres server, where several homes meet."""
