@@ -264,6 +264,20 @@ def file_version(path: Path) -> tuple[int, int, int] | None:
     return None
 
 
+def saved_ns(path: Path) -> int | None:
+    """The time when a file was last saved, in nanoseconds since 1970; None without a file."""
+    with suppress(OSError):
+        return path.stat().st_mtime_ns
+    return None
+
+
+def set_saved(path: Path, time_ns: int | None) -> None:
+    """Set the time when a file was last saved, if it is known and the system allows it."""
+    if time_ns is not None:
+        with suppress(OSError, OverflowError):
+            os.utime(path, ns=(time_ns, time_ns))
+
+
 def expand(path: str | Path) -> Path:
     """`path` with a leading `~` replaced; `~name` of an unknown user is unchanged."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises there

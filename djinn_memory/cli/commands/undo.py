@@ -55,10 +55,10 @@ def undo(call: Call, answer: UndoReport | ChangeList) -> None:
     """Take back a change that djinn made to notes.
 
     `lint --fix`, and tasks of `djinn maintain`, change notes in one step. This takes back the last
-    step that was not taken back, or the one with an id: every file gets the bytes and the
-    permissions that it had before. If somebody edited one of the files since, nothing is taken
-    back. The undo is a change itself, and can be taken back by its id. The bytes before a change
-    are kept for a month.
+    step that was not taken back, or the one with an id: every file gets the bytes, the permissions
+    and the time of saving that it had before. If somebody edited one of the files since, nothing is
+    taken back. The undo is a change itself, and can be taken back by its id. The bytes before a
+    change are kept for a month.
 
     Examples:
         djinn undo

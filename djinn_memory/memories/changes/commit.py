@@ -30,6 +30,7 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.ledger.reading import events_of
 from djinn_memory.store.state import State
+from djinn_memory.system.files import saved_ns
 from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.locks import lock
 
@@ -67,8 +68,17 @@ def locked(state: State, vaults: Sequence[Vault]) -> Iterator[None]:
         yield
 
 
-def commit(runtime: Runtime, plan: ChangePlan, before: Content, after: Content) -> Commit:
-    """Carry out a plan inside `locked`. Either all files change, or none and an error is raised."""
+def commit(
+    runtime: Runtime,
+    plan: ChangePlan,
+    before: Content,
+    after: Content,
+    times: Mapping[tuple[str, str], int | None] | None = None,
+) -> Commit:
+    """Carry out a plan inside `locked`. Either all files change, or none and an error is raised.
+
+    `times` are the times of saving that files get, in nanoseconds since 1970, by vault id and path.
+    """
     state, identity = runtime.state, f"chg_{crockford(50)}"
     vaults = {vault.id: vault for vault in state.home.vaults}
     kept = KeptBytes(state.home)
@@ -76,8 +86,12 @@ def commit(runtime: Runtime, plan: ChangePlan, before: Content, after: Content) 
     old = {number: data for number, key in enumerate(keys) if (data := before[key]) is not None}
     for file in plan.files:
         files.check_writable(vaults[file.vault], file.path)
+    saved = {
+        number: saved_ns(files.place(vaults[vault], path))
+        for number, (vault, path) in enumerate(keys)
+    }
     try:
-        kept.keep(identity, old)
+        kept.keep(identity, old, saved)
     except OSError as error:
         why = f"{kept.folder} cannot be written: {error.strerror}"
         raise Unavailable(
@@ -90,7 +104,7 @@ def commit(runtime: Runtime, plan: ChangePlan, before: Content, after: Content) 
         raise
     try:
         for file, key in zip(plan.files, keys, strict=True):
-            files.apply(vaults[file.vault], file, after[key])
+            files.apply(vaults[file.vault], file, after[key], (times or {}).get(key))
         state.ledger.append([Event(DONE, identity, {})])
     except BaseException:
         _take_back(state, identity, plan)
@@ -150,7 +164,12 @@ def _take_back(state: State, identity: str, plan: ChangePlan) -> None:
     kept = KeptBytes(state.home)
     vaults = {vault.id: vault for vault in state.home.vaults}
     try:
-        edited = files.take_back(vaults, plan.files, lambda number: kept.read(identity, number))
+        edited = files.take_back(
+            vaults,
+            plan.files,
+            lambda number: kept.read(identity, number),
+            lambda number: kept.saved_ns(identity, number),
+        )
         files.remove_folders(vaults, plan.folders)
         state.ledger.append([Event(DROPPED, identity, {})])
     except (OSError, DjinnError) as error:

@@ -13,13 +13,23 @@ from djinn_memory.home.access import is_private
 from djinn_memory.memories.changes.plan import FileChange, digest
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault.walk import MAX_BYTES
-from djinn_memory.system.files import create, inside, make_folder, replace, sync_folder
+from djinn_memory.system.files import (
+    create,
+    inside,
+    make_folder,
+    replace,
+    set_saved,
+    sync_folder,
+)
 
 Vaults = Mapping[str, Vault]
 """Vaults by their ids."""
 
 Content = Callable[[int], bytes | None]
 """The new bytes of a file by its number in the plan."""
+
+Saved = Callable[[int], int | None]
+"""The time when a file was last saved, in nanoseconds since 1970, by its number in the plan."""
 
 
 def current(vault: Vault, path: str) -> bytes | None:
@@ -67,8 +77,11 @@ def missing_folders(vault: Vault, path: str) -> list[str]:
     return [parent for parent in reversed(parents) if not (vault.root / parent).is_dir()]
 
 
-def apply(vault: Vault, file: FileChange, data: bytes | None) -> None:
-    """Change a file to `data`, or remove it. Raises `Changed` if it is not as planned."""
+def apply(vault: Vault, file: FileChange, data: bytes | None, time_ns: int | None = None) -> None:
+    """Change a file to `data`, or remove it. Raises `Changed` if it is not as planned.
+
+    With `time_ns`, it was last saved at that time, in nanoseconds since 1970.
+    """
     target = place(vault, file.path)
     before = current(vault, file.path)
     if (digest(before) if before is not None else None) != file.before:
@@ -88,6 +101,8 @@ def apply(vault: Vault, file: FileChange, data: bytes | None) -> None:
             raise Changed(target) from None
         if file.mode is not None:
             target.chmod(file.mode)
+    if data is not None:
+        set_saved(target, time_ns)
 
 
 def state_of(vault: Vault, file: FileChange) -> str | None:
@@ -101,11 +116,13 @@ def reversed_file(file: FileChange) -> FileChange:
     return FileChange(file.vault, file.path, file.after, file.before, file.mode, file.domains)
 
 
-def take_back(vaults: Vaults, files: Sequence[FileChange], content: Content) -> list[FileChange]:
+def take_back(
+    vaults: Vaults, files: Sequence[FileChange], content: Content, saved: Saved
+) -> list[FileChange]:
     """Take back the changes of files that were made, last first.
 
-    `content` returns the bytes before the change. A file that somebody has changed meanwhile stays
-    as it is. Returns those files.
+    `content` and `saved` return the bytes and the time before the change. A file that somebody has
+    changed meanwhile stays as it is. Returns those files.
     """
     edited = []
     for number in reversed(range(len(files))):
@@ -121,7 +138,7 @@ def take_back(vaults: Vaults, files: Sequence[FileChange], content: Content) -> 
         if state != file.after or (file.before is not None and data is None):
             edited.append(file)
             continue
-        apply(vault, reversed_file(file), data)
+        apply(vault, reversed_file(file), data, saved(number))
     return edited
 
 

@@ -1,7 +1,8 @@
 """The bytes of files before a change set, kept in the state folder for the user alone.
 
-`changes/ID/3` holds the bytes of the fourth file of a plan. `changes/ID.pending` exists from before
-the first step of a change set until after its last.
+`changes/ID/3` holds the bytes of the fourth file of a plan, and has the time when that file was
+last saved. `changes/ID.pending` exists from before the first step of a change set until after its
+last.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from djinn_memory.errors import Refused
 from djinn_memory.home.home import Home
-from djinn_memory.system.files import create, make_folder, sync_folder
+from djinn_memory.system.files import create, make_folder, saved_ns, set_saved, sync_folder
 
 FOLDER = "changes"
 
@@ -30,10 +31,13 @@ class KeptBytes:
     def __init__(self, home: Home) -> None:
         self.folder = home.state / FOLDER
 
-    def keep(self, identity: str, files: Mapping[int, bytes]) -> None:
+    def keep(
+        self, identity: str, files: Mapping[int, bytes], times: Mapping[int, int | None]
+    ) -> None:
         """Keep the bytes of files by their number in the plan, durably, and mark it as pending.
 
-        If this fails, nothing is kept. Raises `Refused` if the folder is a symbolic link.
+        `times` are the times when the files were last saved, in nanoseconds since 1970. If this
+        fails, nothing is kept. Raises `Refused` if the folder is a symbolic link.
         """
         if self.folder.is_symlink():
             raise Refused(
@@ -42,7 +46,9 @@ class KeptBytes:
         try:
             make_folder(self._of(identity), private=True)
             for number, data in files.items():
-                create(self._of(identity) / str(number), data, private=True)
+                copy = self._of(identity) / str(number)
+                create(copy, data, private=True)
+                set_saved(copy, times.get(number))
             create(self._marker(identity), b"", private=True)
             sync_folder(self.folder)
         except BaseException:
@@ -54,6 +60,10 @@ class KeptBytes:
         with suppress(OSError):
             return (self._of(identity) / str(number)).read_bytes()
         return None
+
+    def saved_ns(self, identity: str, number: int) -> int | None:
+        """The time when a file was last saved before the change, in nanoseconds since 1970."""
+        return saved_ns(self._of(identity) / str(number))
 
     def holds(self, identity: str) -> bool:
         """Whether the bytes of a change set are kept."""

@@ -42,10 +42,10 @@ class Changes(Namespace):
     def undo(self, request: UndoChange) -> UndoReport:
         """Take back a change, by default the last one that was not taken back.
 
-        Each file gets the bytes and the permissions that it had before. The undo is a change
-        itself, so that it can be taken back. Raises `NotFound` when there is no such change, and
-        `Refused` when a file was edited since, when the bytes are no longer kept, and for a
-        read-only vault.
+        Each file gets the bytes, the permissions and the time of saving that it had before. The
+        undo is a change itself, so that it can be taken back. Raises `NotFound` when there is no
+        such change, and `Refused` when a file was edited since, when the bytes are no longer kept,
+        and for a read-only vault.
         """
         vaults = self._visible(request.agent)
         with nullcontext() if request.dry_run else locked(self._state, vaults):
@@ -53,9 +53,10 @@ class Changes(Namespace):
             change = _chosen(changes, request.change)
             entry = _entry(change, vaults)
             plan, before, after = self._plan(change, changes, vaults, request.agent)
+            times = self._times(change)
             result = Commit()
             if not request.dry_run:
-                result = commit(self.runtime, plan, before, after)
+                result = commit(self.runtime, plan, before, after, times)
                 files.remove_folders(_by_id(vaults), change.record.plan.folders)
         if not request.dry_run:
             index_changed(self.runtime, plan, result)
@@ -72,6 +73,14 @@ class Changes(Namespace):
         if any(vault.reader for vault in vaults):
             return self.runtime.fresh_scope(agent)
         return vaults
+
+    def _times(self, change: PastChange) -> dict[tuple[str, str], int | None]:
+        """The times when the files of a change were last saved before it, in nanoseconds."""
+        kept, record = KeptBytes(self._state.home), change.record
+        return {
+            (file.vault, file.path): kept.saved_ns(record.id, number)
+            for number, file in enumerate(record.plan.files)
+        }
 
     def _plan(
         self,

@@ -16,19 +16,20 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.writing.change_set import ChangeSet, change_set
+from djinn_memory.system.files import set_saved
 from tests.cli.test_commands import _powerless
 
-Tree = dict[str, tuple[int, bytes | None]]
+Tree = dict[str, tuple[int, bytes | None, int | None]]
 
 
 def tree(root: Path) -> Tree:
-    """Every file and folder below `root`, with its permissions and bytes."""
-    return {
-        str(path.relative_to(root)): (
-            path.stat().st_mode, path.read_bytes() if path.is_file() else None
-        )
-        for path in sorted(root.rglob("*"))
-    }  # fmt: skip
+    """Every file and folder below `root`, with permissions; files with bytes and time of saving."""
+    tree: Tree = {}
+    for path in sorted(root.rglob("*")):
+        info, is_file = path.stat(), path.is_file()
+        content = (path.read_bytes(), info.st_mtime_ns) if is_file else (None, None)
+        tree[str(path.relative_to(root))] = (info.st_mode, *content)
+    return tree
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_a_change_set_and_its_undoing(djinn: Djinn, vaults: Path) -> None:
     before = tree(vaults)
     identity = carry_out(djinn)
     after = tree(vaults)
-    assert after["shared/archive/2026/b.md"] == before["shared/b.md"]
+    assert after["shared/archive/2026/b.md"][:2] == before["shared/b.md"][:2]
     assert "shared/c.md" not in after and after["me/d.md"][1] == b"# D\n"
     [entry] = djinn.changes.list().changes
     assert (entry.id, entry.command, entry.status) == (identity, "test", "done")
@@ -109,6 +110,7 @@ def test_what_somebody_edited_is_left_alone(djinn: Djinn, vaults: Path) -> None:
         steps(djinn, changes)
         (vaults / "shared" / "a.md").write_bytes(b"# mine\n")
     (vaults / "shared" / "a.md").write_bytes(before["shared/a.md"][1] or b"")
+    set_saved(vaults / "shared" / "a.md", before["shared/a.md"][2])
     assert tree(vaults) == before and djinn.changes.list().changes == ()
     first = carry_out(djinn)
     with change_set(djinn.runtime, "test", "More") as changes:

@@ -67,6 +67,8 @@ def test_a_note_that_nobody_used_is_proposed_and_archived(djinn: Djinn, shared: 
     assert djinn.proposals.list().total == 0 and djinn.maintain(["rot"]).deeds == ()
     djinn.changes.undo()
     assert note.read_bytes() == before
+    # The undo is no edit, so the note is as stale as before.
+    assert djinn.maintain(["rot"]).deeds == ()
     [proposal] = djinn.proposals.list().proposals
     assert proposal.status == "open"
 
