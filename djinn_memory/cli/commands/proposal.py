@@ -35,11 +35,12 @@ def list_(call: Call, answer: requests.ProposalList) -> None:
                 *([proposal.status] if status else []),
                 proposal.kind,
                 _titles(proposal),
+                next(iter(proposal.evidence), ""),
                 proposal.reason,
             ]
             for proposal in answer.proposals
         ],
-        head=f"id day {'status ' if status else ''}kind notes reason",
+        head=f"id day {'status ' if status else ''}kind notes evidence reason",
         empty="No open proposals. `djinn maintain` makes them.",
     )
     if left := answer.total - len(answer.proposals):

@@ -32,7 +32,7 @@ class Finding(Struct, frozen=True):
     reason: str
     """Why, in one sentence. It names no note and quotes none, so that it stays after a purge."""
     evidence: tuple[str, ...] = ()
-    """The figures behind the reason, such as `cosine 0.951`."""
+    """The figures behind the reason, such as `cosine 0.951`. The first is shown in lists."""
     vault: str | None = None
     """The id of the vault of its memories; None if they are in several."""
     agent: str | None = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from djinn_memory.memories.catalog.identity import located
+from djinn_memory.memories.changes.history import undone_changes
 from djinn_memory.memories.proposals.kind import OtherSubject
 from djinn_memory.memories.proposals.log import RecordedProposal
 from djinn_memory.memories.proposals.registry import KINDS
@@ -28,12 +29,15 @@ class LiveProposal(Struct, frozen=True):
     record: RecordedProposal
     subjects: tuple[LiveSubject, ...]
     """In the order of the record; None for a subject that no longer exists."""
+    accepted: bool
+    """Whether it was accepted, and the acceptance was not taken back."""
 
     @property
     def status(self) -> ProposalStatus:
         """The status: open only while the subjects are as they were when it was made.
 
-        An acceptance that was taken back restores them, so the proposal is open again.
+        An acceptance that was taken back restores them, so the proposal is open again. It is
+        withdrawn if they change later.
         """
         record = self.record
         if record.dismissed:
@@ -41,7 +45,7 @@ class LiveProposal(Struct, frozen=True):
         states = [_state(subject) for subject in self.subjects]
         if states == [subject.state for subject in record.subjects]:
             return "withdrawn" if record.withdrawn else "open"
-        return "accepted" if record.accepted else "withdrawn"
+        return "accepted" if self.accepted else "withdrawn"
 
     @property
     def memories(self) -> list[IndexedMemory]:
@@ -74,13 +78,27 @@ def live_proposals(
         with runtime.index(home.visible(known)) as index:
             own = [record for record in chosen if record.agent == owner]
             subjects[owner] = _subjects(runtime, index, own)
-    proposals = (
-        LiveProposal(
-            record, tuple(subjects[record.agent].get(each.name) for each in record.subjects)
-        )
-        for record in chosen
-    )
+    undone = undone_changes(runtime.state.ledger_if_any) if chosen else frozenset[str]()
+    proposals = []
+    for record in chosen:
+        live = tuple(subjects[record.agent].get(each.name) for each in record.subjects)
+        proposals.append(LiveProposal(record, live, _stands(record, live, undone)))
     return [each for each in proposals if agent is None or None not in each.subjects]
+
+
+def _stands(
+    record: RecordedProposal, subjects: Sequence[LiveSubject], undone: Collection[str]
+) -> bool:
+    """Whether a proposal was accepted, and that was not taken back."""
+    states = [
+        (subject.state, live.state)
+        for subject, live in zip(record.subjects, subjects, strict=True)
+        if isinstance(live, OtherSubject)
+    ]
+    if states:
+        # An undo does not open a gap again.
+        return record.accepted and any(before != now for before, now in states)
+    return record.accepted and record.change not in undone
 
 
 def _subjects(

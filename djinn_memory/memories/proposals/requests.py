@@ -93,7 +93,7 @@ class Proposal(Struct, frozen=True):
     reason: str
     """Why it is proposed, in one sentence."""
     evidence: tuple[str, ...]
-    """The figures behind the reason."""
+    """The figures behind the reason, the deciding one first, such as `staleness 0.93`."""
     action: str
     """What acceptance does."""
     subjects: tuple[ProposalSubject, ...]

@@ -98,6 +98,24 @@ def test_several_are_accepted_in_one_step(djinn: Djinn, shared: Path, stale: lis
     assert statuses(djinn) == ["dismissed"] * 3
 
 
+def test_a_note_that_is_renamed_or_edited_after_an_undo(
+    djinn: Djinn, shared: Path, stale: list[str]
+) -> None:
+    djinn.proposals.accept(all=True)
+    (shared / "c.md").rename(shared / "d.md")
+    assert statuses(djinn) == ["accepted"] * 3
+    (shared / "d.md").rename(shared / "c.md")
+    djinn.changes.undo()
+    (shared / "a.md").rename(shared / "renamed.md")
+    (shared / "b.md").write_text("Another plan.")
+    assert statuses(djinn) == ["withdrawn", "withdrawn", "open"]
+    [redo] = [change.id for change in djinn.changes.list().changes if change.undoes]
+    (shared / "renamed.md").rename(shared / "a.md")
+    write(shared / "b.md", "type: plan", text="Plan b.")
+    djinn.changes.undo(redo)
+    assert statuses(djinn) == ["accepted"] * 3
+
+
 def test_what_is_refused(djinn: Djinn, stale: list[str]) -> None:
     with pytest.raises(NotFound, match=f"did you mean {stale[0]}"):
         djinn.proposals.accept([f"{stale[0]}x"])
