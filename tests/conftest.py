@@ -26,6 +26,8 @@ from tests.examples import SOAK, examples
 from tests.scheduling import LONG, ModuleScheduling
 from tests.servers import KEY, ModelServer, serving
 
+pytest_plugins = ["tests.postgres"]
+
 FEW = examples(100)
 # A busy machine is no failure: what takes how long is measured in `benchmarks/`.
 settings.register_profile(SOAK, deadline=None)

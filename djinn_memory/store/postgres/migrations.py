@@ -1,0 +1,184 @@
+"""Creates and migrates djinn's tables on a Postgres server."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+from msgspec import Struct
+
+from djinn_memory.errors import Refused, Remedy, Unavailable
+from djinn_memory.store.postgres.connection import ServerAddress, explained
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Connection, Cursor
+
+LOCK = 0x646A696E6E
+"""The number of the advisory lock that one migration at a time holds."""
+
+LEAST_POSTGRES = 16
+LEAST_PGVECTOR = (0, 8)
+
+
+class VectorModel(Struct, frozen=True):
+    """The model that made all vectors of a server."""
+
+    identity: str
+    dimensions: int
+    scale: float
+    shift: float
+
+
+class ServerState(Struct, frozen=True):
+    """What a server says of itself."""
+
+    server_id: UUID
+    model: VectorModel
+    version: int
+
+
+def scripts() -> dict[int, tuple[str, str]]:
+    """Name and text of the numbered scripts, by number and in order."""
+    folder = files("djinn_memory.store.postgres") / "schema"
+    texts = {
+        int(file.name[:3]): (file.name, file.read_text(encoding="utf-8"))
+        for file in folder.iterdir()
+        if file.name.endswith(".sql")
+    }
+    return dict(sorted(texts.items()))
+
+
+def migrate(connection: Connection, address: ServerAddress, model: VectorModel) -> list[str]:
+    """Bring a database to the newest schema, in one transaction. Returns the scripts that ran.
+
+    `model` is that of a new server; on an existing one it is unused. `{dimensions}` in a script
+    stands for the dimensions of the server's model. Raises `Refused` if a newer djinn made the
+    schema, and `Unavailable` if the server lacks pgvector.
+    """
+    with explained(address), connection.transaction(), connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+        version = _version(cursor)
+        if version is None:
+            _require_extensions(cursor, address)
+        _refuse_newer(version, address)
+        applied = []
+        for number, (name, text) in scripts().items():
+            if version is not None and number <= version:
+                continue
+            dimensions = model.dimensions if version is None else _state(cursor).model.dimensions
+            cursor.execute(text.replace("{dimensions}", str(dimensions)).encode())
+            cursor.execute(
+                "insert into schema_migrations (version, name) values (%s, %s)", (number, name)
+            )
+            if number == 0:
+                _insert_server(cursor, model)
+            applied.append(name)
+    return applied
+
+
+def state(connection: Connection, address: ServerAddress) -> ServerState:
+    """The state of a server whose schema fits this djinn.
+
+    Raises `Refused`, with the remedy, if the database was not prepared, or if its schema is older
+    or newer than this djinn's.
+    """
+    with explained(address), connection.transaction(), connection.cursor() as cursor:
+        version = _version(cursor)
+        if version is None:
+            raise Refused(
+                f"{address} has no tables of djinn", Remedy("sync.init", {}, "create them")
+            )
+        _refuse_newer(version, address)
+        if version < max(scripts()):
+            raise Refused(
+                f"{address} has tables of an older djinn", Remedy("sync.migrate", {}, "update them")
+            )
+        return _state(cursor)
+
+
+def _version(cursor: Cursor) -> int | None:
+    """The newest script that ran; None for a database without djinn's tables."""
+    cursor.execute("select to_regclass('schema_migrations') is not null")
+    if cursor.fetchone() != (True,):
+        return None
+    cursor.execute("select coalesce(max(version), -1) from schema_migrations")
+    row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def _refuse_newer(version: int | None, address: ServerAddress) -> None:
+    if version is not None and version > max(scripts()):
+        raise Refused(
+            f"{address} has tables of a newer djinn", Remedy(purpose="update djinn on this machine")
+        )
+
+
+def _state(cursor: Cursor) -> ServerState:
+    cursor.execute(
+        "select server_id, identity, dimensions, scale, shift, "
+        "(select max(version) from schema_migrations) from server"
+    )
+    row = cursor.fetchone()
+    assert row
+    return ServerState(row[0], VectorModel(*row[1:5]), row[5])
+
+
+def _insert_server(cursor: Cursor, model: VectorModel) -> None:
+    cursor.execute(
+        "insert into server (server_id, identity, dimensions, scale, shift) "
+        "values (%s, %s, %s, %s, %s)",
+        (uuid4(), model.identity, model.dimensions, model.scale, model.shift),
+    )
+
+
+def _require_extensions(cursor: Cursor, address: ServerAddress) -> None:
+    """Create the extensions: pgvector is required, pg_trgm is used where the server has it."""
+    cursor.execute(
+        "select name, default_version, installed_version from pg_available_extensions "
+        "where name in ('vector', 'pg_trgm')"
+    )
+    available = {name: installed or default for name, default, installed in cursor}
+    cursor.execute("select current_setting('server_version_num')::int / 10000")
+    row = cursor.fetchone()
+    release = row[0] if row else 0
+    if "vector" not in available:
+        raise Unavailable(
+            f"{address} runs PostgreSQL {release} without the extension pgvector",
+            Remedy(purpose=_install_pgvector(max(release, LEAST_POSTGRES))),
+        )
+    if release < LEAST_POSTGRES:
+        raise Unavailable(
+            f"{address} runs PostgreSQL {release}, and djinn needs {LEAST_POSTGRES} or newer",
+            Remedy(purpose="upgrade the server"),
+        )
+    if tuple(int(part) for part in available["vector"].split(".")[:2]) < LEAST_PGVECTOR:
+        raise Unavailable(
+            f"{address} has pgvector {available['vector']}, and djinn needs 0.8 or newer",
+            Remedy(purpose=_install_pgvector(release)),
+        )
+    _create_extension(cursor, "vector", address)
+    if "pg_trgm" in available:
+        _create_extension(cursor, "pg_trgm", address)
+
+
+def _install_pgvector(release: int) -> str:
+    return (
+        "install it on the server (Debian and Ubuntu: apt-get install "
+        f"postgresql-{release}-pgvector from apt.postgresql.org; "
+        "others: https://github.com/pgvector/pgvector)"
+    )
+
+
+def _create_extension(cursor: Cursor, name: str, address: ServerAddress) -> None:
+    import psycopg
+
+    try:
+        with cursor.connection.transaction():
+            cursor.execute(f"create extension if not exists {name}".encode())
+    except psycopg.errors.InsufficientPrivilege:
+        if name == "vector":
+            raise Unavailable(
+                f"{address} does not let this user create the extension pgvector",
+                Remedy(purpose="run `create extension vector` in this database as its superuser"),
+            ) from None

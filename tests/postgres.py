@@ -1,0 +1,104 @@
+"""A real PostgreSQL server for tests: one in each test process, with an empty database per test.
+
+Every test module has these fixtures. `database` is the address of an empty, migrated database.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.store.postgres import embedded, migrations
+from djinn_memory.store.postgres.connection import ServerAddress, connect
+from djinn_memory.store.postgres.migrations import VectorModel
+
+PREFIX = "djinn-test-postgres-"
+MODEL = VectorModel("test", 384, 1.0, 0.0)
+UNSAFE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
+          "shared_buffers": "128MB"}  # fmt: skip
+"""Settings that are faster and lose data when the machine fails."""
+
+_names = count(1)
+
+
+class DatabaseServer:
+    """A running server and its databases."""
+
+    def __init__(self, server: embedded.EmbeddedServer) -> None:
+        self.server = server
+        self._templates: dict[VectorModel, str] = {}
+
+    def address(self, database: str = embedded.DATABASE) -> ServerAddress:
+        """The address of a database."""
+        return ServerAddress.of(self.server.conninfo(database))
+
+    def execute(self, statement: str) -> None:
+        """Run a statement as the superuser, outside a transaction."""
+        with closing(connect(self.address())) as connection:
+            connection.execute(statement.encode())
+
+    def create(self, template: str = "template0") -> str:
+        """Create a database, and return its name."""
+        name = f"test_{next(_names)}"
+        self.execute(f"create database {name} template {template} strategy file_copy")
+        return name
+
+    def drop(self, database: str) -> None:
+        """Drop a database, whoever uses it."""
+        self.execute(f"drop database if exists {database} with (force)")
+
+    @contextmanager
+    def migrated(self, model: VectorModel = MODEL) -> Iterator[ServerAddress]:
+        """An empty database with djinn's tables, which is dropped afterwards."""
+        if model not in self._templates:
+            template = self.create()
+            address = self.address(template)
+            with closing(connect(address)) as connection:
+                migrations.migrate(connection, address, model)
+            self._templates[model] = template
+        name = self.create(self._templates[model])
+        try:
+            yield self.address(name)
+        finally:
+            self.drop(name)
+
+
+@contextmanager
+def running() -> Iterator[DatabaseServer]:
+    """A server of its own, in a temporary folder; it ends with the block."""
+    root = Path(tempfile.mkdtemp(prefix=PREFIX))
+    server = embedded.EmbeddedServer(root / "data", UNSAFE)
+    try:
+        server.start()
+        yield DatabaseServer(server)
+    finally:
+        server.release()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _remove_abandoned() -> None:
+    """Stop the servers of test processes that were killed."""
+    for root in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        if (root / "data.in-use").exists() and embedded.stop_abandoned(root / "data"):
+            shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[DatabaseServer]:
+    """The server of this test process."""
+    _remove_abandoned()
+    with running() as databases:
+        yield databases
+
+
+@pytest.fixture
+def database(postgres: DatabaseServer) -> Iterator[ServerAddress]:
+    """An empty database with djinn's tables, for vectors of 384 dimensions."""
+    with postgres.migrated() as address:
+        yield address

@@ -1,0 +1,56 @@
+"""The schema on a real server: created once, forward only."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from djinn_memory.errors import Refused
+from djinn_memory.store.postgres import migrations
+from djinn_memory.store.postgres.connection import ServerAddress, connect
+from tests.postgres import MODEL, DatabaseServer
+
+
+@pytest.fixture
+def empty(postgres: DatabaseServer) -> ServerAddress:
+    return postgres.address(postgres.create())
+
+
+def migrate(address: ServerAddress) -> list[str]:
+    with closing(connect(address)) as connection:
+        return migrations.migrate(connection, address, MODEL)
+
+
+def test_a_migration_runs_once(empty: ServerAddress) -> None:
+    assert migrate(empty) == [name for name, _ in migrations.scripts().values()]
+    assert migrate(empty) == []
+
+
+def test_migrations_wait_for_each_other(empty: ServerAddress) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        applied = list(threads.map(migrate, [empty] * 4))
+    assert sorted(map(bool, applied)) == [False, False, False, True]
+
+
+def test_the_server_knows_its_model(database: ServerAddress) -> None:
+    with closing(connect(database)) as connection:
+        state = migrations.state(connection, database)
+    assert state.model == MODEL
+    assert state.version == max(migrations.scripts())
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("drop table schema_migrations", r"has no tables of djinn; call `sync.init\(\)`"),
+        ("delete from schema_migrations", r"older djinn; call `sync.migrate\(\)` to update them"),
+        ("update schema_migrations set version = version + 1000", "newer djinn; update djinn"),
+    ],
+)
+def test_another_schema_is_refused(database: ServerAddress, statement: str, message: str) -> None:
+    with closing(connect(database)) as connection:
+        connection.execute(statement.encode())
+        with pytest.raises(Refused, match=message):
+            migrations.state(connection, database)
