@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from posixpath import basename
 from typing import TYPE_CHECKING
 
@@ -96,15 +96,9 @@ def put_memory(
         row |= {"ordinal": ordinal, "text": text}
         chunk_id = _put_chunk(connection, {**row, **_place(chunk, source)}, windows)
         spoken = note.text[chunk.start : chunk.end]
-        names = _put_words(
-            connection,
-            compartment,
-            chunk_id,
-            names,
-            chunk.headings,
-            text,
-            detect_part(spoken, language),
-        )
+        columns, names = _columns(names, chunk.headings, text)
+        own = _spoken(detect_part(spoken, language))
+        words.add(connection, compartment, chunk_id, columns, own)
     links.put(connection, note_id, memory_id, source, note)
 
 
@@ -172,8 +166,6 @@ def _move(connection: apsw.Connection, memory_id: int, before: int, after: int) 
 
 def _put_words_again(connection: apsw.Connection, compartment: int, memory_id: int) -> None:
     """Index the words of a memory from the texts in the index."""
-    from djinn_memory.languages.detection import detect, detect_part
-
     [(title, path, aliases, tags)] = rows(
         connection,
         "select title, path, "
@@ -187,11 +179,26 @@ def _put_words_again(connection: apsw.Connection, compartment: int, memory_id: i
         "select id, headings, text from chunk where memory_id = ? order by ordinal",
         (memory_id,),
     )
-    language = detect("\n\n".join(text for _, _, text in chunks))
-    names = _names(title, path, aliases or "", tags or "")
-    for chunk, headings, text in chunks:
-        own = detect_part(text, language)
-        names = _put_words(connection, compartment, chunk, names, json.loads(headings), text, own)
+    texts = [(json.loads(headings), text) for _, headings, text in chunks]
+    listed = word_columns(title, path, aliases or "", tags or "", texts)
+    for (chunk_id, *_), (columns, language) in zip(chunks, listed, strict=True):
+        words.add(connection, compartment, chunk_id, columns, language)
+
+
+def word_columns(
+    title: str, path: str, aliases: str, tags: str, chunks: Sequence[tuple[Sequence[str], str]]
+) -> Iterator[tuple[words.Columns, str | None]]:
+    """The columns of each chunk of a memory in the index, and the language, English aside.
+
+    `aliases` are separated by `NAME_BREAK`, `tags` by a space; a chunk is its headings and text.
+    """
+    from djinn_memory.languages.detection import detect, detect_part
+
+    language = detect("\n\n".join(text for _, text in chunks))
+    names = _names(title, path, aliases, tags)
+    for headings, text in chunks:
+        columns, names = _columns(names, headings, text)
+        yield columns, _spoken(detect_part(text, language))
 
 
 def modified(file: FileStat) -> str:
@@ -270,18 +277,16 @@ def _names(title: str, path: str, aliases: str, tags: str) -> words.Columns:
     return words.Columns(title, aliases, "", tags, path.removesuffix(".md"), "")
 
 
-def _put_words(
-    connection: apsw.Connection,
-    compartment: int,
-    chunk_id: int,
-    names: words.Columns,
-    headings: Sequence[str],
-    text: str,
-    language: str | None,
-) -> words.Columns:
-    """Index the words of a chunk; returns the names for the next chunk."""
+def _columns(
+    names: words.Columns, headings: Sequence[str], text: str
+) -> tuple[words.Columns, words.Columns]:
+    """The columns of a chunk, and the names for the next chunk."""
+    columns = replace(names, headings=NAME_BREAK.join(headings), body=text)
+    return columns, replace(names, aliases=names.aliases[:MAX_NAMES], tags=names.tags[:MAX_NAMES])
+
+
+def _spoken(language: str | None) -> str | None:
+    """The language whose stemmer makes words, or None for English, which FTS5 stems."""
     from djinn_memory.languages.detection import ENGLISH
 
-    columns = replace(names, headings=NAME_BREAK.join(headings), body=text)
-    words.add(connection, compartment, chunk_id, columns, None if language == ENGLISH else language)
-    return replace(names, aliases=names.aliases[:MAX_NAMES], tags=names.tags[:MAX_NAMES])
+    return None if language == ENGLISH else language

@@ -7,13 +7,12 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import apsw
 
 from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
 from djinn_memory.store.index.selection import PLACE, Condition, Selections, quoted
-from djinn_memory.store.index.words import chunk_count, forms, idf, languages, prepare
+from djinn_memory.store.index.words import Tokenizer, chunk_count, forms, idf, languages
 from djinn_memory.store.sqlite import Row, rows
 
 _WEIGHTS = "3, 3, 2, 2, 1, 1"
@@ -30,8 +29,6 @@ MAX_COMPOUNDS = 12
 
 MOST_PHRASES = 100
 """Maximum number of phrases in a query of FTS5."""
-
-_UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 
 
 class SqliteWordIndex:
@@ -57,6 +54,10 @@ class SqliteWordIndex:
         return languages(self._connection, self._compartments)
 
     @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self._connection)
+
+    @cached_property
     def _totals(self) -> dict[int, int]:
         return {number: chunk_count(self._connection, number) for number in self._compartments}
 
@@ -67,7 +68,7 @@ class SqliteWordIndex:
 
     def split(self, text: str) -> list[str]:
         """The words of `text` before FTS5 stems them."""
-        return _tokens(self._connection, "unicode61", _UNICODE61, prepare(text))
+        return self._tokenizer.split(text)
 
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
         """The terms that the index may store for a word of `split`.
@@ -81,7 +82,7 @@ class SqliteWordIndex:
 
     def stemmed(self, text: str) -> list[str]:
         """The words of `text` as FTS5 stems them, with its English stemmer."""
-        return _tokens(self._connection, "porter", ["unicode61", *_UNICODE61], text)
+        return self._tokenizer.stemmed(text)
 
     def frequency(self, stem: str) -> int:
         """The number of chunks that contain a stemmed word."""
@@ -267,16 +268,3 @@ class SqliteWordIndex:
     def _of(self, compartment: int, sql: str, *values: object) -> list[Row]:
         named = sql.format(words=f"words_{compartment:d}", terms=f"vocabulary_{compartment:d}")
         return rows(self._connection, named, values)
-
-
-def _tokens(connection: apsw.Connection, name: str, options: list[str], text: str) -> list[str]:
-    tokenizer = connection.fts5_tokenizer(name, options)
-    tokens: Any = tokenizer(
-        text.encode("utf-8", "replace"),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )
-    # A combining accent by itself is a token of nothing.
-    return [token for token in tokens if token]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import apsw
 from msgspec import Struct
@@ -21,6 +22,7 @@ doubles the time of a search. Merging the segments of 5,000 notes takes 50 ms. T
 about 50 writes."""
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+_UNICODE61 = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 """`prepare` folds and splits texts first, so that scripts without spaces become pairs of characters
 and the file opens without a custom tokenizer."""
 
@@ -50,6 +52,39 @@ def _stemmed(text: str, language: str) -> str:
     from djinn_memory.languages.detection import stemmed
 
     return stemmed(text, language)
+
+
+class Tokenizer:
+    """Splits and stems texts as the index does. It needs no index."""
+
+    def __init__(self, connection: apsw.Connection | None = None) -> None:
+        connection = connection or apsw.Connection(":memory:")
+        self._split = connection.fts5_tokenizer("unicode61", _UNICODE61)
+        self._stem = connection.fts5_tokenizer("porter", ["unicode61", *_UNICODE61])
+
+    def split(self, text: str) -> list[str]:
+        """The words of `text` before FTS5 stems them."""
+        # A combining accent by itself is a token of nothing.
+        return [token for token in _tokens(self._split, prepare(text)) if token]
+
+    def stemmed(self, text: str) -> list[str]:
+        """The words of `text` as FTS5 stems them, with its English stemmer."""
+        return [token for token in _tokens(self._stem, text) if token]
+
+    def terms(self, text: str, language: str | None) -> list[str]:
+        """The terms that FTS5 stores for `text`, in order. They include tokens of nothing."""
+        return _tokens(self._stem, prepare(text, language))
+
+
+def _tokens(tokenizer: Any, text: str) -> list[str]:
+    tokens: list[str] = tokenizer(
+        text.encode("utf-8", "replace"),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    return tokens
 
 
 class Columns(Struct, frozen=True):
