@@ -296,9 +296,9 @@ def _cut(search: Search, most: int) -> list[Candidate]:
             chunk = shown_chunk(search, candidate)
             if near_stub(search, candidate, chunk, memory):
                 stubs.append(candidate)
-            elif chunk not in shown:
+            elif chunk not in shown and not planes.repeats(memory, search.chunk(chunk).text):
                 taken[key] += 1
-                planes.count(memory)
+                planes.count(memory, search.chunk(chunk).text)
                 shown.add(chunk)
                 stand_in = None if chunk == candidate.chunk_id else chunk
                 chosen.append(replace(candidate, stand_in=stand_in) if stand_in else candidate)

@@ -28,12 +28,16 @@ from djinn_memory.notes.encoding import writable
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.planes import PlaneLimits
 from djinn_memory.search.query import plain
+from djinn_memory.search.stages.repeats import ShownTexts
 
 BUDGET = 4000
 """Tokens of a context, unless the request or the profile says otherwise."""
 
 HEADINGS = 60
 """Tokens for the headings."""
+
+READ = 5
+"""Without a task, this many times the wanted memories are read, since some repeat others."""
 
 
 def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
@@ -60,13 +64,16 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     turns, previous = previous_conversation(
         runtime, agent, None, room, settings.turns, request.domains
     )
+    summary = None if result else room.take(standing.summary())
     listed = map(recalled, result.memories) if result else _newest(standing, limit)
-    ranked = (memory for memory in listed if profile is None or memory.place != profile.place)
+    apart = {memory.place for memory in (profile, summary) if memory}
+    ranked = (memory for memory in listed if memory.place not in apart)
     # The best are taken first, whatever their types.
     taken = [memory for memory in (room.take(each, share=1 / 8) for each in ranked) if memory]
     bundle = ContextBundle(
         agent=agent,
         profile=shown,
+        summary=summary,
         calendar=calendar,
         conversation=turns,
         previous_session=previous,
@@ -118,5 +125,17 @@ def _next_steps(result: RecallResult | None) -> Iterator[str]:
 
 def _newest(standing: StandingMemories, limit: int) -> Iterator[MemoryExcerpt]:
     """The newest memories of each plane, in turn."""
-    planes = (standing.newest(plane, limit) for plane in PLANES)
+    planes = (_unlike(standing.newest(plane, READ * limit), limit) for plane in PLANES)
     return (memory for turn in zip_longest(*planes) for memory in turn if memory)
+
+
+def _unlike(memories: Iterator[MemoryExcerpt], limit: int) -> Iterator[MemoryExcerpt]:
+    """As many memories, without those that nearly repeat an earlier one."""
+    texts = ShownTexts()
+    shown = 0
+    while shown < limit and (memory := next(memories, None)):
+        text = f"{memory.title} {memory.text}"
+        if not texts.repeats("", text):
+            texts.add("", text)
+            shown += 1
+            yield memory

@@ -31,7 +31,8 @@ def bundle_markdown(bundle: ContextBundle) -> str:
 def fit_bundle(bundle: ContextBundle, budget: int) -> ContextBundle:
     """Remove memories from a context until its Markdown fits the token budget, the worst first.
 
-    Then the oldest turns, the last suggestions and the profile are removed.
+    Then the oldest turns, the last suggestions, the summary, the events and the profile are
+    removed.
     """
     while (tokens := token_counts([bundle_markdown(bundle)])[0]) > budget:
         less = _shortened(bundle)
@@ -53,6 +54,8 @@ def _shortened(bundle: ContextBundle) -> ContextBundle | None:
         return replace(bundle, left_out=left_out, conversation=bundle.conversation[1:])
     if bundle.suggestions:
         return replace(bundle, suggestions=bundle.suggestions[:-1])
+    if bundle.summary:
+        return replace(bundle, left_out=left_out, summary=None)
     if bundle.calendar:
         return replace(bundle, left_out=left_out, calendar=bundle.calendar[:-1])
     if bundle.profile:
@@ -67,11 +70,14 @@ def _parts(bundle: ContextBundle) -> Iterator[str]:
         yield "Nothing is known about this task."
     yield from profile_part(bundle, "PROFILE")
     yield from calendar_part(bundle, "TODAY")
+    if bundle.summary:
+        yield "## SUMMARY"
+        yield _memory(bundle.summary)
     if bundle.conversation:
         yield f"## PREVIOUS CONVERSATION (session {bundle.previous_session})"
         yield from map(_turn, bundle.conversation)
     filled = [part for part in RANKED if getattr(bundle, part)]
-    if not (filled or bundle.query_used or bundle.left_out):
+    if not (filled or bundle.summary or bundle.query_used or bundle.left_out):
         save = wording.get().call(Remedy("remember"))
         yield f"Nothing is known yet. Save what you learn with {save}."
     for part in sorted(filled, key=lambda part: getattr(bundle, part)[0].rank or 0):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.sessions.requests import AgentContext, ContextBudget
 from djinn_memory.search.narrowing import AgentName, DomainNames
 
@@ -34,3 +35,7 @@ class BuildContext(Struct, frozen=True):
 
 class ContextBundle(AgentContext, frozen=True, kw_only=True):
     """What memory knows about a task."""
+
+    summary: MemoryExcerpt | None = None
+    """The narrative summary, if there is no task. With a task it is among the episodes, if it
+    answers."""

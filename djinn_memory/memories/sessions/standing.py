@@ -124,7 +124,10 @@ class StandingMemories:
         return self._excerpts(preferences[:MANY])
 
     def newest(self, plane: str, limit: int = FEW) -> Iterator[MemoryExcerpt]:
-        """The newest memories of a plane that are not in other parts of the `wake` context."""
+        """The newest memories of a plane that are not in other parts of the `wake` context.
+
+        They are read as they are asked for.
+        """
         selection = Selection(Filters(planes=(plane,)))
         memories = self._memories(self._scope, selection, "newest", _is_open)
         others = (memory for memory in memories if memory.type not in _APART)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from djinn_memory.models import Memory
 from djinn_memory.search.candidates import Candidate, Search
 from djinn_memory.search.planes import plane_for
+from djinn_memory.search.stages.repeats import ShownTexts
 
 _OF_TEXTS = frozenset({"tokens", "rerank"})
 """The verdicts of stages that read the text."""
@@ -23,6 +24,7 @@ class PlaneCounts:
         self._search = search
         self._limits = search.limits.planes
         self._taken: Counter[str] = Counter()
+        self._texts = ShownTexts()
 
     def admit(self, candidate: Candidate, memory: Memory) -> bool:
         """Whether a candidate matches well enough, and its plane has room."""
@@ -32,9 +34,17 @@ class PlaneCounts:
         least = self._limits.document_match if plane == "documents" else self._limits.match
         return self._taken[plane] < self._limits.hits and _matches(self._search, candidate, least)
 
-    def count(self, memory: Memory) -> None:
+    def repeats(self, memory: Memory, text: str) -> bool:
+        """Whether a candidate nearly repeats a hit of its plane, and would take another's place."""
+        if not self._limits:
+            return False
+        return self._texts.repeats(plane_for(memory), f"{memory.title} {text}")
+
+    def count(self, memory: Memory, text: str) -> None:
         """Count a hit."""
         self._taken[plane_for(memory)] += 1
+        if self._limits:
+            self._texts.add(plane_for(memory), f"{memory.title} {text}")
 
 
 def front(search: Search, count: int) -> list[Candidate]:

@@ -130,6 +130,38 @@ def test_a_large_plane_does_not_crowd_out_a_small_one(djinn: Djinn) -> None:
     assert len(bundle.entities) == 2
 
 
+REPEATED = [
+    "Please descale the kettle at the harbour before the guests arrive on Monday",
+    "please descale the kettle, at the harbour, before the guests arrive on Monday!",
+    "Please descale the kettle at the harbour before all guests arrive on Monday",
+]
+
+
+@pytest.mark.parametrize("task", [TASK, None])
+def test_what_repeats_takes_no_place(djinn: Djinn, task: str | None) -> None:
+    for text in [*REPEATED, *REPEATED, *REPEATED]:
+        djinn.episodes.record_interaction(message=text, response="I will do so today.")
+    for number in (3, 4):
+        text = f"The kettle at the harbour was descaled {number} times in the last year."
+        djinn.episodes.record_observation(text=text)
+    bundle = djinn.context(task, limit_per_type=4)
+    texts = [memory.text for memory in bundle.episodes]
+    assert len(texts) == 4
+    assert sum("guests" in text for text in texts) == 1
+    assert sum("times in the last year" in text for text in texts) == 2
+
+
+def test_the_summary_has_its_own_place(djinn: Djinn) -> None:
+    djinn.summary.set("I look after the kettles of the harbour.")
+    bundle = djinn.context()
+    assert bundle.summary and "kettles" in bundle.summary.text
+    assert "summary" not in {memory.type for memory in memories(bundle)}
+    text = bundle_markdown(bundle)
+    assert text.index("## SUMMARY\n\n**Summary**") < text.index("## RELEVANT")
+    assert djinn.context(TASK).summary is None
+    assert djinn.context(domains=["harbour"]).summary is None
+
+
 def test_without_a_task_the_newest_of_each_plane(djinn: Djinn) -> None:
     bundle = djinn.context()
     assert bundle.query_used is bundle.request_id is bundle.confident is None
