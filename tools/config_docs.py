@@ -51,6 +51,7 @@ trust.
 | `DJINN_SESSION` | the session of an agent that works beside others of its name; else the one that `djinn wake` opened |
 | `DJINN_CONFIG_DIR` | the folder of your own settings and of what you trusted; else your system's place for settings |
 | `DJINN_CACHE` | where exported models are kept, for all homes; else your system's place for caches |
+| `DJINN_POSTGRES_URL` | the Postgres server, with its password or without; it wins over `sync.url` and needs no trust |
 | `DJINN_SECTION__KEY` | a setting, as the tables below name it |
 | `OPENAI_API_KEY`, `OLLAMA_API_KEY`, `ANTHROPIC_API_KEY` | keys, or the variables that `key_env` names; keys never stand in a file |
 """  # noqa: E501

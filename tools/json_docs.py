@@ -42,6 +42,7 @@ SETTINGS = {
     settings.WorkingConfig: "working.",
     settings.SessionsConfig: "sessions.",
     settings.PatternsConfig: "patterns.",
+    settings.SyncConfig: "sync.",
     settings.SecretsConfig: "secrets.",
     settings.Thresholds: "thresholds.",
     settings.ThresholdsConfig: "thresholds.",

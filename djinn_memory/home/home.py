@@ -291,6 +291,14 @@ class Home:
         """The vault to which all agents write."""
         return self._own(None)
 
+    @property
+    def synced(self) -> tuple[Vault, ...]:
+        """The vaults that go to the server of `sync`. No other vault may leave this machine."""
+        names = self.config.sync.vaults
+        if names is None:
+            return (self.shared,)
+        return self.named(names) if names else ()
+
     def personal(self, agent: str) -> Vault:
         """The vault to which only `agent` writes, and which no other agent sees."""
         return self._seen_by(self._own(agent), agent)

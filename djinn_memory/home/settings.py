@@ -40,6 +40,17 @@ Redis = Annotated[
 ]
 """A Redis URL without options, because an option could turn off certificate checks."""
 
+Postgres = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?:postgres(?:ql)?://(?:[^\s@:/?#]+@)?[^\s@?#]*"
+        r"(?:\?(?!(?:[^\s]*&)?(?:ssl)?password=)[^\s@#]*)?|embedded(?::\S[^\0\r\n]*)?)\Z",
+        description="postgresql://user@host:5432/database without a password (use sync.key_env "
+        "for it), embedded, or embedded:/path/of/another/home",
+    ),
+]
+"""A Postgres URL without a password, or the server inside a home."""
+
 ClockTime = Annotated[
     str, Meta(pattern=r"^(?:[01]\d|2[0-3]):[0-5]\d\Z", description="a time of day, such as 04:00")
 ]
@@ -201,6 +212,18 @@ class PatternsConfig(Struct, forbid_unknown_fields=True):
     evidence: Annotated[int, Meta(ge=1, le=200)] = 20
 
 
+class SyncConfig(Struct, forbid_unknown_fields=True):
+    """Settings of `djinn sync`."""
+
+    url: Postgres | None = None
+    key_env: Variable | None = None
+    vaults: list[Name] | None = None
+    attachments_mb: Annotated[int, Meta(ge=0, le=500)] = 20
+    merge: Literal["none", "clean"] = "none"
+    keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 180
+    seconds: Annotated[float, Meta(ge=1, le=86_400)] = 30.0
+
+
 class SecretsConfig(Struct, forbid_unknown_fields=True):
     """Exceptions from the detection of secrets."""
 
@@ -332,6 +355,7 @@ class Config(Struct, forbid_unknown_fields=True):
     state_dir: str = ".djinn"
     inbox: str | None = None
     working_memory: Redis | None = None
+    backend: Literal["sqlite", "postgres"] = "sqlite"
     exclude: list[str] = field(default_factory=list)
     domains: dict[Name, str] = field(default_factory=dict)
     access: dict[Name, list[Name]] = field(default_factory=dict)
@@ -344,6 +368,7 @@ class Config(Struct, forbid_unknown_fields=True):
     working: WorkingConfig = field(default_factory=WorkingConfig)
     sessions: SessionsConfig = field(default_factory=SessionsConfig)
     patterns: PatternsConfig = field(default_factory=PatternsConfig)
+    sync: SyncConfig = field(default_factory=SyncConfig)
     secrets: SecretsConfig = field(default_factory=SecretsConfig)
     thresholds: ThresholdsConfig = field(default_factory=ThresholdsConfig)
 

@@ -26,7 +26,7 @@ from djinn_memory.system.locks import lock
 class Endpoint(msgspec.Struct, frozen=True):
     """A server that would receive texts, or a model that would be fetched and loaded."""
 
-    use: Literal["embedding", "rerank", "llm", "working_memory"]
+    use: Literal["embedding", "rerank", "llm", "working_memory", "sync"]
     """The setting or section that names it; `rerank` is `search.rerank`."""
     provider: str
     """The provider whose protocol it speaks, or the library that loads the model."""
@@ -58,12 +58,14 @@ def of_embedding(embedding: EmbeddingConfig) -> Endpoint | None:
 def endpoints(config: Config) -> list[Endpoint]:
     """Every endpoint that these settings would reach."""
     llm, server, rerank = config.llm, config.working_memory, config.search.rerank
+    sync = config.sync
     encoder = None if rerank == CHAT_MODEL else rerank
     candidates = (
         of_embedding(config.embedding),
         encoder and Endpoint("rerank", "sentence-transformers", encoder),
         llm.model and Endpoint("llm", llm.provider, llm.model, llm.url, llm.key_env),
         server and Endpoint("working_memory", "redis", None, server, config.working.key_env),
+        sync.url and Endpoint("sync", "postgres", None, sync.url, sync.key_env),
     )
     return [endpoint for endpoint in candidates if isinstance(endpoint, Endpoint)]
 
@@ -86,6 +88,9 @@ def restrict(
         elif endpoint.use == "working_memory":
             working = replace(config.working, key_env=own.working.key_env)
             config = replace(config, working_memory=own.working_memory, working=working)
+        elif endpoint.use == "sync":
+            sync = replace(config.sync, url=own.sync.url, key_env=own.sync.key_env)
+            config = replace(config, sync=sync)
         else:
             config = replace(config, llm=own.llm)
     return config, refused

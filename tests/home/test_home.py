@@ -148,6 +148,16 @@ def test_vaults_join_once_and_leave(home: Home, tmp_path: Path) -> None:
         remove_vault(home, "notes")
 
 
+def test_the_shared_vault_alone_goes_to_a_server_unless_others_are_listed(home: Home) -> None:
+    assert [vault.name for vault in home.synced] == ["shared"]
+    for names in ([], ["me"], ["shared", "me"]):
+        home.edit((("sync", "vaults"), names))
+        assert [vault.name for vault in Home(home.root).synced] == names
+    home.edit((("sync", "vaults"), ["gone"]))
+    with pytest.raises(NotFound, match="known: shared, me"):
+        _ = Home(home.root).synced
+
+
 def test_a_vault_called_shared_stays_whoever_reads_it(
     home: Home, spawn: Run, tmp_path: Path
 ) -> None:

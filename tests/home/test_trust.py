@@ -17,12 +17,13 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.embedding import cross_encoder, torch_model
 from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.embedding.registry import ModelRegistry
-from djinn_memory.errors import ConfigError, Unavailable
+from djinn_memory.errors import ConfigError, Refused, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.home.setup import init
 from djinn_memory.home.trust import Endpoint
 from djinn_memory.store.index import open_index
+from djinn_memory.store.postgres.servers import server_address
 from djinn_memory.store.vector_cache import EmbeddingCache
 from tests.conftest import Run
 from tests.embedding.tiny import tiny_model
@@ -137,6 +138,17 @@ def test_working_memory_goes_to_no_server_of_a_clone(home: Home, run: Run) -> No
         home.edit(change)
         assert Home(home.root).config.working_memory is None
         assert Home(home.root).config.working.key_env is None
+
+
+@pytest.mark.parametrize("url", ["postgresql://db.example.com/notes", "embedded"])
+def test_a_clone_syncs_with_no_server(home: Home, url: str) -> None:
+    home.edit((("sync", "url"), url), (("sync", "key_env"), "PATH"))
+    changed = Home(home.root)
+    assert (changed.config.sync.url, changed.config.sync.key_env) == (None, None)
+    with pytest.raises(Refused, match=r"sync provider postgres at .* is not trusted"):
+        server_address(changed)
+    changed.trust(changed.untrusted)
+    assert Home(home.root).config.sync.url == url
 
 
 def test_another_home_is_not_trusted_by_that(tmp_path: Path, server: ModelServer) -> None:
