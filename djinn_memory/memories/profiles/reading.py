@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
 from itertools import chain
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -20,6 +21,7 @@ from djinn_memory.errors import Busy, DjinnError, Refused
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.hiding import hides_note
+from djinn_memory.memories.catalog.on_disk import notes_on_disk
 from djinn_memory.memories.profiles.hours import read_hours, working_time
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.memories.profiles.settings import VOICES, ProfileSettings, read_settings
@@ -38,6 +40,9 @@ TYPE = "profile"
 
 FILE = "profile.md"
 """The usual name of the note, in the vault of the agent."""
+
+_MAYBE = re.compile(rb"profile|person", re.IGNORECASE)
+"""What a note with a profile contains."""
 
 
 class ProfileNote(Struct, frozen=True):
@@ -89,7 +94,7 @@ def profile_of(runtime: Runtime, agent: str) -> AgentProfile | None:
 def find_profile(runtime: Runtime, agent: str) -> ProfileNote | None:
     """The note with the profile of an agent, from a vault that is reserved for it."""
     vaults = runtime.home.personal_vaults(agent)
-    for vault, path in chain(_files(vaults), _indexed(runtime, vaults, agent)):
+    for vault, path in chain(_files(vaults), _others(runtime, vaults, agent)):
         with suppress(OSError, DjinnError):
             if profile := _read(runtime.home, vault, path):
                 return profile
@@ -165,8 +170,16 @@ def _files(vaults: Sequence[Vault]) -> Iterator[tuple[Vault, str]]:
     yield from ((vault, FILE) for vault in vaults if os.path.lexists(vault.root / FILE))
 
 
+def _others(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[tuple[Vault, str]]:
+    """The places of notes with other names that may be the profile, the best first."""
+    try:
+        yield from _indexed(runtime, vaults, agent)
+    except Busy:
+        # What is recorded does not wait for another process, and still needs its default domain.
+        yield from _on_disk(runtime, vaults, agent)
+
+
 def _indexed(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[tuple[Vault, str]]:
-    """The places of notes that may be the profile, the best first."""
     by_name = {vault.name: vault for vault in vaults}
     tomorrow = moment(runtime.now() + timedelta(days=1))
     selections = (
@@ -174,9 +187,7 @@ def _indexed(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[
         Selection(Filters(types=("person",)), name=agent),
     )
     for selection in selections:
-        memories: list[IndexedMemory] = []
-        # Nothing that is recorded waits for an index that another process holds.
-        with suppress(Busy), runtime.index(vaults) as index:
+        with runtime.index(vaults) as index:
             listed = index.memories(selection, order="written", fields=("status",))
             memories = [each for each in listed if fold(each.field("status") or "") != "superseded"]
 
@@ -187,6 +198,24 @@ def _indexed(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[
 
         for memory in sorted(memories, key=later):
             yield by_name[memory.vault], memory.path
+
+
+def _on_disk(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[tuple[Vault, str]]:
+    tomorrow = moment(runtime.now() + timedelta(days=1))
+    ranked: list[tuple[bool, bool, bool, str, Vault, str]] = []
+    for vault in vaults:
+        with suppress(OSError, DjinnError):
+            for path, note in notes_on_disk(runtime.home, vault, _MAYBE):
+                names = (note.title, *note.aliases, PurePosixPath(path).name)
+                is_person = note.type == "person" and name_key(agent) in map(name_key, names)
+                status = fold(dict(note.fields).get("status", ""))
+                if (note.type == TYPE or is_person) and status != "superseded":
+                    written = note.created or note.date or ""
+                    later = not access.is_own(vault), written > tomorrow
+                    ranked.append((is_person, *later, written, vault, path))
+    ranked.sort(key=lambda place: place[3], reverse=True)
+    for *_, vault, path in sorted(ranked, key=lambda place: place[:3]):
+        yield vault, path
 
 
 def _read(home: Home, vault: Vault, path: str) -> ProfileNote | None:

@@ -10,6 +10,7 @@ is marked anew. The events in the ledger are `learning.shared`, `learning.kept` 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Literal
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.catalog.on_disk import notes_on_disk
 from djinn_memory.memories.changes.files import current
 from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.writing.change_set import change_set
@@ -52,6 +54,8 @@ _COPIED = (
 )  # fmt: skip
 """Fields of a copy. Others may name the agent's private sessions and notes."""
 
+_MARKED = re.compile(MARK.encode(), re.IGNORECASE)
+
 _OVER = frozenset({"proposed", "superseded", "archived", "expired"})
 
 Step = Literal["share", "update", "keep", "withdraw"]
@@ -81,6 +85,8 @@ class _Learning(Struct, frozen=True):
 
 def sharing_steps(runtime: Runtime, agent: str) -> Iterator[SharingStep]:
     """The steps that are due for the learnings of an agent, in the order of their titles."""
+    if not runtime.home.personal(agent).root.is_dir():
+        return  # A vault on a missing disk withdraws nothing.
     marked = _marked(runtime, agent)
     ledger = runtime.state.ledger_if_any
     kinds = (COPIED, KEPT, WITHDRAWN)
@@ -105,8 +111,12 @@ def sharing_steps(runtime: Runtime, agent: str) -> Iterator[SharingStep]:
                 continue
             step = "keep"
         yield SharingStep(step, key, learning.title, path, data, learning.data)
-    for key, event in last.items():
-        if key not in marked and event.kind != WITHDRAWN and _root_exists(runtime, agent):
+    gone = {key for key in last if key not in marked and last[key].kind != WITHDRAWN}
+    if gone:
+        # An index that lost a note must not take its copy away from the others.
+        gone -= _marked_on_disk(runtime, runtime.home.personal(agent))
+    for key in last:
+        if key in gone:
             path, data = copies.get(key, ("", None))
             untouched = data is not None and written.get(key) == digest(data)
             step = "withdraw" if untouched or data is None else "keep"
@@ -148,11 +158,6 @@ def _free_path(vault: Vault, step: SharingStep) -> str:
     return f"{place}/{name}.md"
 
 
-def _root_exists(runtime: Runtime, agent: str) -> bool:
-    """Whether the vault of an agent is there. A vault on a missing disk withdraws nothing."""
-    return runtime.home.personal(agent).root.is_dir()
-
-
 def _marked(runtime: Runtime, agent: str) -> dict[str, _Learning]:
     """The learnings that an agent shares, by the ids of their copies."""
     vault = runtime.home.personal(agent)
@@ -162,19 +167,37 @@ def _marked(runtime: Runtime, agent: str) -> dict[str, _Learning]:
         memories = [*index.memories(selection, order="title", fields=("status",))]
     learnings: dict[str, _Learning] = {}
     for memory in memories:
-        if _is_learning(memory):
-            key = derived_id(f"{RULE} {vault.id} {ledger_name(memory, vault).memory}")
+        if _is_learning(memory.type, memory.field("status")):
+            key = _copy_id(vault, ledger_name(memory, vault).memory)
             data = _copy_of(disk.read(vault, memory.path), memory, vault.dialect, key, agent)
             learnings[key] = _Learning(memory.title, memory.type or "", data)
     return learnings
 
 
-def _is_learning(memory: IndexedMemory) -> bool:
+def _marked_on_disk(runtime: Runtime, vault: Vault) -> set[str]:
+    """The ids of the copies of the learnings that an agent shares, by its files alone.
+
+    Raises `OSError` or `Unavailable` if a file cannot be read.
+    """
+    keys: set[str] = set()
+    for path, note in notes_on_disk(runtime.home, vault, _MARKED):
+        fields = dict(note.fields)
+        if fold(fields.get(MARK, "")) == "true" and _is_learning(note.type, fields.get("status")):
+            names = filter(None, (note.id, f"{vault.id}/{path}"))
+            keys.update(_copy_id(vault, name) for name in names)
+    return keys
+
+
+def _copy_id(vault: Vault, name: str) -> str:
+    """The id of the copy of a memory with a name in the ledger."""
+    return derived_id(f"{RULE} {vault.id} {name}")
+
+
+def _is_learning(kind: str | None, status: str | None) -> bool:
     """Whether a memory may be shared: no episode, no fact or entity, and no note of djinn's own."""
-    kind = memory.type
     if kind is None or plane_of(kind) != "semantic" or kind in ("day", "profile", "summary"):
         return False
-    return fold(memory.field("status") or "") not in _OVER
+    return fold(status or "") not in _OVER
 
 
 def _copy_of(data: bytes, memory: IndexedMemory, dialect: Dialect, key: str, agent: str) -> bytes:

@@ -151,3 +151,21 @@ def test_eight_writers_at_once(home: Home) -> None:
         notes = {title for titles in writers.map(write, names) for title in titles}
     with Djinn(home) as djinn:
         assert {memory.title for memory in djinn.memories.list(limit=100).memories} == notes
+
+
+@pytest.mark.parametrize("name", ["about-me.md", "people/me.md"])
+def test_the_default_domain_needs_no_index(home: Home, waited: list[float], name: str) -> None:
+    """Without its domain, agents could read what is written that may not see the domain."""
+    home.edit((("domains", "money"), "Accounts"))
+    profile = home.root / "vaults" / "me" / name
+    profile.parent.mkdir(exist_ok=True)
+    kind = "person" if name.startswith("people") else "profile"
+    profile.write_text(f"---\ntype: {kind}\ndefault_domain: money\n---\nI count.\n")
+    with Djinn(Home(home.root)) as djinn:
+        djinn.index()
+    with held(home, "read and written"), Djinn(home) as djinn:
+        djinn.remember(type="decision", title="Loan", text="We pay it back.")
+        djinn.facts.set(category="loan", key="rate", value="3 percent")
+    own = home.root / "vaults" / "me"
+    for path in ("decisions/loan.md", "facts/loan-rate.md"):
+        assert "domain: money\n" in (own / path).read_text()

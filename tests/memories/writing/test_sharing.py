@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from djinn_memory.djinn import Djinn
@@ -89,6 +91,29 @@ def test_an_edited_copy_stays_and_a_removed_one_does_not_return(djinn: Djinn, ho
     done(djinn)
     djinn.changes.undo()
     assert not (copy.parent / "rocks.md").exists() and done(djinn) == []
+
+
+def test_an_index_that_lost_a_note_withdraws_nothing(djinn: Djinn, home: Home) -> None:
+    mine = mark(home, "Knots", "A bowline holds.")
+    done(djinn)
+    copy = home.root / "vaults" / "shared" / "lessons" / "knots.md"
+    djinn.close()
+    with closing(apsw.Connection(str(home.index_path))) as damaged:
+        damaged.execute("delete from field where key = 'share'")
+    assert done(djinn) == [] and copy.exists()
+    mine.unlink()
+    assert len(done(djinn)) == 1 and not copy.exists()
+
+
+def test_an_unreadable_vault_withdraws_nothing(djinn: Djinn, home: Home) -> None:
+    mark(home, "Knots", "A bowline holds.")
+    done(djinn)
+    vault = home.root / "vaults" / "ben"
+    vault.rename(home.root / "elsewhere")
+    report = djinn.maintain(["learnings"])
+    assert report.deeds == ()
+    assert {problem.what for problem in report.problems} == {"ben"}
+    assert (home.root / "vaults" / "shared" / "lessons" / "knots.md").exists()
 
 
 def test_a_secret_and_a_read_only_vault_are_problems(djinn: Djinn, home: Home) -> None:
