@@ -132,7 +132,7 @@ class Calibration(Struct, frozen=True):
 class Progress(Struct, frozen=True):
     """The progress of a long run."""
 
-    stage: Literal["read", "import", "embed", "prepare", "wait", "check"]
+    stage: Literal["read", "import", "embed", "prepare", "wait", "check", "pull", "push"]
     done: int
     """The number of notes, of kB, or of texts that are done."""
     total: int | None

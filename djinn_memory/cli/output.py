@@ -194,6 +194,8 @@ class ProgressLine:
         "embed": "embedding",
         "prepare": "preparing",
         "check": "checking",
+        "pull": "receiving",
+        "push": "sending",
     }
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ from djinn_memory.store.expiring import (
     WorkingStore,
 )
 from djinn_memory.store.ledger import Event, Ledger
+from djinn_memory.store.ledger.ledger import Statement
 
 AUDIT = "tool.called"
 """The only kind of event that a read-only process writes."""
@@ -29,6 +30,10 @@ class ReadOnlyLedger(Ledger):
         if any(event.kind != AUDIT for event in events):
             raise Unavailable(_WHY)
         super().append(events, durable=durable)
+
+    def change(self, statements: Iterable[Statement]) -> None:
+        """Raises `Unavailable`."""
+        raise Unavailable(_WHY)
 
 
 class ReadOnlyWorkingStore:

@@ -101,6 +101,17 @@ def known(
     }
 
 
+def contents(connection: apsw.Connection, vault: Vault) -> list[tuple[str, bytes, int, str | None]]:
+    """Path, hash, size and id of all notes of a vault, by path. A journal has no id."""
+    return rows(
+        connection,
+        "select path, hash, size, (select uid from memory where note_id = note.id "
+        "and block is null) from note join vault on vault.id = vault_id where uuid = ? "
+        "order by path",
+        (vault.id,),
+    )
+
+
 def of_note(connection: apsw.Connection, note_id: int | None) -> dict[str | None, KnownMemory]:
     """The memories of a note by block id. The key None stands for a whole note."""
     return {

@@ -41,6 +41,9 @@ SCHEMA = Schema(
     durable=True,
 )
 
+Statement = tuple[str, Sequence[Sequence[object]]]
+"""A statement, and the values of each time that it is run."""
+
 HELD_SECONDS = 2.0
 """Maximum wait in seconds for a process that holds the ledger. An answer can do without the ledger,
 and a caller should learn soon that an event cannot be written."""
@@ -94,6 +97,15 @@ class Ledger:
                 "insert into event (id, at, kind, subject, data) values (?, ?, ?, ?, ?)", values
             )
             projections.project(self._connection, stored, self._scoring)
+
+    def change(self, statements: Iterable[Statement]) -> None:
+        """Change tables that do not follow from the events, durably, all or nothing.
+
+        For use by `sync_state`.
+        """
+        with self._writing(), transaction(self._connection):
+            for sql, values in statements:
+                self._connection.executemany(sql, values)
 
     def rebuild(self) -> None:
         """Rebuild the tables from the events. The result is the same."""

@@ -65,7 +65,7 @@ create index notes_rev on notes (user_id, rev);
 -- Files of a vault that are not notes: originals of documents, pictures.
 create table attachments (
     user_id uuid not null references scopes on delete cascade,
-    attachment_id uuid not null,
+    note_id uuid not null,
     path text not null,
     path_key text not null,
     content bytea,
@@ -73,9 +73,11 @@ create table attachments (
     size bigint not null,
     rev bigint not null,
     deleted boolean not null default false,
+    purged boolean not null default false,
+    conflict_of uuid,
     home_id uuid not null,
     written_at timestamptz not null default now(),
-    primary key (user_id, attachment_id),
+    primary key (user_id, note_id),
     check (deleted = (content is null))
 );
 create unique index attachments_path on attachments (user_id, path_key) where not deleted;

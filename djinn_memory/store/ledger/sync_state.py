@@ -1,0 +1,219 @@
+"""What a home knows of the server with which it synchronizes: the state both last had in common.
+
+A home without this knowledge compares everything with the server, and deletes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+from uuid import UUID, uuid4
+
+from msgspec import Struct
+
+from djinn_memory.store.ledger.ledger import Ledger, Statement
+
+LOST = -1
+"""The revision of a base whose revision the server lost when it was restored from a backup."""
+
+SEEN = 500
+"""Number of revisions of a scope that are remembered, to find what a restored server still has."""
+
+
+class NoteBase(Struct, frozen=True):
+    """The state of a note that the home and the server last had in common."""
+
+    path: str
+    hash: bytes
+    rev: int
+    """The server's revision of the state, or `LOST`."""
+    uid: str | None = None
+    stat: str | None = None
+    """Of an attachment: size and times of the file with these bytes."""
+    purged: bool = False
+
+
+class ScopeState(Struct, frozen=True):
+    """How far a home has read the server's revisions of a scope."""
+
+    rev: int = 0
+    whole: bool = True
+    """Whether both sides must be compared as a whole, and nothing may be deleted."""
+    restored_rev: int | None = None
+    """The newest revision that a restored server has in common with what the home saw before."""
+
+
+class PlannedStep(Struct, frozen=True):
+    """A step of an interrupted run."""
+
+    note_id: UUID
+    step: Literal["pull", "push"]
+    path: str
+    hash: bytes
+    """The state that the step produces: in the home for `pull`, on the server for `push`."""
+    server_path: str
+    server_hash: bytes
+    """Of `pull`: the server's state, which becomes the base."""
+    rev: int
+    """Of `pull`: the revision of that state. Of `push`: the revision that is replaced."""
+
+
+def home_id(ledger: Ledger) -> UUID:
+    """The id by which servers know this home. It is made at the first call."""
+    for _ in range(2):
+        if known := ledger.rows("select id from sync_home order by rowid limit 1"):
+            return UUID(known[0][0])
+        ledger.change([("insert into sync_home (id) values (?)", [(str(uuid4()),)])])
+    raise AssertionError
+
+
+def scope_state(ledger: Ledger, scope: UUID) -> ScopeState:
+    """How far the home has read a scope; a scope that it never read is compared as a whole."""
+    known = ledger.rows(
+        "select rev, whole, restored_rev from sync_scope where scope = ?", (str(scope),)
+    )
+    return ScopeState(known[0][0], bool(known[0][1]), known[0][2]) if known else ScopeState()
+
+
+def bases(ledger: Ledger, scope: UUID) -> dict[UUID, NoteBase]:
+    """The bases of a scope by the ids of the notes."""
+    return {
+        UUID(note_id): NoteBase(path, digest, rev, uid, stat, bool(purged))
+        for note_id, path, digest, rev, uid, stat, purged in ledger.rows(
+            "select note_id, path, hash, rev, uid, stat, purged from sync_base where scope = ?",
+            (str(scope),),
+        )
+    }
+
+
+def seen(ledger: Ledger, scope: UUID) -> dict[int, UUID]:
+    """The marks of the server's revisions that the home has seen, newest first."""
+    known = ledger.rows(
+        "select rev, mark from sync_seen where scope = ? order by rev desc", (str(scope),)
+    )
+    return {rev: UUID(mark) for rev, mark in known}
+
+
+def steps(ledger: Ledger, scope: UUID) -> list[PlannedStep]:
+    """The steps that were planned and not concluded, in order."""
+    return [
+        PlannedStep(UUID(note_id), *rest)
+        for note_id, *rest in ledger.rows(
+            "select note_id, step, path, hash, server_path, server_hash, rev from sync_plan "
+            "where scope = ? order by rowid",
+            (str(scope),),
+        )
+    ]
+
+
+def plan(ledger: Ledger, scope: UUID, planned: Iterable[PlannedStep]) -> None:
+    """Write the steps of a run before they are carried out. They replace those of the last."""
+    rows = [
+        (str(scope), str(step.note_id), step.step, step.path, step.hash, step.server_path,
+         step.server_hash, step.rev)
+        for step in planned
+    ]  # fmt: skip
+    ledger.change(
+        [
+            ("delete from sync_plan where scope = ?", [(str(scope),)]),
+            (
+                "insert into sync_plan (scope, note_id, step, path, hash, server_path, "
+                "server_hash, rev) values (?, ?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            ),
+        ]
+    )
+
+
+def conclude(
+    ledger: Ledger,
+    scope: UUID,
+    states: Mapping[UUID, NoteBase | None],
+    marks: Mapping[int, UUID] | None = None,
+) -> None:
+    """Record the new bases of notes, whose steps are done. None removes a base."""
+    name = str(scope)
+    kept = [(name, str(note_id), *_columns(base)) for note_id, base in states.items() if base]
+    statements: list[Statement] = [
+        (
+            "delete from sync_base where scope = ? and note_id = ?",
+            [(name, str(note_id)) for note_id, base in states.items() if base is None],
+        ),
+        (
+            "insert or replace into sync_base (scope, note_id, path, hash, rev, uid, stat, purged) "
+            "values (?, ?, ?, ?, ?, ?, ?, ?)",
+            kept,
+        ),
+        (
+            "delete from sync_plan where scope = ? and note_id = ?",
+            [(name, str(note_id)) for note_id in states],
+        ),
+        *_seen(name, marks or {}),
+    ]
+    ledger.change(statements)
+
+
+def advance(ledger: Ledger, scope: UUID, state: ScopeState, marks: Mapping[int, UUID]) -> None:
+    """Record how far the home has read a scope, and the marks of revisions."""
+    ledger.change([*_put_scope(scope, state), *_seen(str(scope), marks)])
+
+
+def restored(ledger: Ledger, scope: UUID, common: int) -> None:
+    """Record that the server was restored, and has nothing that the home saw after `common`.
+
+    Both sides are then compared as a whole.
+    """
+    before = scope_state(ledger, scope).restored_rev
+    common = common if before is None else min(before, common)
+    values = [(str(scope), common)]
+    ledger.change(
+        [
+            ("delete from sync_seen where scope = ? and rev > ?", values),
+            (f"update sync_base set rev = {LOST} where scope = ? and rev > ?", values),
+            ("delete from sync_plan where scope = ?", [(str(scope),)]),
+            *_put_scope(scope, ScopeState(0, True, common)),
+        ]
+    )
+
+
+def mark_purged(ledger: Ledger, scope: str, paths: Sequence[str]) -> None:
+    """Record that notes of a vault were purged here, for the next run. Other paths are ignored."""
+    ledger.change(
+        [
+            (
+                "update sync_base set purged = 1 where scope = ? and path = ?",
+                [(scope, path) for path in paths],
+            )
+        ]
+    )
+
+
+def _columns(base: NoteBase) -> tuple[object, ...]:
+    return base.path, base.hash, base.rev, base.uid, base.stat, int(base.purged)
+
+
+def _put_scope(scope: UUID, state: ScopeState) -> list[Statement]:
+    return [
+        (
+            "insert into sync_scope (scope, rev, whole, restored_rev, events_rev) "
+            "values (?, ?, ?, ?, 0) on conflict (scope) do update set rev = excluded.rev, "
+            "whole = excluded.whole, restored_rev = excluded.restored_rev",
+            [(str(scope), state.rev, int(state.whole), state.restored_rev)],
+        )
+    ]
+
+
+def _seen(name: str, marks: Mapping[int, UUID]) -> list[Statement]:
+    if not marks:
+        return []
+    return [
+        (
+            "insert or replace into sync_seen (scope, rev, mark) values (?, ?, ?)",
+            [(name, rev, str(mark)) for rev, mark in marks.items()],
+        ),
+        (
+            "delete from sync_seen where scope = ?1 and rev not in "
+            "(select rev from sync_seen where scope = ?1 order by rev desc limit ?2)",
+            [(name, SEEN)],
+        ),
+    ]

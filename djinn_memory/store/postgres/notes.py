@@ -1,0 +1,292 @@
+"""The files of a vault on a Postgres server: notes and attachments, their tombstones and homes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
+
+CHANNEL = "djinn_sync"
+"""The channel on which a writer announces the id of its scope."""
+
+FETCH_BYTES = 16_000_000
+"""Maximum size of the contents that are fetched at once, unless one is larger."""
+
+FileTable = Literal["notes", "attachments"]
+TABLES: tuple[FileTable, ...] = ("notes", "attachments")
+
+_STATE = "note_id, path, hash, size, rev, deleted, purged, conflict_of"
+
+
+class ServerNote(Struct, frozen=True):
+    """A note or an attachment on the server, without its bytes."""
+
+    note_id: UUID
+    path: str
+    hash: bytes
+    size: int
+    rev: int
+    deleted: bool = False
+    """Whether it is a tombstone."""
+    purged: bool = False
+    """Of a tombstone: whether all copies are to be removed."""
+    conflict_of: UUID | None = None
+
+
+class ServerHead(Struct, frozen=True):
+    """How far a scope has come."""
+
+    rev: int
+    purged_rev: int
+    """The revision of the newest tombstone that was removed."""
+
+
+class ServerChange(Struct, frozen=True):
+    """A change of a note or an attachment, to be written if the server still has `rev`."""
+
+    note_id: UUID
+    path: str
+    key: str
+    """The path as file systems compare it that ignore case."""
+    hash: bytes
+    content: bytes | None
+    """None for a deletion."""
+    rev: int
+    """The revision that it replaces; 0 if the server does not know the note."""
+    purged: bool = False
+    conflict_of: UUID | None = None
+
+
+def head(cursor: Cursor, scope: UUID) -> ServerHead | None:
+    """How far a scope has come; None if the server does not know it."""
+    cursor.execute("select rev, purged_rev from scopes where user_id = %s", (scope,))
+    row = cursor.fetchone()
+    return ServerHead(*row) if row else None
+
+
+def marks(cursor: Cursor, scope: UUID, revs: Sequence[int]) -> dict[int, UUID]:
+    """The marks of those of the revisions that the server has."""
+    cursor.execute(
+        "select rev, mark from revisions where user_id = %s and rev = any(%s)", (scope, list(revs))
+    )
+    return dict(cursor.fetchall())
+
+
+def changed(
+    cursor: Cursor, scope: UUID, after: int, tables: Sequence[FileTable] = TABLES
+) -> list[ServerNote]:
+    """The notes and attachments that changed after a revision, with tombstones."""
+    return [
+        note
+        for table in tables
+        for note in _select(cursor, table, "user_id = %s and rev > %s", (scope, after))
+    ]
+
+
+def states(cursor: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> dict[UUID, ServerNote]:
+    """Some notes and attachments by their ids, as they are now."""
+    values = (scope, list(note_ids))
+    return {
+        note.note_id: note
+        for table in TABLES
+        for note in _select(cursor, table, "user_id = %s and note_id = any(%s)", values)
+    }
+
+
+def contents(
+    cursor: Cursor, scope: UUID, notes: Sequence[ServerNote]
+) -> Iterator[tuple[UUID, bytes]]:
+    """The bytes of notes and attachments by their ids. What was deleted since is left out."""
+    batch: list[UUID] = []
+    size = 0
+    for note in notes:
+        if batch and size + note.size > FETCH_BYTES:
+            yield from _contents(cursor, scope, batch)
+            batch, size = [], 0
+        batch.append(note.note_id)
+        size += note.size
+    if batch:
+        yield from _contents(cursor, scope, batch)
+
+
+def _contents(cursor: Cursor, scope: UUID, note_ids: list[UUID]) -> Iterator[tuple[UUID, bytes]]:
+    for table in TABLES:
+        sql = (
+            f"select note_id, content from {table} "
+            "where user_id = %s and note_id = any(%s) and content is not null"
+        )
+        cursor.execute(sql.encode(), (scope, note_ids), binary=True)
+        yield from cursor.fetchall()
+
+
+def write(
+    writer: ScopeWriter, home: UUID, table: FileTable, changes: Sequence[ServerChange]
+) -> set[UUID]:
+    """Write changes of notes whose revision is still the expected one. Returns their ids.
+
+    A change is left out too if another note has its path.
+    """
+    known = {
+        note.note_id: note
+        for note in _select(
+            writer.tx,
+            table,
+            "user_id = %s and note_id = any(%s)",
+            (writer.scope, [change.note_id for change in changes]),
+        )
+    }
+    current = [change for change in changes if _rev(known, change.note_id) == change.rev]
+    accepted = _without_taken_paths(writer, table, current)
+    _delete(writer, home, table, [change for change in accepted if change.content is None])
+    written = [change for change in accepted if change.content is not None]
+    _update(writer, home, table, [change for change in written if change.rev])
+    _insert(writer, home, table, [change for change in written if not change.rev])
+    return {change.note_id for change in accepted}
+
+
+def _rev(known: Mapping[UUID, ServerNote], note_id: UUID) -> int:
+    return known[note_id].rev if note_id in known else 0
+
+
+def _without_taken_paths(
+    writer: ScopeWriter, table: FileTable, changes: Sequence[ServerChange]
+) -> list[ServerChange]:
+    """The changes after which every path belongs to one note.
+
+    A change that is left out keeps its note at its path, which may take the path of another change.
+    """
+    accepted = list(changes)
+    while True:
+        ids = [change.note_id for change in accepted]
+        keys = [change.key for change in accepted if change.content is not None]
+        sql = (
+            f"select path_key from {table} where user_id = %s and not deleted "
+            "and path_key = any(%s) and not note_id = any(%s)"
+        )
+        writer.tx.execute(sql.encode(), (writer.scope, keys, ids))
+        taken = {key for (key,) in writer.tx.fetchall()}
+        remaining = []
+        for change in accepted:
+            if change.content is not None:
+                if change.key in taken:
+                    continue
+                taken.add(change.key)
+            remaining.append(change)
+        if len(remaining) == len(accepted):
+            return accepted
+        accepted = remaining
+
+
+def _delete(
+    writer: ScopeWriter, home: UUID, table: FileTable, changes: Sequence[ServerChange]
+) -> None:
+    known = [change for change in changes if change.rev]
+    sql = (
+        f"update {table} set content = null, size = 0, deleted = true, purged = purged or %s, "
+        "rev = %s, home_id = %s, written_at = now() where user_id = %s and note_id = %s"
+    )
+    writer.tx.executemany(
+        sql.encode(),
+        [(change.purged, writer.rev, home, writer.scope, change.note_id) for change in known],
+    )
+
+
+def _update(
+    writer: ScopeWriter, home: UUID, table: FileTable, changes: Sequence[ServerChange]
+) -> None:
+    # Two notes may exchange their paths, so that all are free for a moment.
+    sql = f"update {table} set path_key = '/' || note_id where user_id = %s and note_id = any(%s)"
+    ids = [change.note_id for change in changes]
+    if ids:
+        writer.tx.execute(sql.encode(), (writer.scope, ids))
+    sql = (
+        f"update {table} set path = %s, path_key = %s, content = %s, hash = %s, size = %s, "
+        "rev = %s, deleted = false, purged = false, conflict_of = coalesce(%s, conflict_of), "
+        "home_id = %s, written_at = now() where user_id = %s and note_id = %s"
+    )
+    writer.tx.executemany(
+        sql.encode(),
+        [
+            (change.path, change.key, change.content, change.hash, len(change.content or b""),
+             writer.rev, change.conflict_of, home, writer.scope, change.note_id)
+            for change in changes
+        ],
+    )  # fmt: skip
+
+
+def _insert(
+    writer: ScopeWriter, home: UUID, table: FileTable, changes: Sequence[ServerChange]
+) -> None:
+    if not changes:
+        return
+    sql = (
+        f"copy {table} (user_id, note_id, path, path_key, content, hash, size, rev, conflict_of, "
+        "home_id) from stdin (format binary)"
+    )
+    with writer.tx.copy(sql.encode()) as copy:
+        copy.set_types(
+            ["uuid", "uuid", "text", "text", "bytea", "bytea", "int8", "int8", "uuid", "uuid"]
+        )
+        for change in changes:
+            copy.write_row(
+                (writer.scope, change.note_id, change.path, change.key, change.content,
+                 change.hash, len(change.content or b""), writer.rev, change.conflict_of, home)
+            )  # fmt: skip
+
+
+def announce(writer: ScopeWriter) -> None:
+    """Tell listening homes that the scope changes with this transaction. They also poll."""
+    writer.tx.execute("select pg_notify(%s, %s)", (CHANNEL, str(writer.scope)))
+
+
+def record_home(cursor: Cursor, scope: UUID, home: UUID, name: str, rev: int) -> None:
+    """Record how far a home has read a scope."""
+    cursor.execute(
+        "insert into homes (user_id, home_id, name, rev) values (%s, %s, %s, %s) "
+        "on conflict (user_id, home_id) do update set name = excluded.name, rev = excluded.rev, "
+        "seen_at = now()",
+        (scope, home, name, rev),
+    )
+
+
+def remove_tombstones(cursor: Cursor, scope: UUID, keep_days: float) -> int:
+    """Remove old tombstones that every home has seen which was active in that time.
+
+    Returns their number. A home that comes back later compares both sides as a whole.
+    """
+    cursor.execute(
+        "select min(rev) from homes where user_id = %s "
+        "and seen_at > now() - make_interval(secs => %s)",
+        (scope, keep_days * 86400),
+    )
+    row = cursor.fetchone()
+    passed = row[0] if row else None
+    if passed is None:
+        return 0
+    removed = 0
+    for table in TABLES:
+        sql = (
+            f"delete from {table} where user_id = %s and deleted and rev <= %s "
+            "and written_at < now() - make_interval(secs => %s) returning rev"
+        )
+        cursor.execute(sql.encode(), (scope, passed, keep_days * 86400))
+        if revs := [rev for (rev,) in cursor.fetchall()]:
+            removed += len(revs)
+            cursor.execute(
+                "update scopes set purged_rev = greatest(purged_rev, %s) where user_id = %s",
+                (max(revs), scope),
+            )
+    return removed
+
+
+def _select(
+    cursor: Cursor, table: FileTable, where: str, values: Sequence[object]
+) -> list[ServerNote]:
+    sql = f"select {_STATE} from {table} where {where}"
+    cursor.execute(sql.encode(), values, binary=True)
+    return [ServerNote(*row) for row in cursor.fetchall()]

@@ -1,0 +1,124 @@
+"""Reads and changes the files of a vault. A file that somebody changed meanwhile is left alone."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from djinn_memory.errors import Changed, OutsideVault, Refused
+from djinn_memory.home.access import is_private
+from djinn_memory.models import Vault
+from djinn_memory.notes.note_file import content_hash
+from djinn_memory.notes.vault import files as disk
+from djinn_memory.sync.notes.names import why_not
+from djinn_memory.system.files import (
+    create,
+    inside,
+    make_folder,
+    move_to_free_name,
+    read_regular,
+    replace,
+    sync_folder,
+)
+
+
+class VaultFiles:
+    """The files of a vault. Paths are relative to it, with `/`.
+
+    A path may come from a server. Every method raises `Refused` for a path that leads out of the
+    vault, into a hidden folder or into another vault, and for one that the system cannot use.
+    """
+
+    def __init__(self, vault: Vault) -> None:
+        self.vault = vault
+
+    def exists(self, path: str) -> bool:
+        """Whether there is anything at a path."""
+        return os.path.lexists(self._place(path))
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None if there is no file."""
+        place = self._place(path)
+        if place.is_symlink():
+            raise Refused(f"{self.vault.name}/{path} is a symbolic link; replace it with the file")
+        try:
+            return read_regular(place)
+        except FileNotFoundError:
+            return None
+
+    def hash(self, path: str) -> bytes | None:
+        """The hash of the bytes of a file; None if there is no file."""
+        data = self.read(path)
+        return None if data is None else content_hash(data)
+
+    def stat(self, path: str) -> str | None:
+        """Size and times of a file as a text; None if there is no file."""
+        with suppress(FileNotFoundError):
+            info = self._place(path).stat(follow_symlinks=False)
+            return f"{info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}"
+        return None
+
+    def create(self, path: str, data: bytes) -> None:
+        """Write a new file. Raises `Changed` if there is one."""
+        place = self._place(path)
+        private = is_private(self.vault)
+        make_folder(place.parent, private=private)
+        try:
+            create(place, data, private=private)
+        except FileExistsError:
+            raise Changed(place) from None
+
+    def replace(self, path: str, data: bytes, was: bytes) -> None:
+        """Replace a file whose bytes are `was`. Raises `Changed` for other bytes."""
+        replace(self._place(path), data, was)
+
+    def move(self, path: str, target: str) -> None:
+        """Rename a file. Raises `Changed` if there is a file at the target, or none at the path."""
+        source, place = self._place(path), self._place(target)
+        make_folder(place.parent, private=is_private(self.vault))
+        try:
+            if self._same(source, place):
+                source.rename(place)
+            else:
+                move_to_free_name(source, place)
+        except (FileExistsError, FileNotFoundError):
+            raise Changed(place) from None
+        sync_folder(place.parent)
+        self._remove_empty_folders(path)
+
+    def remove(self, path: str, was: bytes, *, copies: bool = True) -> None:
+        """Move a file to the trash, or with `copies` false remove it for good.
+
+        Raises `Changed` if its bytes are not `was`.
+        """
+        if self.read(path) != was:
+            raise Changed(self._place(path))
+        if copies:
+            disk.trash(self.vault, path)
+        else:
+            self._place(path).unlink(missing_ok=True)
+        self._remove_empty_folders(path)
+
+    def _same(self, source: Path, target: Path) -> bool:
+        """Whether two names are of one file, on a file system that ignores case."""
+        with suppress(FileNotFoundError):
+            return source != target and source.samefile(target)
+        return False
+
+    def _remove_empty_folders(self, path: str) -> None:
+        """Remove the folders above a file that is gone, as far as nothing else is in them."""
+        root = self.vault.root.resolve()
+        with suppress(OSError, ValueError):
+            for folder in PurePosixPath(path).parents[:-1]:
+                (root / folder).rmdir()
+
+    def _place(self, path: str) -> Path:
+        where = f"{self.vault.name}/{path}"
+        if why := why_not(path):
+            raise OutsideVault(f"{where} {why}")
+        for folder in (path, *map(str, PurePosixPath(path).parents)):
+            if folder in self.vault.inner:
+                raise OutsideVault(f"{where} is in the folder of another vault")
+        relative = PurePosixPath(path)
+        return inside(self.vault.root, str(relative.parent)) / relative.name

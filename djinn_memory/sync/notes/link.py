@@ -1,0 +1,41 @@
+"""A vault of a home and its scope on a server, while they are synchronized."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from msgspec import Struct, field
+
+from djinn_memory.models import Problem, Vault
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger import Ledger
+from djinn_memory.sync.notes.files import VaultFiles
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Connection, ServerAddress
+
+
+class VaultLink(Struct):
+    """A vault of a home and its scope on a server."""
+
+    runtime: Runtime
+    connection: Connection
+    address: ServerAddress
+    vault: Vault
+    scope: UUID
+    home_id: UUID
+    home_name: str
+    files: VaultFiles
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the home, which holds what is known of the server."""
+        return self.runtime.state.ledger
+
+    def report(self, path: str, why: str) -> None:
+        """Add a problem with a file, once."""
+        problem = Problem(f"{self.vault.name}/{path}", why)
+        if problem not in self.problems:
+            self.problems.append(problem)

@@ -1,0 +1,95 @@
+"""The names of notes that synchronization gives, and the names that it accepts. Pure."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import PurePosixPath
+from uuid import UUID
+
+from djinn_memory.notes.slugs import fold, slug
+from djinn_memory.notes.vault.walk import hidden
+
+NAME_BYTES = 255
+"""Maximum length of a file name on common file systems."""
+
+HOME_BYTES = 40
+"""Maximum length of a home's name in the name of a conflict copy."""
+
+ENDING_BYTES = 20
+"""A longer extension is a part of the name."""
+
+DIGITS = 8
+"""Number of hexadecimal digits in a name that are usually enough."""
+
+_CONFLICT = re.compile(r"(?P<stem>.*) \(conflict [^()/ ]+ [0-9a-f]{8,}\)", re.DOTALL)
+_WINDOWS = frozenset('\\:*?"<>|')
+
+
+def path_key(path: str) -> str:
+    """The form in which paths are compared: file systems may ignore case and the Unicode form."""
+    return fold(path)
+
+
+def is_note(path: str) -> bool:
+    """Whether a path is that of a note, and not of an attachment."""
+    return path[-3:].lower() == ".md"
+
+
+def conflict_path(path: str, home: str, digest: bytes, digits: int = DIGITS) -> str:
+    """The path for the home's version of a note that the server has too.
+
+    It follows from the content, so that the same conflict always gets the same name.
+    """
+    stem, ending = _parts(original_path(path) or path)
+    mark = f" (conflict {slug(home, max_bytes=HOME_BYTES)} {digest.hex()[:digits]})"
+    return _joined(path, stem, mark + ending)
+
+
+def original_path(path: str) -> str | None:
+    """The path of the note of which `path` is a conflict copy; None for any other path."""
+    stem, ending = _parts(path)
+    match = _CONFLICT.fullmatch(stem)
+    return _joined(path, match["stem"], ending) if match and match["stem"] else None
+
+
+def numbered_path(path: str, note_id: UUID, digits: int = DIGITS) -> str:
+    """The path for the second note with a path; it follows from the note's id."""
+    stem, ending = _parts(path)
+    # The first digits of an id are a time, which notes written together share.
+    return _joined(path, stem, f" ({note_id.hex[-digits:]}){ending}")
+
+
+def why_not(path: str) -> str | None:
+    """The reason why a path from the server is not written here; None for a good path."""
+    parts = path.split("/")
+    if path != str(PurePosixPath(path)) or path.startswith("/") or ".." in parts or "\0" in path:
+        return "is not a path inside a vault"
+    if any(map(hidden, parts)):
+        return "is in a hidden folder"
+    try:
+        lengths = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return "is not a valid name"
+    if max(lengths) > NAME_BYTES:
+        return "has a name that is too long"
+    if os.sep != "/" and _WINDOWS & set(path):
+        return "has a character that file names cannot have here"
+    return None
+
+
+def _parts(path: str) -> tuple[str, str]:
+    """The name in a path without its extension, and the extension."""
+    name = PurePosixPath(path).name
+    ending = PurePosixPath(path).suffix
+    if not ending or len(ending.encode()) > ENDING_BYTES:
+        return name, ""
+    return name[: -len(ending)], ending
+
+
+def _joined(path: str, stem: str, ending: str) -> str:
+    """`stem` and `ending` in the folder of `path`, with a stem that is cut to a valid length."""
+    room = max(0, NAME_BYTES - len(ending.encode()))
+    stem = stem.encode()[:room].decode(errors="ignore")
+    folder = path.rpartition("/")[0]
+    return f"{folder}/{stem}{ending}" if folder else f"{stem}{ending}"

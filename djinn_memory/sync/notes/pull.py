@@ -1,0 +1,207 @@
+"""Brings the files of a vault to the state that a plan wants, with bytes from the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import Changed, DjinnError, Unavailable
+from djinn_memory.models import Progress
+from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, bases, conclude
+from djinn_memory.store.postgres.connection import reading
+from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents
+from djinn_memory.sync.notes.classify import NoteState
+from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.names import DIGITS, conflict_path, is_note, numbered_path, path_key
+from djinn_memory.sync.notes.plan import PullStep
+from djinn_memory.system.interrupts import deferred
+
+BATCH = 200
+"""Number of files that are written before the ledger records them."""
+
+FULL = frozenset({"ENOSPC", "EDQUOT", "EROFS"})
+
+
+def planned(step: PullStep) -> PlannedStep | None:
+    """The record of a step from which it is recognised after a kill; None without a new file."""
+    if step.after is None or step.server is None:
+        return None
+    server = step.server
+    return PlannedStep(
+        step.note_id, "pull", step.after.path, step.after.hash, server.path, server.hash, server.rev
+    )
+
+
+def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
+    """Carry out steps. Returns the notes that are done, each with the path of a conflict copy.
+
+    A file that was changed since the plan was made is left for the next run.
+    """
+    done: dict[UUID, str | None] = {}
+    # What goes away makes room for what comes.
+    waiting = sorted(steps, key=lambda step: (step.after is not None, step.before is None))
+    total = len(waiting)
+    while waiting:
+        held = {path_key(step.before.path): step.note_id for step in waiting if step.before}
+        ready = [step for step in waiting if not _blocked(step, held)]
+        if not ready:
+            # Files that exchange their paths: the first makes room, under a name of its own.
+            ready = [_make_room(link, waiting[0])]
+            waiting = waiting[1:]
+        batch = list(_within_size(ready))
+        done |= _carry_out(link, batch)
+        finished = {step.note_id for step in batch}
+        waiting = [step for step in waiting if step.note_id not in finished]
+        link.runtime.progress(Progress("pull", total - len(waiting), total, link.vault.name))
+    return done
+
+
+def _blocked(step: PullStep, held: Mapping[str, UUID]) -> bool:
+    """Whether the path of a step is that of a file which another step moves away."""
+    if step.after is None:
+        return False
+    return held.get(path_key(step.after.path), step.note_id) != step.note_id
+
+
+def _within_size(steps: Sequence[PullStep]) -> list[PullStep]:
+    """The first steps, with no more bytes than are fetched at once."""
+    batch: list[PullStep] = []
+    size = 0
+    for step in islice(steps, BATCH):
+        size += step.server.size if step.server else 0
+        if batch and size > FETCH_BYTES:
+            break
+        batch.append(step)
+    return batch
+
+
+def _make_room(link: VaultLink, step: PullStep) -> PullStep:
+    assert step.before
+    target = numbered_path(step.before.path, step.note_id)
+    try:
+        with link.runtime.state.vault_lock(link.vault), deferred():
+            link.files.move(step.before.path, target)
+    except (DjinnError, OSError) as error:
+        link.report(step.before.path, str(error))
+        return step
+    return PullStep(
+        step.note_id, NoteState(target, step.before.hash), step.after, step.server, step.conflict,
+        step.purged,
+    )  # fmt: skip
+
+
+def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
+    wanted = [step.server for step in steps if step.server and _needs_bytes(step)]
+    fetched = _fetch(link, wanted) if wanted else {}
+    known = bases(link.ledger, link.scope)
+    done: dict[UUID, str | None] = {}
+    states: dict[UUID, NoteBase | None] = {}
+    with ExitStack() as stack:
+        stack.enter_context(link.runtime.state.vault_lock(link.vault))
+        # Ctrl-C waits until the files are whole and the ledger knows them.
+        stack.enter_context(deferred())
+        try:
+            for step in steps:
+                data = fetched.get(step.note_id)
+                if _needs_bytes(step) and data is None:
+                    continue  # The server has a newer version by now.
+                try:
+                    done[step.note_id] = _apply(link, step, data)
+                except Changed:
+                    continue
+                except DjinnError as error:
+                    link.report(_path(step), error.message)
+                except OSError as error:
+                    _report(link, step, error)
+                else:
+                    states[step.note_id] = _base(link, step, known.get(step.note_id))
+        finally:
+            conclude(link.ledger, link.scope, states)
+    return done
+
+
+def _fetch(link: VaultLink, notes: Sequence[ServerNote]) -> dict[UUID, bytes]:
+    """The bytes of notes which still are as planned."""
+    from djinn_memory.notes.note_file import content_hash
+
+    expected = {note.note_id: note.hash for note in notes}
+    with reading(link.connection, link.address) as cursor:
+        return {
+            note_id: data
+            for note_id, data in contents(cursor, link.scope, notes)
+            if content_hash(data) == expected[note_id]
+        }
+
+
+def _needs_bytes(step: PullStep) -> bool:
+    return step.after is not None and (step.before is None or step.after.hash != step.before.hash)
+
+
+def _apply(link: VaultLink, step: PullStep, data: bytes | None) -> str | None:
+    """Change the file of a step. Returns the path of the conflict copy, if one was made.
+
+    Raises `Changed` if the file is not as planned.
+    """
+    files, before, after = link.files, step.before, step.after
+    if before is None:
+        assert after and data is not None
+        files.create(after.path, data)
+        return None
+    from djinn_memory.notes.note_file import content_hash
+
+    current = files.read(before.path)
+    if current is None or content_hash(current) != before.hash:
+        raise Changed(link.vault.root / before.path)
+    copy = _keep_copy(link, step, current) if step.conflict else None
+    if after is None:
+        files.remove(before.path, current, copies=not step.purged)
+        return None
+    if before.path != after.path:
+        files.move(before.path, after.path)
+    if data is not None:
+        files.replace(after.path, data, current)
+    return copy
+
+
+def _keep_copy(link: VaultLink, step: PullStep, current: bytes) -> str:
+    """Write the home's version beside the note. A copy that is there already is enough."""
+    assert step.before
+    digits = DIGITS
+    while True:
+        path = conflict_path(step.before.path, link.home_name, step.before.hash, digits)
+        present = link.files.read(path)
+        if present is None:
+            link.files.create(path, current)
+        if present in (None, current):
+            return path
+        # Somebody edited the copy: it is a text of its own now.
+        digits += 4
+
+
+def _base(link: VaultLink, step: PullStep, before: NoteBase | None) -> NoteBase | None:
+    if step.server is None:
+        return before if step.after else None
+    server = step.server
+    stat = None
+    if step.after and not is_note(server.path) and step.after.hash == server.hash:
+        stat = link.files.stat(step.after.path)
+    base = NoteBase(server.path, server.hash, server.rev, stat=stat)
+    return replace(base, uid=before.uid) if before else base
+
+
+def _path(step: PullStep) -> str:
+    state = step.after or step.before
+    return state.path if state else ""
+
+
+def _report(link: VaultLink, step: PullStep, error: OSError) -> None:
+    import errno
+
+    why = error.strerror or str(error)
+    if errno.errorcode.get(error.errno or 0) in FULL:
+        raise Unavailable(f"{link.vault.root} cannot be written: {why}") from None
+    link.report(_path(step), f"cannot be written: {why}")

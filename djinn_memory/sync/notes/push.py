@@ -1,0 +1,106 @@
+"""Writes the changes of a plan to the server, each only if nobody was faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.models import Progress
+from djinn_memory.notes.note_file import content_hash
+from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, conclude
+from djinn_memory.store.postgres.connection import writing
+from djinn_memory.store.postgres.notes import ServerChange, announce, marks, write
+from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.names import is_note, path_key
+from djinn_memory.sync.notes.plan import PushStep
+
+BATCH = 500
+BATCH_BYTES = 32_000_000
+"""Maximum size of the files in a transaction. A lost connection costs no more than one."""
+
+Batch = list[tuple[PushStep, bytes | None]]
+
+
+def planned(step: PushStep) -> PlannedStep | None:
+    """The record of a step from which it is recognised after a kill; None for a deletion."""
+    if step.after is None:
+        return None
+    return PlannedStep(step.note_id, "push", step.path, step.hash, step.path, step.hash, step.rev)
+
+
+def push(link: VaultLink, steps: Sequence[PushStep]) -> tuple[set[UUID], set[UUID]]:
+    """Carry out steps. Returns the notes that are done, and those that another home changed.
+
+    A file that was changed since the plan was made is left for the next run.
+    """
+    done: set[UUID] = set()
+    lost: set[UUID] = set()
+    # What is deleted or renamed frees paths for what is new.
+    ordered = sorted(steps, key=lambda step: (step.after is not None, not step.rev, step.path))
+    at = 0
+    for batch, at in _batches(link, ordered):
+        accepted = _push(link, batch)
+        done |= accepted
+        lost |= {step.note_id for step, _ in batch} - accepted
+        link.runtime.progress(Progress("push", at, len(ordered), link.vault.name))
+    return done, lost
+
+
+def _batches(link: VaultLink, steps: Sequence[PushStep]) -> Iterator[tuple[Batch, int]]:
+    """Steps with the bytes of their files, and the number of steps up to there."""
+    batch: Batch = []
+    size = 0
+    for at, step in enumerate(steps):
+        data = _read(link, step) if step.after else None
+        if step.after and data is None:
+            continue
+        if batch and (len(batch) >= BATCH or size + len(data or b"") > BATCH_BYTES):
+            yield batch, at
+            batch, size = [], 0
+        batch.append((step, data))
+        size += len(data or b"")
+    if batch:
+        yield batch, len(steps)
+
+
+def _read(link: VaultLink, step: PushStep) -> bytes | None:
+    """The bytes of the file of a step; None if they are not as planned."""
+    try:
+        data = link.files.read(step.path)
+    except OSError as error:
+        link.report(step.path, f"cannot be read: {error.strerror or error}")
+        return None
+    except DjinnError as error:
+        link.report(step.path, error.message)
+        return None
+    return data if data is not None and content_hash(data) == step.hash else None
+
+
+def _push(link: VaultLink, batch: Batch) -> set[UUID]:
+    notes = [_change(step, data) for step, data in batch if is_note(step.path)]
+    others = [_change(step, data) for step, data in batch if not is_note(step.path)]
+    with writing(link.connection, link.address, link.scope) as writer:
+        accepted = write(writer, link.home_id, "notes", notes)
+        accepted |= write(writer, link.home_id, "attachments", others)
+        announce(writer)
+        mark = marks(writer.tx, link.scope, [writer.rev])
+    states = {
+        step.note_id: _base(link, step, writer.rev) for step, _ in batch if step.note_id in accepted
+    }
+    conclude(link.ledger, link.scope, states, mark)
+    return accepted
+
+
+def _base(link: VaultLink, step: PushStep, rev: int) -> NoteBase | None:
+    if step.after is None:
+        return None
+    stat = None if is_note(step.path) else link.files.stat(step.path)
+    return NoteBase(step.path, step.hash, rev, step.uid, stat)
+
+
+def _change(step: PushStep, data: bytes | None) -> ServerChange:
+    return ServerChange(
+        step.note_id, step.path, path_key(step.path), step.hash, data, step.rev, step.purged,
+        step.conflict_of,
+    )  # fmt: skip
