@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from djinn_memory.errors import Unavailable
 from djinn_memory.store.expiring import (
@@ -13,6 +13,7 @@ from djinn_memory.store.expiring import (
     WorkingStore,
 )
 from djinn_memory.store.ledger import Event, Ledger
+from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.ledger import Statement
 
 AUDIT = "tool.called"
@@ -32,6 +33,10 @@ class ReadOnlyLedger(Ledger):
         super().append(events, durable=durable)
 
     def change(self, statements: Iterable[Statement]) -> None:
+        """Raises `Unavailable`."""
+        raise Unavailable(_WHY)
+
+    def take_in(self, events: Sequence[StoredEvent]) -> int:
         """Raises `Unavailable`."""
         raise Unavailable(_WHY)
 

@@ -33,8 +33,12 @@ def of_kind(kind: str | None) -> Selection:
 
 def is_entity(memory: IndexedMemory) -> bool:
     """Whether a memory is an entity."""
-    others = [kind for _, kind in _OTHERS]
-    return memory.plane == "knowledge" and memory.type not in others and not memory.block
+    return not memory.block and is_entity_type(memory.plane, memory.type)
+
+
+def is_entity_type(plane: str | None, kind: str | None) -> bool:
+    """Whether a note of this plane and type is an entity."""
+    return plane == "knowledge" and ("type", kind) not in _OTHERS
 
 
 def names_of(entity: MemoryNames) -> tuple[str, ...]:

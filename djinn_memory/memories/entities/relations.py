@@ -78,7 +78,7 @@ def _to_others(index: Index, memory_id: int, note: Note, at: str) -> Iterator[Re
         link.text: link.target for link in index.links([memory_id]) if link.source == memory_id
     }
     others = index.lookup([each for each in targets.values() if each is not None], fields=())
-    for key, values, value, name in _linked_values(note):
+    for key, values, value, name in linked_values(note):
         other = others.get(targets.get(name) or -1)
         yield _relation(key, "to", other, name, values, value, at)
 
@@ -98,12 +98,12 @@ def _from_others(
             continue
         with suppress(OSError, DjinnError):
             note = read_note(vaults[other.vault], other.path)
-            for key, values, value, name in _linked_values(note):
+            for key, values, value, name in linked_values(note):
                 if name in texts[number]:
                     yield _relation(key, "from", other, name, values, value, at)
 
 
-def _linked_values(note: Note) -> Iterator[tuple[str, Timeline, PastValue, str]]:
+def linked_values(note: Note) -> Iterator[tuple[str, Timeline, PastValue, str]]:
     """Each link in a value of a property: key, all values, this value, and the link's target."""
     for key, values in timelines(note).items():
         for value in (values.current, *values.history):

@@ -70,7 +70,7 @@ def _run(
         changes += writer.deprecate(today, config, {change.id for change in changes})
         problems += writer.apply()
         if is_new:
-            log.consolidated(total)
+            log.consolidated(total, scope.cutoff)
     except (OSError, DjinnError) as error:
         # What was written is logged. The next run continues.
         why = getattr(error, "strerror", None) or str(error)

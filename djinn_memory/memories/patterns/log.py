@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from djinn_memory.memories.episodes.verbs import MARKED
 from djinn_memory.memories.patterns.requests import LearnedPattern
+from djinn_memory.notes.dates import moment
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.state import State
 
@@ -70,9 +72,14 @@ class ConsolidationLog:
         data = {"agent": self._agent, **_described(pattern), "memory": memory, "fields": {**fields}}
         self._append(Event(WRITTEN, key, data))
 
-    def consolidated(self, episodes: int) -> None:
-        """Record that all episodes that count were read."""
-        data = {"agent": self._agent, "episodes": episodes, "marked": sorted(self.marked)}
+    def consolidated(self, episodes: int, until: datetime) -> None:
+        """Record that all episodes that count were read: those `until` a time, and marked ones."""
+        data = {
+            "agent": self._agent,
+            "episodes": episodes,
+            "marked": sorted(self.marked),
+            "until": moment(until),
+        }
         self._append(Event(READ, self._agent, data))
 
     def _append(self, event: Event) -> None:

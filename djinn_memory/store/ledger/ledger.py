@@ -14,7 +14,7 @@ from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.busy import Patience, in_use, time_left
 from djinn_memory.store.erasing import erase
-from djinn_memory.store.ledger import projections
+from djinn_memory.store.ledger import foreign, projections
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event, now, uuid7
 from djinn_memory.store.ledger.projections import parse_data
@@ -106,6 +106,19 @@ class Ledger:
         with self._writing(), transaction(self._connection):
             for sql, values in statements:
                 self._connection.executemany(sql, values)
+
+    def take_in(self, events: Sequence[StoredEvent]) -> int:
+        """Write events of other homes that are not here yet, as if they had been recorded here.
+
+        A text that was purged here or there stays purged. Returns the number of new events.
+        """
+        with self._writing(), transaction(self._connection):
+            new, rebuild = foreign.write(self._connection, events)
+            if rebuild or not projections.current(self._connection, self._scoring):
+                projections.rebuild(self._connection, self._scoring)
+            else:
+                projections.project(self._connection, new, self._scoring)
+        return len(new)
 
     def rebuild(self) -> None:
         """Rebuild the tables from the events. The result is the same."""

@@ -12,10 +12,12 @@ from msgspec import Struct
 
 from djinn_memory.scoring import Record
 from djinn_memory.store.busy import GLANCE_SECONDS, Patience
+from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event
 from djinn_memory.store.ledger.ledger import Ledger
 from djinn_memory.store.ledger.projections import parse_data
-from djinn_memory.store.sqlite import peek, rows
+from djinn_memory.store.ledger.redaction import BLANK, blanks
+from djinn_memory.store.sqlite import Row, peek, rows
 
 
 class ShownMemory(Struct, frozen=True):
@@ -132,6 +134,36 @@ def events_by_kind(ledger: Ledger, kinds: Sequence[str]) -> list[Event]:
         (json.dumps(list(kinds)),),
     )
     return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
+
+
+def stored_events(ledger: Ledger, kinds: Sequence[str], after: str = "") -> list[StoredEvent]:
+    """The events of some kinds with greater ids than `after`, oldest first."""
+    return _stored(
+        ledger.rows(
+            "select id, at, kind, subject, data from event where id > ? "
+            "and kind in (select value from json_each(?)) order by id",
+            (after, json.dumps(list(kinds))),
+        )
+    )
+
+
+def purged_events(ledger: Ledger, kinds: Sequence[str]) -> list[StoredEvent]:
+    """The events of some kinds of which texts were purged, oldest first."""
+    events = _stored(
+        ledger.rows(
+            "select id, at, kind, subject, data from event where instr(data, ?) > 0 "
+            "and kind in (select value from json_each(?)) order by id",
+            (BLANK, json.dumps(list(kinds))),
+        )
+    )
+    return [stored for stored in events if blanks(stored.event.data)]
+
+
+def _stored(events: Iterable[Row]) -> list[StoredEvent]:
+    return [
+        StoredEvent(key, at, Event(kind, subject, parse_data(data)))
+        for key, at, kind, subject, data in events
+    ]
 
 
 def hashes(ledger: Ledger, memories: Iterable[str]) -> dict[str, set[str]]:

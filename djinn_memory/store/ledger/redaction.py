@@ -63,3 +63,24 @@ def redacted(
         return value
 
     return walk(data, names)
+
+
+def joined(mine: Any, theirs: Any) -> Any:
+    """The data of one event in two copies: `mine`, but without the texts that `theirs` lacks."""
+    if BLANK in (mine, theirs):
+        return BLANK
+    if isinstance(mine, dict) and isinstance(theirs, dict) and mine.keys() == theirs.keys():
+        return {key: joined(value, theirs[key]) for key, value in mine.items()}
+    if isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
+        return [*map(joined, mine, theirs)]
+    # The keys of a client's data are purged too.
+    return theirs if blanks(theirs) > blanks(mine) else mine
+
+
+def blanks(data: Any) -> int:
+    """The number of texts in the data of an event that were purged."""
+    if isinstance(data, dict):
+        return sum(map(blanks, (*data, *data.values())))
+    if isinstance(data, list):
+        return sum(map(blanks, data))
+    return int(data == BLANK)

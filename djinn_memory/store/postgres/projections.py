@@ -1,0 +1,252 @@
+"""Writes the rows that other programs read, in the transaction that writes their notes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from djinn_memory.store.postgres.seed_rows import (
+    JSON_COLUMNS,
+    KEYS,
+    NOTE_TABLES,
+    EpisodicMemoryRow,
+    KnowledgeEntityRow,
+    MemoryFactRow,
+    MemorySummaryRow,
+    SeedRow,
+)
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+    from djinn_memory.store.postgres.connection import Cursor
+
+NoteSeeds = tuple[UUID, Sequence[SeedRow]]
+"""The id of a note, and the rows that follow from it."""
+
+
+def remove(tx: Cursor, scope: UUID, note_ids: Collection[UUID]) -> None:
+    """Remove the rows that follow from notes. The caller's transaction has the scope's lock."""
+    notes = list(note_ids)
+    had_entities = tx.execute(
+        "select exists (select from knowledge_entities where user_id = %s and note_id = any(%s))",
+        (scope, notes),
+    ).fetchone()
+    for table in reversed(NOTE_TABLES.values()):
+        sql = f"delete from {table} where user_id = %s and note_id = any(%s)"
+        tx.execute(sql.encode(), (scope, notes))
+    if had_entities and had_entities[0]:
+        _resolve(tx, scope)
+
+
+def taken(tx: Cursor, scope: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these ids of memories that rows have already."""
+    known: set[UUID] = set()
+    for kind, column in KEYS.items():
+        sql = f"select {column} from {NOTE_TABLES[kind]} where user_id = %s and {column} = any(%s)"
+        known |= {key for (key,) in tx.execute(sql.encode(), (scope, [*ids]))}
+    return known
+
+
+def insert(tx: Cursor, scope: UUID, rev: int, notes: Iterable[NoteSeeds]) -> None:
+    """Write the rows of notes that have none yet."""
+    by_table: dict[type[SeedRow], list[tuple[UUID, SeedRow]]] = {}
+    for note, rows in notes:
+        for row in rows:
+            by_table.setdefault(type(row), []).append((note, row))
+    by_table[MemoryFactRow] = _winning_facts(tx, scope, by_table.get(MemoryFactRow, []))
+    by_table[MemorySummaryRow] = _newest_summary(tx, scope, by_table.get(MemorySummaryRow, []))
+    for kind, table in NOTE_TABLES.items():
+        if listed := by_table.get(kind):
+            _copy(tx, table, scope, rev, kind, listed)
+    own = (row for _, row in by_table.get(EpisodicMemoryRow, ()))
+    if episodes := [row.djinn_id for row in own if isinstance(row, EpisodicMemoryRow)]:
+        mark_episodes(tx, scope, episodes)
+    if KnowledgeEntityRow in by_table:
+        _resolve(tx, scope)
+
+
+def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
+    """Set what the events say of episodes: how often they were used, and whether they were read.
+
+    Without names all episodes of the scope are marked. `consolidation.read` names the time until
+    which the episodes were read, and the younger ones that a person had marked.
+    """
+    tx.execute(_USES, {"scope": scope, "names": None if names is None else list(names)})
+    tx.execute(_READ, {"scope": scope, "names": None if names is None else list(names)})
+
+
+_USES = """
+update episodic_memories as episode set access_count = coalesce(uses.number, 0)
+from episodic_memories as own
+left join (
+    select user_id, memory_id, sum(access_count)::int as number from memory_scores
+    where user_id = %(scope)s group by user_id, memory_id
+) as uses on uses.user_id = own.user_id and uses.memory_id = own.djinn_id
+where own.user_id = %(scope)s and episode.user_id = own.user_id
+    and episode.memory_id = own.memory_id
+    and (%(names)s::text[] is null or own.djinn_id = any(%(names)s::text[]))
+    and episode.access_count <> coalesce(uses.number, 0)
+"""
+
+_READ = """
+with readings as (
+    select data from events where user_id = %(scope)s and kind = 'consolidation.read'
+),
+cutoff as (
+    select max((data ->> 'until')::timestamptz) as at from readings
+),
+marked as (
+    select distinct jsonb_array_elements_text(data -> 'marked') as name from readings
+    where jsonb_typeof(data -> 'marked') = 'array'
+)
+update episodic_memories as episode set consolidated_to_semantic = true
+where user_id = %(scope)s and not consolidated_to_semantic
+    and (%(names)s::text[] is null or djinn_id = any(%(names)s::text[]))
+    and (
+        occurred_at <= (select at from cutoff)
+        or djinn_id in (select name from marked)
+    )
+"""
+
+
+def _resolve(tx: Cursor, scope: UUID) -> None:
+    """Find the entities that relations name. A name of several means the first by its id."""
+    tx.execute(_RESOLVE, {"scope": scope})
+
+
+_RESOLVE = """
+update knowledge_relations as relation set target_entity_id = resolved.target
+from (
+    select own.relation_id, (
+        select entity_id from knowledge_entities as entity
+        where entity.user_id = %(scope)s and entity.name_keys @> array[own.target_key]
+        order by entity_id limit 1
+    ) as target
+    from knowledge_relations as own where own.user_id = %(scope)s
+) as resolved
+where relation.user_id = %(scope)s and relation.relation_id = resolved.relation_id
+    and relation.target_entity_id is distinct from resolved.target
+"""
+
+
+def _winning_facts(
+    tx: Cursor, scope: UUID, listed: Sequence[tuple[UUID, SeedRow]]
+) -> list[tuple[UUID, SeedRow]]:
+    """The facts to write. Of two notes with one category and key, the last one changed counts."""
+    facts = [(note, row) for note, row in listed if isinstance(row, MemoryFactRow)]
+    if not facts:
+        return []
+    best: dict[tuple[str, str], tuple[UUID, MemoryFactRow]] = {}
+    for note, row in facts:
+        name = clean(row.category), clean(row.key)
+        if name not in best or _rank(note, row) > _rank(*best[name]):
+            best[name] = note, row
+    categories, keys = zip(*best, strict=True)
+    for category, key, note, updated in tx.execute(
+        "select category, key, note_id, updated_at from memory_facts "
+        "join unnest(%s::varchar[], %s::varchar[]) as wanted (category, key) "
+        "using (category, key) where user_id = %s",
+        (list(categories), list(keys), scope),
+    ).fetchall():
+        if (_time(updated), str(note)) > _rank(*best[category, key]):
+            del best[category, key]
+        else:
+            tx.execute(
+                "delete from memory_facts where user_id = %s and category = %s and key = %s",
+                (scope, category, key),
+            )
+    return [*best.values()]
+
+
+def _newest_summary(
+    tx: Cursor, scope: UUID, listed: Sequence[tuple[UUID, SeedRow]]
+) -> list[tuple[UUID, SeedRow]]:
+    """The summary to write: the last one changed."""
+    summaries = [(note, row) for note, row in listed if isinstance(row, MemorySummaryRow)]
+    if not summaries:
+        return []
+    newest = max(summaries, key=lambda each: _rank(*each))
+    before = tx.execute(
+        "select updated_at, note_id from memory_summary where user_id = %s", (scope,)
+    ).fetchone()
+    if before and (_time(before[0]), str(before[1])) > _rank(*newest):
+        return []
+    tx.execute("delete from memory_summary where user_id = %s", (scope,))
+    return [newest]
+
+
+def _rank(note: UUID, row: MemoryFactRow | MemorySummaryRow) -> tuple[float, str]:
+    return _time(row.updated_at), str(note)
+
+
+def _time(at: datetime | None) -> float:
+    return at.timestamp() if at else 0.0
+
+
+def _copy(
+    tx: Cursor,
+    table: str,
+    scope: UUID,
+    rev: int,
+    kind: type[SeedRow],
+    listed: Sequence[tuple[UUID, SeedRow]],
+) -> None:
+    names = kind.__struct_fields__
+    columns = ", ".join(("user_id", *names, "note_id", "rev"))
+    with tx.copy(f"copy {table} ({columns}) from stdin".encode()) as copy:
+        for note, row in listed:
+            values = (plain(name, getattr(row, name)) for name in names)
+            copy.write_row((scope, *values, note, rev))
+
+
+def plain(column: str, value: Any) -> Any:
+    """A value in the form in which a COPY takes it for a column."""
+    if value is None or isinstance(value, int | float | UUID | datetime):
+        return value
+    if isinstance(value, str):
+        return clean(value)
+    if column in JSON_COLUMNS:
+        return json_value(value)
+    if isinstance(value, list):
+        return [clean(each) if isinstance(each, str) else each for each in value]
+    return vector_text(value)
+
+
+def json_value(value: Any) -> Any:
+    """A value for a column of type `jsonb`."""
+    from psycopg.types.json import Jsonb
+
+    return Jsonb(cleaned(value))
+
+
+def vector_text(vector: Vectors) -> str:
+    """A vector as pgvector reads it."""
+    return f"[{','.join(map('%.9g'.__mod__, vector.tolist()))}]"
+
+
+def clean(text: str) -> str:
+    """A text that Postgres can keep: without NULs and lone surrogates."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def cleaned(value: Any) -> Any:
+    """A JSON value whose texts Postgres can keep."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(cleaned, value)]
+    return value
+
+
+def counts(tx: Cursor, scopes: Sequence[UUID]) -> Iterator[tuple[str, int]]:
+    """The number of rows in each table of the seeds."""
+    for table in NOTE_TABLES.values():
+        sql = f"select count(*) from {table} where user_id = any(%s)"
+        row = tx.execute(sql.encode(), (list(scopes),)).fetchone()
+        yield table, row[0] if row else 0
