@@ -13,8 +13,8 @@ import msgspec
 from djinn_memory.home import access
 from djinn_memory.models import Part
 from djinn_memory.store.index import matrix, vectors
-from djinn_memory.store.index.memory_rows import NAME_BREAK, word_columns
-from djinn_memory.store.index.words import Columns, Tokenizer
+from djinn_memory.store.index.memory_rows import NAME_BREAK, spoken_languages, word_columns
+from djinn_memory.store.index.words import Columns, Tokenizer, languages
 from djinn_memory.store.postgres.rows import (
     ChunkRows,
     ChunkTerms,
@@ -81,17 +81,18 @@ class _Exporter:
         self._connection = state.index
         self._space = vectors.serving(self._connection)
         self._tokenizer = Tokenizer(self._connection)
+        self._spoken: dict[int, bool] = {}
 
     def read(self, notes: Sequence[Row]) -> Iterator[NoteRows]:
         """The rows of these notes, given as rows of `note`."""
         ids = [note_id for note_id, *_ in notes]
         memories = self._grouped(
-            "select note_id, id, uid, block, type, plane, title, name, created, updated, date, "
-            "dated, digest, lines_above, characters_above from memory "
+            "select note_id, compartment_id, id, uid, block, type, plane, title, name, created, "
+            "updated, date, dated, digest, lines_above, characters_above from memory "
             f"where note_id {_AMONG} order by note_id, lines_above, id",
             ids,
         )
-        self._load([memory_id for listed in memories.values() for memory_id, *_ in listed])
+        self._load([memory_id for listed in memories.values() for _, memory_id, *_ in listed])
         for note_id, path, folded, name, digest, modified_ns, problem in notes:
             own = tuple(self._memory(path, row) for row in memories.get(note_id, ()))
             yield NoteRows(path, folded, name, digest, modified_ns, problem, own)
@@ -176,7 +177,7 @@ class _Exporter:
 
     def _memory(self, path: str, row: Row) -> MemoryRows:
         (
-            key, uid, block, kind, plane, title, name, created, updated, date,
+            compartment, key, uid, block, kind, plane, title, name, created, updated, date,
             dated, digest, line, offset,
         ) = row  # fmt: skip
         domains = {
@@ -191,11 +192,19 @@ class _Exporter:
             fields=tuple(self._fields[key]),
             domains=tuple(sorted(domains)),
             blocks=tuple(block for (block,) in self._blocks[key]),
-            chunks=tuple(self._chunks_of(key, title, path)),
+            chunks=tuple(self._chunks_of(key, title, path, self._speaks(compartment))),
             links=tuple(map(self._link, self._links[key])),
         )  # fmt: skip
 
-    def _chunks_of(self, memory_id: int, title: str, path: str) -> Iterator[ChunkRows]:
+    def _speaks(self, compartment: int) -> bool:
+        """Whether any chunk of a compartment is not in English. Detection takes long."""
+        if compartment not in self._spoken:
+            self._spoken[compartment] = bool(languages(self._connection, [compartment]))
+        return self._spoken[compartment]
+
+    def _chunks_of(
+        self, memory_id: int, title: str, path: str, detects: bool
+    ) -> Iterator[ChunkRows]:
         listed = self._chunks[memory_id]
         columns = word_columns(
             title,
@@ -204,7 +213,8 @@ class _Exporter:
             " ".join(tag for tag, _ in self._tags[memory_id]),
             [(_HEADINGS.decode(row[2]), row[-1]) for row in listed],
         )
-        for row, (texts, language) in zip(listed, columns, strict=True):
+        spoken = spoken_languages([row[-1] for row in listed]) if detects else [None] * len(listed)
+        for row, texts, language in zip(listed, columns, spoken, strict=True):
             chunk, ordinal, headings, first, last, page, parts, text = row
             yield ChunkRows(
                 ordinal,

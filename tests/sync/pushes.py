@@ -11,6 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import pytest
 
 from djinn_memory.djinn import Djinn
+from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.models import Vault
 from djinn_memory.store.export import export_notes
 from djinn_memory.store.postgres.connection import ServerAddress, connect, writing
@@ -22,7 +23,7 @@ from tests.postgres import DatabaseServer
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Connection
 
-HASHING = VectorModel("hashing", 128, 1.0, 0.0)
+HASHING = VectorModel(HashingEmbedder.identity, HashingEmbedder.dimensions, 1.0, 0.0)
 """The model of the homes in tests."""
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)

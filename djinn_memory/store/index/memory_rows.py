@@ -180,25 +180,31 @@ def _put_words_again(connection: apsw.Connection, compartment: int, memory_id: i
         (memory_id,),
     )
     texts = [(json.loads(headings), text) for _, headings, text in chunks]
-    listed = word_columns(title, path, aliases or "", tags or "", texts)
-    for (chunk_id, *_), (columns, language) in zip(chunks, listed, strict=True):
-        words.add(connection, compartment, chunk_id, columns, language)
+    columns = word_columns(title, path, aliases or "", tags or "", texts)
+    spoken = spoken_languages([text for _, text in texts])
+    for (chunk_id, *_), texts_of_chunk, language in zip(chunks, columns, spoken, strict=True):
+        words.add(connection, compartment, chunk_id, texts_of_chunk, language)
 
 
 def word_columns(
     title: str, path: str, aliases: str, tags: str, chunks: Sequence[tuple[Sequence[str], str]]
-) -> Iterator[tuple[words.Columns, str | None]]:
-    """The columns of each chunk of a memory in the index, and the language, English aside.
+) -> Iterator[words.Columns]:
+    """The columns of each chunk of a memory in the index.
 
     `aliases` are separated by `NAME_BREAK`, `tags` by a space; a chunk is its headings and text.
     """
-    from djinn_memory.languages.detection import detect, detect_part
-
-    language = detect("\n\n".join(text for _, text in chunks))
     names = _names(title, path, aliases, tags)
     for headings, text in chunks:
         columns, names = _columns(names, headings, text)
-        yield columns, _spoken(detect_part(text, language))
+        yield columns
+
+
+def spoken_languages(texts: Sequence[str]) -> list[str | None]:
+    """The language of each chunk of a memory, by its text in the index; None for English."""
+    from djinn_memory.languages.detection import detect, detect_part
+
+    language = detect("\n\n".join(texts))
+    return [_spoken(detect_part(text, language)) for text in texts]
 
 
 def modified(file: FileStat) -> str:

@@ -21,10 +21,10 @@ def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> 
     name = name.encode("utf-8", "replace").decode()
     note, section, block = name.strip().removeprefix("[[").removesuffix("]]").partition("#^")
     targets = links.targets(connection, vaults)
-    if section and _exact(name, targets):
+    if section and exact(name, targets):
         # A file may have such a name.
         note, section, block = name, "", ""
-    keys = _exact(note if section else name, targets) or _as_link(note, targets, vaults)
+    keys = exact(note if section else name, targets) or as_link(note, targets, vaults)
     listed: dict[int, int] = dict(
         rows(
             connection,
@@ -55,7 +55,7 @@ def _sections(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -
     return []
 
 
-def _exact(name: str, targets: Sequence[LinkTarget]) -> list[int]:
+def exact(name: str, targets: Sequence[LinkTarget]) -> list[int]:
     """The note at `vault:path`; otherwise notes with this id, this path or this `vault/path`."""
     for target in targets:
         if name == f"{target.vault}:{target.path}":
@@ -67,7 +67,8 @@ def _exact(name: str, targets: Sequence[LinkTarget]) -> list[int]:
     ]
 
 
-def _as_link(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) -> list[int]:
+def as_link(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) -> list[int]:
+    """The notes that a name could mean as the target of a link, in any of these vaults."""
     written = name.removesuffix(".md")
     if not written:
         return []

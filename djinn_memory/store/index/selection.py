@@ -372,13 +372,13 @@ def quoted(words: Phrase, *, prefixes: bool = True) -> str:
 
     With `prefixes`, a single character of an unspaced script matches any pair that it begins.
     """
-    lone = prefixes and len(words) == 1 and len(words[0]) == 1 and _unspaced(words[0])
-    return f'"{" ".join(words)}"{"*" if lone else ""}'
+    return f'"{" ".join(words)}"{"*" if prefixes and lone(words) else ""}'
 
 
-def _unspaced(word: str) -> bool:
-    if word.isascii():
+def lone(words: Phrase) -> bool:
+    """Whether a phrase is a single character of an unspaced script."""
+    if len(words) != 1 or len(words[0]) != 1 or words[0].isascii():
         return False
     from djinn_memory.languages import scripts
 
-    return scripts.unspaced(word)
+    return scripts.unspaced(words[0])

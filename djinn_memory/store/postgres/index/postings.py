@@ -1,0 +1,94 @@
+"""Posting lists: which chunks contain a term, how often, and how long they are.
+
+An entry is 12 bytes, so that a server joins lists by appending them, and a search reads a list as
+an array. FTS5's BM25 needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from djinn_memory.store.postgres.rows import ChunkTerms
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ENTRY = [("chunk", "<u4"), ("length", "<u4"), ("domain_set", "<u2"), ("weight", "<u2")]
+"""The fields of an entry, as numpy names types."""
+
+ENTRY_FORMAT = "<IIHH"
+"""The same for `struct`."""
+
+MOST = 0xFFFF
+"""The greatest weighted count that an entry holds."""
+
+WEIGHTS = (3, 3, 2, 2, 1, 1)
+"""Weights of the columns of `ChunkTerms`, as in the local index."""
+
+TELLING = ("title", "body")
+"""The columns that tell of a chunk. The others name its memory or its place."""
+
+NAMING = ("aliases", "headings", "tags", "path")
+
+EDGE = "\n"
+"""Ends a column, so that no phrase spans two."""
+
+
+def weighted(terms: ChunkTerms) -> Counter[str]:
+    """How often each term occurs in a chunk, weighted by column."""
+    counts: Counter[str] = Counter()
+    for column, weight in zip(terms, WEIGHTS, strict=True):
+        for term in column.split(" "):
+            counts[term] += weight
+    # A token of nothing only takes a place.
+    del counts[""]
+    return counts
+
+
+def length(terms: ChunkTerms) -> int:
+    """The number of terms of a chunk, with tokens of nothing."""
+    return sum(column.count(" ") + 1 for column in terms if column)
+
+
+def stream(terms: ChunkTerms, columns: tuple[str, ...]) -> str:
+    """Some columns as a server stores them: each a line, with a space on both sides of a term."""
+    return EDGE.join(f" {getattr(terms, column)} " for column in columns)
+
+
+def unstream(telling: str, naming: str) -> ChunkTerms:
+    """The terms of a chunk from what a server stores."""
+    stored = zip((*TELLING, *NAMING), [*telling.split(EDGE), *naming.split(EDGE)], strict=True)
+    return ChunkTerms(**{column: line[1:-1] for column, line in stored})
+
+
+def entries(stored: bytes) -> NDArray[np.void]:
+    """The entries of a list as an array."""
+    import numpy as np
+
+    return np.frombuffer(stored, np.dtype(ENTRY))
+
+
+def occurrences(terms: ChunkTerms, phrase: str) -> int:
+    """How often a phrase occurs in a chunk, weighted by column. Its terms are joined by a space."""
+    total = 0
+    for column, weight in zip(terms, WEIGHTS, strict=True):
+        text, sought, at = f" {column} ", f" {phrase} ", -1
+        while (at := text.find(sought, at + 1)) >= 0:
+            total += weight
+    return total
+
+
+def grouped(chunks: Mapping[int, tuple[int, ChunkTerms]]) -> dict[str, bytearray]:
+    """The posting list of each term of some chunks, given as domain set and terms by number."""
+    from struct import pack
+
+    lists: dict[str, bytearray] = {}
+    for number, (domain_set, terms) in chunks.items():
+        size = length(terms)
+        for term, weight in weighted(terms).items():
+            entry = pack(ENTRY_FORMAT, number, size, domain_set, min(weight, MOST))
+            lists.setdefault(term, bytearray()).extend(entry)
+    return lists

@@ -1,0 +1,127 @@
+"""The scopes that a caller reads, and what of them the reader may see."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from msgspec import Struct
+
+from djinn_memory.home import access
+from djinn_memory.models import Vault
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+_POSITION_BITS = 48
+"""The low bits of a number in the index: the number in the scope. The high bits say which scope."""
+
+Row = tuple[Any, ...]
+
+
+class DomainSet(Struct, frozen=True):
+    """The memories of a scope with the same domains."""
+
+    number: int
+    domains: tuple[str, ...]
+    chunks: int
+    length: int
+    languages: tuple[str, ...]
+    excluded: str
+    """The agents that may not see them. Sets with the same excluded agents are one compartment, in
+    which the length of a chunk is compared, as in the local index."""
+    visible: bool
+
+
+class ReadScope(Struct, frozen=True):
+    """A vault on the server, as its reader sees it."""
+
+    position: int
+    id: UUID
+    vault: Vault
+    sets: tuple[DomainSet, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the vault."""
+        return self.vault.name
+
+    @property
+    def visible(self) -> list[int]:
+        """The numbers of the sets of domains that the reader may see."""
+        return [each.number for each in self.sets if each.visible]
+
+    @property
+    def hides(self) -> bool:
+        """Whether any memory may be hidden from the reader."""
+        return not all(each.visible for each in self.sets)
+
+    def key(self, number: int) -> int:
+        """The number of a memory or chunk in the index, from that in the scope."""
+        return self.position << _POSITION_BITS | number
+
+    def path(self, path: str) -> str:
+        """The absolute path of a note on this machine, whether or not it is there."""
+        return f"{self.vault.root.resolve()}/{path}"
+
+
+class Scopes:
+    """Runs queries in each scope. A statement names one scope, so that a cluster routes it."""
+
+    def __init__(
+        self, tx: Cursor, vaults: Sequence[Vault], granted: Mapping[str, Collection[str]]
+    ) -> None:
+        """`granted` are the domains that each limited agent may see."""
+        self._tx = tx
+        grants = access.grants_of(granted)
+        known: dict[UUID, list[DomainSet]] = defaultdict(list)
+        named = {UUID(vault.id): vault for vault in vaults if ":" not in vault.id}
+        tx.execute(
+            "select scopes.user_id, number, domains, chunks, length, languages from scopes "
+            "left join index_domain_sets as sets on sets.user_id = scopes.user_id "
+            "where scopes.user_id = any(%s)",
+            (list(named),),
+        )
+        for scope, number, domains, chunks, length, languages in tx:
+            known[scope]
+            if number is not None:
+                agents = access.excluded(grants, domains) if domains else []
+                known[scope].append(
+                    DomainSet(
+                        number, tuple(domains), chunks, int(length), tuple(languages),
+                        " ".join(agents), named[scope].reader not in agents,
+                    )
+                )  # fmt: skip
+        present = [(scope, vault) for scope, vault in named.items() if scope in known]
+        self.all = tuple(
+            ReadScope(position, scope, vault, tuple(known[scope]))
+            for position, (scope, vault) in enumerate(present)
+        )
+        self._by_name = {scope.name: scope for scope in self.all}
+
+    def __iter__(self) -> Iterator[ReadScope]:
+        return iter(self.all)
+
+    def named(self, names: Collection[str]) -> list[ReadScope]:
+        """The scopes with these names, or all without names."""
+        return [self._by_name[name] for name in names or self._by_name if name in self._by_name]
+
+    def of(self, keys: Iterable[int]) -> Iterator[tuple[ReadScope, list[int]]]:
+        """The scope of numbers in the index, with the numbers in the scope."""
+        numbers: defaultdict[int, list[int]] = defaultdict(list)
+        for key in keys:
+            numbers[key >> _POSITION_BITS].append(key & (1 << _POSITION_BITS) - 1)
+        for position, listed in numbers.items():
+            if 0 <= position < len(self.all):
+                yield self.all[position], listed
+
+    def rows(self, sql: str, values: Sequence[object] = (), *, binary: bool = False) -> list[Row]:
+        """All rows of a query."""
+        self._tx.execute(sql.encode(), values, binary=binary)
+        return self._tx.fetchall()
+
+    def run(self, sql: str) -> None:
+        """Run a statement that returns nothing, such as `set local`."""
+        self._tx.execute(sql.encode())

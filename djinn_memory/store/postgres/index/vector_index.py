@@ -1,0 +1,218 @@
+"""Finds chunks by vectors: exactly in small scopes, and through HNSW in large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from djinn_memory.models import Calibration
+from djinn_memory.store.index import matrix
+from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
+from djinn_memory.store.index.vector_index import MOST_WINDOWS
+from djinn_memory.store.index.vectors import VectorSpace
+from djinn_memory.store.postgres.index import vectors
+from djinn_memory.store.postgres.index.scopes import ReadScope, Row, Scopes
+from djinn_memory.store.postgres.index.selection import CHUNKS, RowCondition, ScopeSelections
+from djinn_memory.store.postgres.index.writer import EXACT_WINDOWS, near_index
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
+
+TIES = 16
+"""Windows that are read beyond those that are asked for. Which of equal ones come first depends on
+their places."""
+
+MORE = 1.5
+"""How many more windows are read through HNSW, which sorts by halved precision."""
+
+MOST_EXPLORED = 1000
+"""The greatest `hnsw.ef_search`."""
+
+
+class PostgresVectorIndex:
+    """The vectors of some scopes. `search.backend.VectorIndex` documents the methods."""
+
+    def __init__(self, scopes: Scopes, recipe: str) -> None:
+        """`recipe` are the settings of the embedder for the server's vectors."""
+        self._scopes = scopes
+        self._recipe = recipe
+        self._sizes: dict[int, bool] = {}
+        self.selections: ScopeSelections
+        """Set by the index that owns these vectors."""
+
+    @cached_property
+    def space(self) -> VectorSpace | None:
+        """The vectors in use; None while nothing in these scopes is embedded."""
+        if not any(self._holds(scope) for scope in self._scopes):
+            return None
+        [(identity, dimensions, scale, shift)] = self._scopes.rows(
+            "select identity, dimensions, scale, shift from server"
+        )
+        calibration = Calibration(scale, shift)
+        return VectorSpace(1, identity, dimensions, self._recipe, calibration, True)
+
+    def waiting(self) -> int:
+        """The number of windows that are not embedded yet."""
+        counts = (
+            self._scopes.rows(
+                "select count(*) from index_windows where user_id = %s and vector is null "
+                "and domain_set = any(%s)",
+                (scope.id, scope.visible),
+            )
+            for scope in self._scopes
+        )
+        return sum(count for [(count,)] in counts)
+
+    def nearest(
+        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
+    ) -> list[ChunkRef]:
+        """The chunks of the `limit` nearest windows of each scope."""
+        if self.space is None:
+            return []
+        near: list[ChunkRef] = []
+        for scope in self.selections.covered(selection):
+            where = (
+                None
+                if self.selections.takes_all(scope, selection)
+                else self.selections.where(scope, selection, chunks=True)
+            )
+            depth = limit
+            while True:
+                windows = self._windows(scope, vector, where, depth)
+                chunks = list(dict.fromkeys(windows))
+                enough = len({chunk.memory_id for chunk in chunks}) >= memories
+                if enough or len(windows) < depth or depth >= MOST_WINDOWS:
+                    break
+                depth *= 4
+            near += chunks
+        return near
+
+    def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
+        """The exact cosine of the best window of each chunk that has vectors."""
+        best: dict[int, Measurement] = {}
+        if self.space is None:
+            return best
+        for scope, numbers in self._scopes.of(chunk_ids):
+            windows = self._scopes.rows(
+                "select chunk, start, stop, vector_send(vector) from index_windows "
+                "where user_id = %s and chunk = any(%s) and vector is not null "
+                "order by chunk, start",
+                (scope.id, numbers),
+                binary=True,
+            )
+            if not windows:
+                continue
+            held = vectors.stacked([stored for *_, stored in windows])
+            cosines: list[float] = matrix.products(held, vector).tolist()
+            for at, (number, start, stop, _) in enumerate(windows):
+                chunk = scope.key(number)
+                # Of equal windows the first.
+                if chunk not in best or cosines[at] > best[chunk].cosine:
+                    best[chunk] = Measurement(cosines[at], (start, stop), held[at])
+        return best
+
+    def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
+        """The token signs of windows, given by chunk and start."""
+        if self.space is None:
+            return {}
+        width = -(-self.space.dimensions // 8)
+        known: dict[int, bytes] = {}
+        for scope, numbers in self._scopes.of(starts):
+            listed = self._scopes.rows(
+                "select windows.chunk, start, signs from index_windows as windows "
+                "join index_token_signs as signs on signs.user_id = windows.user_id "
+                "and signs.chunk = windows.chunk and signs.number = windows.number "
+                "where windows.user_id = %s and windows.chunk = any(%s)",
+                (scope.id, numbers),
+                binary=True,
+            )
+            known |= {
+                scope.key(number): signs
+                for number, start, signs in listed
+                if starts[scope.key(number)] == start and len(signs) % width == 0
+            }
+        return known
+
+    def _holds(self, scope: ReadScope) -> bool:
+        """Whether any window of a scope has a vector."""
+        [(holds,)] = self._scopes.rows(
+            "select exists (select from index_windows where user_id = %s and vector is not null "
+            "and domain_set = any(%s))",
+            (scope.id, scope.visible),
+        )
+        return bool(holds)
+
+    def _windows(
+        self, scope: ReadScope, vector: Vectors, where: RowCondition | None, depth: int
+    ) -> list[ChunkRef]:
+        """The chunks of the `depth` nearest windows that meet a condition, nearest first."""
+        through_index = self._indexed(scope) and self._many(scope, where)
+        count = int(depth * MORE) if through_index else depth + TIES
+        listed = self._nearest_rows(scope, vector, where, count, through_index=through_index)
+        if not listed:
+            return []
+        held = vectors.stacked([stored for *_, stored in listed])
+        cosines: list[float] = matrix.products(held, vector).tolist()
+        refs = [
+            ChunkRef(scope.key(number), scope.key(memory), (scope.name, path, line, ordinal))
+            for number, memory, path, line, ordinal, _ in listed
+        ]
+        order = sorted(range(len(refs)), key=lambda at: (-cosines[at], refs[at].place))
+        return [refs[at] for at in order[:depth]]
+
+    def _nearest_rows(
+        self,
+        scope: ReadScope,
+        vector: Vectors,
+        where: RowCondition | None,
+        count: int,
+        *,
+        through_index: bool,
+    ) -> list[Row]:
+        assert self.space
+        order = "windows.vector <#> %s::vector"
+        if through_index:
+            half = f"halfvec({self.space.dimensions:d})"
+            order = f"windows.vector::{half} <=> %s::{half}"
+            self._scopes.run(f"set local hnsw.ef_search = {min(count, MOST_EXPLORED):d}")
+            self._scopes.run("set local hnsw.iterative_scan = strict_order")
+        joined, narrowed, values = "", "", []
+        if where is not None:
+            joined = (
+                "join index_chunks as chunk on chunk.user_id = windows.user_id "
+                "and chunk.number = windows.chunk join index_memories as memory "
+                "on memory.user_id = chunk.user_id and memory.number = chunk.memory "
+            )
+            narrowed, values = f"and {where.sql} ", where.values
+        elif scope.hides:
+            narrowed, values = "and windows.domain_set = any(%s) ", [scope.visible]
+        # The index of a scope is known by its condition, which must not be a parameter.
+        return self._scopes.rows(
+            f"with near as materialized (select windows.chunk, windows.vector from index_windows "
+            f"as windows {joined}where windows.user_id = '{scope.id}' "
+            f"and windows.vector is not null {narrowed}order by {order} limit %s) "
+            "select chunk.number, memory.number, path, first_line, ordinal, vector_send(vector) "
+            "from near join index_chunks as chunk on chunk.user_id = %s "
+            "and chunk.number = near.chunk join index_memories as memory "
+            "on memory.user_id = chunk.user_id and memory.number = chunk.memory",
+            (*values, vectors.literal(vector), count, scope.id),
+            binary=True,
+        )
+
+    def _indexed(self, scope: ReadScope) -> bool:
+        """Whether the vectors of a scope have an HNSW index."""
+        if scope.position not in self._sizes:
+            [(name,)] = self._scopes.rows("select to_regclass(%s)::text", (near_index(scope.id),))
+            self._sizes[scope.position] = name is not None
+        return self._sizes[scope.position]
+
+    def _many(self, scope: ReadScope, where: RowCondition | None) -> bool:
+        """Whether so many windows meet a condition that reading all would take long."""
+        if where is None:
+            return True
+        [(count,)] = self._scopes.rows(
+            f"select count(*) from (select {CHUNKS} where {where.sql} limit %s) as chunks",
+            (*where.values, EXACT_WINDOWS),
+        )
+        return int(count) >= EXACT_WINDOWS
