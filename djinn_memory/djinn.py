@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.verbs import Memories
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
+    from djinn_memory.sync.verbs import Sync
     from djinn_memory.upkeep.backup.verbs import Backups
     from djinn_memory.upkeep.lint import LintReport
     from djinn_memory.upkeep.status import HomeStatus
@@ -238,6 +239,13 @@ class Djinn(Namespace):
         from djinn_memory.upkeep.backup.verbs import Backups
 
         return Backups(self.runtime)
+
+    @cached_property
+    def sync(self) -> Sync:
+        """Synchronization with a Postgres server."""
+        from djinn_memory.sync.verbs import Sync
+
+        return Sync(self.runtime)
 
     @operation(NewMemory)
     def remember(self, request: NewMemory) -> RememberResult:

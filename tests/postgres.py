@@ -97,6 +97,13 @@ def postgres() -> Iterator[DatabaseServer]:
         yield databases
 
 
+@pytest.fixture(autouse=True)
+def _release_embedded() -> Iterator[None]:
+    """Stop the servers inside homes that a test started."""
+    yield
+    embedded.release_all()
+
+
 @pytest.fixture
 def database(postgres: DatabaseServer) -> Iterator[ServerAddress]:
     """An empty database with djinn's tables, for vectors of 384 dimensions."""

@@ -33,6 +33,7 @@ NOUNS = {
     "working": "Working memory: an agent's short-lived values and its tasks.",
     "config": "The settings in config.yaml.",
     "backup": "Backups: one archive with vaults, ledger, working memory and settings.",
+    "sync": "Synchronization: a Postgres server where the vaults of several homes meet.",
 }
 """The groups of commands. Commands without a group come before them."""
 
@@ -168,6 +169,9 @@ COMMANDS = {
     "working share": "Give another agent a copy of a value.",
     "backup create": "Write vaults, ledger, working memory and settings into one archive.",
     "backup restore": "Restore a home from an archive.",
+    "sync init": "Prepare a Postgres server and join it.",
+    "sync migrate": "Update the tables of the server to this version of djinn.",
+    "sync status": "Show the server, its versions and its vaults.",
     "config show": "Show all settings in effect, defaults included.",
     "config get": "Show one setting, or one section.",
     "config set": "Change one setting. Comments and order are kept.",

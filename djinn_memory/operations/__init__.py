@@ -86,6 +86,7 @@ _NAMESPACES = {
     "changes": f"{_MEMORIES}.changes.verbs:Changes",
     "agents": f"{_MEMORIES}.agents.verbs:Agents",
     "backups": "djinn_memory.upkeep.backup.verbs:Backups",
+    "sync": "djinn_memory.sync.verbs:Sync",
 }
 """The classes of operations, by the part of their names before the last dot."""
 
@@ -162,6 +163,9 @@ OPERATIONS = {
         Operation("changes.list"),
         Operation("changes.undo", writes=True),
         Operation("backups.create", rights="person"),
+        Operation("sync.init", rights="person"),
+        Operation("sync.migrate", rights="person"),
+        Operation("sync.status", rights="person"),
         Operation("summary.show"),
         Operation("summary.set", writes=True, removes=True),
         Operation("summary.build", writes=True, removes=True),

@@ -207,6 +207,14 @@ class State:
         name = vault.id.replace("/", "-").replace(":", "-")
         return lock(self.home.state / "locks" / f"{name}.lock", timeout=STALLED_SECONDS)
 
+    def rename_vault(self, before: str, after: str) -> None:
+        """Give a vault another id in the index, so that its notes are not read again."""
+        from djinn_memory.store.index import memories
+
+        if self.writable:
+            with self.lock(), explained(self.home.index_path), sqlite.transaction(self.index):
+                memories.rename_vault(self.index, before, after)
+
     def close(self) -> None:
         """Close the files. The next use of a database opens it again."""
         for name in ("index", "cache", "ledger", "working"):

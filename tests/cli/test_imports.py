@@ -17,7 +17,7 @@ from djinn_memory.home.home import Home
 HEAVY = {
     "numpy", "onnxruntime", "onnx", "torch", "transformers", "sentence_transformers", "tokenizers",
     "apsw", "yaml", "sqlite_vec", "pathspec", "platformdirs", "filelock", "sqlite3", "asyncio",
-    "redis", "mcp", "pydantic", "starlette", "uvicorn",
+    "redis", "psycopg", "pgvector", "mcp", "pydantic", "starlette", "uvicorn",
 }  # fmt: skip
 
 CODE = """

@@ -64,6 +64,11 @@ def vault_row(connection: apsw.Connection, vault: Vault) -> tuple[int, str | Non
     return number, dialect
 
 
+def rename_vault(connection: apsw.Connection, before: str, after: str) -> None:
+    """Give a vault another id."""
+    connection.execute("update or ignore vault set uuid = ? where uuid = ?", (after, before))
+
+
 def set_dialect(connection: apsw.Connection, vault: int, name: str) -> None:
     """Record that all notes of a vault have been read in a dialect."""
     connection.execute("update vault set dialect = ? where id = ?", (name, vault))

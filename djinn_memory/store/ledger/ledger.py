@@ -150,6 +150,16 @@ class Ledger:
             erase(self._connection)
         return own
 
+    def rename_vault(self, before: str, after: str) -> None:
+        """Replace the id of a vault in all events, and so in the names of its memories."""
+        with self._writing(), transaction(self._connection):
+            self._connection.execute(
+                "update event set subject = replace(subject, ?1, ?2), data = replace(data, ?1, ?2) "
+                "where instr(subject, ?1) or instr(data, ?1)",
+                (before, after),
+            )
+            projections.rebuild(self._connection, self._scoring)
+
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows of a query. For use by `reading`."""
         if file_id(self._path) != self._file_id:

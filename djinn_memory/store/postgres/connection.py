@@ -48,11 +48,17 @@ class ServerAddress:
 
     @classmethod
     def of(
-        cls, conninfo: str, password: str | None = None, source: str = "sync.url"
+        cls,
+        conninfo: str,
+        password: str | None = None,
+        *,
+        source: str = "sync.url",
+        name: str | None = None,
     ) -> ServerAddress:
         """The address in a URL or connection string. `password` is used if it has none.
 
-        `source` names the setting in the `ConfigError` for text that is no address.
+        `source` names the setting in the `ConfigError` for text that is no address. `name` is the
+        server's name in messages, by default made from host and database.
         """
         require_driver()
         import psycopg
@@ -71,7 +77,7 @@ class ServerAddress:
         host = parts.get("host") or parts.get("hostaddr") or "the default host"
         port = f":{parts['port']}" if parts.get("port") and not str(host).startswith("/") else ""
         database = f"/{parts['dbname']}" if parts.get("dbname") else ""
-        return cls(make_conninfo("", **parts), f"Postgres at {host}{port}{database}")
+        return cls(make_conninfo("", **parts), name or f"Postgres at {host}{port}{database}")
 
     def __str__(self) -> str:
         return self.name

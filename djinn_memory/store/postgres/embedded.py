@@ -238,8 +238,9 @@ def running(folder: Path, settings: Mapping[str, str] | None = None) -> Embedded
     """The server of `folder`, started. It is released when this process ends."""
     folder = folder.resolve()
     if folder not in _servers:
+        if not _servers:
+            atexit.register(release_all)
         _servers[folder] = EmbeddedServer(folder, settings)
-        atexit.register(release, folder)
     _servers[folder].start()
     return _servers[folder]
 
@@ -249,6 +250,12 @@ def release(folder: Path) -> None:
     server = _servers.pop(folder.resolve(), None)
     if server:
         server.release()
+
+
+def release_all() -> None:
+    """Release every server that this process uses."""
+    for folder in [*_servers]:
+        release(folder)
 
 
 def stop_abandoned(folder: Path) -> bool:

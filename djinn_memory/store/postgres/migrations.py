@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
+from djinn_memory.store.postgres import catalog
 from djinn_memory.store.postgres.connection import ServerAddress, explained
 
 if TYPE_CHECKING:
@@ -49,30 +50,34 @@ def scripts() -> dict[int, tuple[str, str]]:
     return dict(sorted(texts.items()))
 
 
-def migrate(connection: Connection, address: ServerAddress, model: VectorModel) -> list[str]:
+def migrate(connection: Connection, address: ServerAddress, model: VectorModel | None) -> list[str]:
     """Bring a database to the newest schema, in one transaction. Returns the scripts that ran.
 
-    `model` is that of a new server; on an existing one it is unused. `{dimensions}` in a script
-    stands for the dimensions of the server's model. Raises `Refused` if a newer djinn made the
-    schema, and `Unavailable` if the server lacks pgvector.
+    `model` is that of a new server; on an existing one it is unused. With None, a database without
+    djinn's tables is refused. `{dimensions}` in a script stands for the dimensions of the server's
+    model. Raises `Refused` if a newer djinn made the schema, and `Unavailable` if the server lacks
+    pgvector.
     """
     with explained(address), connection.transaction(), connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
-        version = _version(cursor)
-        if version is None:
+        done = _applied(cursor)
+        if not done:
+            if model is None:
+                raise _unprepared(address)
             _require_extensions(cursor, address)
-        _refuse_newer(version, address)
-        applied = []
+        _refuse_newer(done, address)
+        applied: list[str] = []
         for number, (name, text) in scripts().items():
-            if version is not None and number <= version:
+            if number in done:
                 continue
-            dimensions = model.dimensions if version is None else _state(cursor).model.dimensions
-            cursor.execute(text.replace("{dimensions}", str(dimensions)).encode())
+            of_server = _state(cursor).model if done or applied else model
+            assert of_server
+            cursor.execute(text.replace("{dimensions}", str(of_server.dimensions)).encode())
             cursor.execute(
                 "insert into schema_migrations (version, name) values (%s, %s)", (number, name)
             )
             if number == 0:
-                _insert_server(cursor, model)
+                _insert_server(cursor, of_server)
             applied.append(name)
     return applied
 
@@ -84,31 +89,48 @@ def state(connection: Connection, address: ServerAddress) -> ServerState:
     or newer than this djinn's.
     """
     with explained(address), connection.transaction(), connection.cursor() as cursor:
-        version = _version(cursor)
-        if version is None:
-            raise Refused(
-                f"{address} has no tables of djinn", Remedy("sync.init", {}, "create them")
-            )
-        _refuse_newer(version, address)
-        if version < max(scripts()):
+        done = _applied(cursor)
+        if not done:
+            raise _unprepared(address)
+        _refuse_newer(done, address)
+        if scripts().keys() - done:
             raise Refused(
                 f"{address} has tables of an older djinn", Remedy("sync.migrate", {}, "update them")
             )
         return _state(cursor)
 
 
-def _version(cursor: Cursor) -> int | None:
-    """The newest script that ran; None for a database without djinn's tables."""
+def change_model(connection: Connection, address: ServerAddress, model: VectorModel) -> int:
+    """Make `model` the model of the server. Returns how many vectors were removed.
+
+    The vectors of the earlier model are removed in the same transaction, so that vectors of two
+    models never meet.
+    """
+    with explained(address), connection.transaction(), connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+        removed = catalog.empty_vectors(cursor, model.dimensions)
+        cursor.execute(
+            "update server set identity = %s, dimensions = %s, scale = %s, shift = %s",
+            (model.identity, model.dimensions, model.scale, model.shift),
+        )
+    return removed
+
+
+def _unprepared(address: ServerAddress) -> Refused:
+    return Refused(f"{address} has no tables of djinn", Remedy("sync.init", {}, "create them"))
+
+
+def _applied(cursor: Cursor) -> set[int]:
+    """The numbers of the scripts that ran; empty for a database without djinn's tables."""
     cursor.execute("select to_regclass('schema_migrations') is not null")
     if cursor.fetchone() != (True,):
-        return None
-    cursor.execute("select coalesce(max(version), -1) from schema_migrations")
-    row = cursor.fetchone()
-    return row[0] if row else None
+        return set()
+    cursor.execute("select version from schema_migrations")
+    return {number for (number,) in cursor}
 
 
-def _refuse_newer(version: int | None, address: ServerAddress) -> None:
-    if version is not None and version > max(scripts()):
+def _refuse_newer(applied: set[int], address: ServerAddress) -> None:
+    if applied - scripts().keys():
         raise Refused(
             f"{address} has tables of a newer djinn", Remedy(purpose="update djinn on this machine")
         )

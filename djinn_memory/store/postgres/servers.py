@@ -76,12 +76,18 @@ def server_address(home: Home) -> ServerAddress:
                 Remedy("trust", {}, "allow it"),
             )
         raise Unavailable("this home has no Postgres server", Remedy("sync.init", {}, "set one up"))
-    folder = embedded_folder(home, sync.url)
+    return start_at(home, sync.url)
+
+
+def start_at(home: Home, url: str) -> ServerAddress:
+    """The address of the server at `url`, a value of `sync.url`, which is started if embedded."""
+    folder = embedded_folder(home, url)
     if folder:
         # The password of another server is not meant for this one.
-        return ServerAddress.of(embedded.running(folder).conninfo())
-    password = variable(sync.key_env) if sync.key_env else None
-    return ServerAddress.of(sync.url, password)
+        conninfo = embedded.running(folder).conninfo()
+        return ServerAddress.of(conninfo, name=f"the Postgres server in {folder}")
+    key = home.config.sync.key_env
+    return ServerAddress.of(url, variable(key) if key else None)
 
 
 def embedded_folder(home: Home, url: str) -> Path | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from djinn_memory.errors import NotFound, Unavailable
 from djinn_memory.home.home import Home
-from djinn_memory.store.postgres import embedded
 from djinn_memory.store.postgres.connection import ServerAddress
 from djinn_memory.store.postgres.servers import URL, connected, embedded_folder, server_address
 
@@ -50,14 +48,3 @@ def test_a_connection_of_a_home(
     monkeypatch.setenv(URL, database.conninfo)
     with connected(home) as server, server.reading() as cursor:
         assert cursor.execute("select count(*) from server").fetchone() == (1,)
-
-
-@pytest.fixture
-def own_server(home: Home) -> Iterator[Home]:
-    yield configured(home, url="embedded")
-    embedded.release(home.state / "postgres")
-
-
-def test_an_embedded_server_is_started(own_server: Home) -> None:
-    address = server_address(own_server)
-    assert str(own_server.state) in str(address)

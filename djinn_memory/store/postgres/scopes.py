@@ -1,0 +1,44 @@
+"""The scopes of a server: the vaults that it keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+
+class Scope(Struct, frozen=True):
+    """A vault on the server."""
+
+    user_id: UUID
+    """The id of the vault."""
+    name: str
+    rev: int
+    """The revision of the last change."""
+    notes: int
+    """The notes, without deleted ones."""
+    homes: int
+    """The homes that synchronize it."""
+
+
+def scopes(cursor: Cursor) -> list[Scope]:
+    """The scopes that this user may see, in the order in which they were registered."""
+    cursor.execute(
+        "select user_id, name, rev, "
+        "(select count(*) from notes where notes.user_id = scopes.user_id and not deleted), "
+        "(select count(*) from homes where homes.user_id = scopes.user_id) "
+        "from scopes order by created_at, user_id"
+    )
+    return [Scope(*row) for row in cursor]
+
+
+def register(cursor: Cursor, scope: UUID, name: str) -> bool:
+    """Add a scope unless it exists. Returns whether it was added."""
+    cursor.execute(
+        "insert into scopes (user_id, name) values (%s, %s) on conflict do nothing", (scope, name)
+    )
+    return cursor.rowcount > 0

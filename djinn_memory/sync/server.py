@@ -1,0 +1,219 @@
+"""Prepares a Postgres server, updates it, and says what it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from uuid import UUID
+
+import msgspec
+
+from djinn_memory.errors import Refused, Remedy, UsageError
+from djinn_memory.home import access
+from djinn_memory.home.config import variable
+from djinn_memory.home.home import Home
+from djinn_memory.home.settings import Postgres
+from djinn_memory.models import Vault
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.postgres import catalog, migrations
+from djinn_memory.store.postgres.connection import ServerAddress, connect, explained, reading
+from djinn_memory.store.postgres.migrations import VectorModel
+from djinn_memory.store.postgres.scopes import Scope, register, scopes
+from djinn_memory.store.postgres.servers import (
+    EMBEDDED,
+    URL,
+    connected,
+    embedded_folder,
+    server_address,
+    start_at,
+)
+from djinn_memory.sync.requests import (
+    AdoptedVault,
+    InitSync,
+    MigratedServer,
+    MigrateSync,
+    PreparedServer,
+    ServerStatus,
+    SyncedVault,
+)
+
+NO_MODEL = VectorModel("none", 384, 1.0, 0.0)
+"""The model of a server whose first home embeds nothing."""
+
+
+def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
+    """See `Sync.init`."""
+    home = runtime.home
+    url = _chosen_url(home, request)
+    _require_ids(home.synced)
+    address = server_address(home) if url is None else start_at(home, url)
+    own = _own_model(runtime)
+    with closing(connect(address)) as connection:
+        applied = migrations.migrate(connection, address, own or NO_MODEL)
+        _check_model(migrations.state(connection, address).model, own, address)
+        with explained(address), connection.transaction(), connection.cursor() as cursor:
+            adoptions = _adoptions(home.synced, scopes(cursor))
+            adopted_ids = {adopted.name: adopted.scope for adopted in adoptions}
+            added = [
+                vault.name
+                for vault in home.synced
+                if register(cursor, UUID(adopted_ids.get(vault.name, vault.id)), vault.name)
+            ]
+            if request.rls:
+                catalog.secure_rows(cursor)
+            if request.distribute:
+                catalog.distribute(cursor, address)
+            secured, distributed = catalog.is_secured(cursor), catalog.is_distributed(cursor)
+        for adopted in adoptions:
+            _adopt(runtime, adopted)
+        if url is not None:
+            home.edit((("sync", "url"), url))
+            home.trust([endpoint for endpoint in home.untrusted if endpoint.use == "sync"])
+        with reading(connection, address) as cursor:
+            vaults = _synced(home.synced, scopes(cursor))
+    return PreparedServer(str(address), applied, added, adoptions, vaults, secured, distributed)
+
+
+def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
+    """See `Sync.migrate`."""
+    address = server_address(runtime.home)
+    own = _own_model(runtime) if request.model else None
+    with closing(connect(address)) as connection:
+        applied = migrations.migrate(connection, address, None)
+        before = migrations.state(connection, address).model
+        removed = 0
+        if own and own.identity != before.identity:
+            removed = migrations.change_model(connection, address, own)
+        after = migrations.state(connection, address).model
+    return MigratedServer(str(address), applied, before.identity, after.identity, removed)
+
+
+def describe(runtime: Runtime) -> ServerStatus:
+    """See `Sync.status`."""
+    home = runtime.home
+    own = runtime.models.embedder
+    with connected(home) as server, server.reading() as cursor:
+        known = scopes(cursor)
+        ids = {vault.id for vault in home.synced}
+        registered = {str(scope.user_id) for scope in known}
+        return ServerStatus(
+            str(server.address),
+            URL if variable(URL) else "sync.url",
+            catalog.postgres_version(cursor),
+            catalog.extensions(cursor),
+            server.state.version,
+            server.state.model.identity,
+            own.identity if own else None,
+            catalog.is_secured(cursor),
+            catalog.is_distributed(cursor),
+            _synced(home.synced, known),
+            [vault.name for vault in home.synced if vault.id not in registered],
+            [_entry(scope.name, scope) for scope in known if str(scope.user_id) not in ids],
+        )
+
+
+def _chosen_url(home: Home, request: InitSync) -> str | None:
+    """The value for `sync.url`; None if the address that is set already is used."""
+    if request.url is None:
+        if not request.embedded:
+            if not variable(URL) and not home.config.sync.url and not home.untrusted:
+                raise UsageError(
+                    "no server is named",
+                    Remedy(arguments={"url": None}, purpose="name one"),
+                    Remedy(arguments={"embedded": True}, purpose="run one inside this home"),
+                )
+            return None
+        _check_own_data(home)
+        return EMBEDDED
+    if request.embedded:
+        raise UsageError("give either an address or an embedded server", argument="embedded")
+    if re.search(r"//[^/@]*:[^/@]+@|password=", request.url):
+        raise UsageError(
+            "holds a password, which other users of this machine could see; "
+            "leave it out and set PGPASSWORD, or write it into ~/.pgpass",
+            argument="url",
+        )
+    try:
+        return msgspec.convert(request.url, Postgres)
+    except msgspec.ValidationError:
+        raise UsageError(
+            f"{request.url!r}: write postgresql://user@host:5432/database", argument="url"
+        ) from None
+
+
+def _check_own_data(home: Home) -> None:
+    """Raise `Refused` for data of a server that came with a cloned home: it could run programs."""
+    folder = embedded_folder(home, EMBEDDED)
+    if folder and folder.exists() and home.config.sync.url != EMBEDDED:
+        raise Refused(
+            f"{folder} holds a server that this home does not use; check where it comes from, "
+            "then move it away"
+        )
+
+
+def _require_ids(vaults: Sequence[Vault]) -> None:
+    """Raise `Refused` for a vault whose id is no UUID, as the id on the server must be."""
+    for vault in vaults:
+        try:
+            UUID(vault.id)
+        except ValueError:
+            raise Refused(
+                f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
+                f"set vaults.{vault.name}.id in config.yaml to a new UUID"
+            ) from None
+
+
+def _own_model(runtime: Runtime) -> VectorModel | None:
+    """The embedding model of this home; None when it embeds nothing."""
+    from djinn_memory.embedding.calibration import calibrate
+
+    embedder = runtime.models.embedder
+    if embedder is None:
+        return None
+    line = calibrate(embedder)
+    return VectorModel(embedder.identity, embedder.dimensions, line.scale, line.shift)
+
+
+def _check_model(theirs: VectorModel, own: VectorModel | None, address: ServerAddress) -> None:
+    if own and own.identity != theirs.identity:
+        raise Refused(
+            f"{address} has vectors of the model {theirs.identity}, "
+            f"and this home uses {own.identity}",
+            Remedy("config.set", {"key": "embedding.model", "value": None}, "use the server's"),
+            Remedy("sync.migrate", {"model": True}, "change the server"),
+        )
+
+
+def _adoptions(vaults: Sequence[Vault], known: Sequence[Scope]) -> list[AdoptedVault]:
+    """The shared vault, if the server has another one, which it must become.
+
+    Vaults of agents are never joined by their names: two people may use the same one.
+    """
+    shared = [str(scope.user_id) for scope in known if access.is_shared_name(scope.name)]
+    return [
+        AdoptedVault(vault.name, vault.id, shared[0])
+        for vault in vaults
+        if access.is_shared_name(vault.name) and shared and vault.id not in shared
+    ]
+
+
+def _adopt(runtime: Runtime, adopted: AdoptedVault) -> None:
+    """Give a vault of this home its id on the server.
+
+    The settings change last, so that an interrupted adoption is repeated as a whole.
+    """
+    state = runtime.state
+    if ledger := state.ledger_if_any:
+        ledger.rename_vault(adopted.before, adopted.scope)
+    state.rename_vault(adopted.before, adopted.scope)
+    runtime.home.edit((("vaults", adopted.name, "id"), adopted.scope))
+
+
+def _synced(vaults: Sequence[Vault], known: Sequence[Scope]) -> list[SyncedVault]:
+    by_id = {str(scope.user_id): scope for scope in known}
+    return [_entry(vault.name, by_id[vault.id]) for vault in vaults if vault.id in by_id]
+
+
+def _entry(name: str, scope: Scope) -> SyncedVault:
+    return SyncedVault(name, str(scope.user_id), scope.rev, scope.notes, scope.homes)

@@ -1,0 +1,154 @@
+"""The server of a home: prepared, joined, updated, described."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
+from djinn_memory.home.home import Home
+from djinn_memory.store.postgres.connection import ServerAddress, connect
+from djinn_memory.store.postgres.servers import URL
+from tests.indexing.vaults import fill
+from tests.postgres import DatabaseServer
+
+
+@pytest.fixture
+def empty(postgres: DatabaseServer) -> Iterator[ServerAddress]:
+    """A database without tables."""
+    name = postgres.create()
+    yield postgres.address(name)
+    postgres.drop(name)
+
+
+@pytest.fixture
+def server(empty: ServerAddress, monkeypatch: pytest.MonkeyPatch) -> ServerAddress:
+    """The same database, as the server of every home."""
+    monkeypatch.setenv(URL, empty.conninfo)
+    return empty
+
+
+def another_home(tmp_path: Path, template: Path) -> Djinn:
+    home = Home(Path(shutil.copytree(template, tmp_path / "another", symlinks=True)))
+    home.edit((("vaults", "shared", "id"), str(uuid4())))
+    return Djinn(Home(home.root))
+
+
+def test_the_first_home_brings_its_shared_vault(djinn: Djinn, server: ServerAddress) -> None:
+    answer = djinn.sync.init()
+    [vault] = answer.vaults
+    assert (vault.name, vault.scope) == ("shared", djinn.home.shared.id)
+    assert answer.applied and answer.added == ["shared"] and not answer.adopted
+    again = djinn.sync.init()
+    assert not again.applied and not again.added and again.vaults == answer.vaults
+
+
+def test_a_home_that_joins_adopts_the_shared_vault_and_loses_nothing(
+    djinn: Djinn, server: ServerAddress, tmp_path: Path, home_template: Path
+) -> None:
+    djinn.sync.init()
+    joining = another_home(tmp_path, home_template)
+    before, root = joining.home.shared.id, joining.home.shared.root
+    fill(root, 3)
+    (root / "plain.md").write_text("# Plain\n\nkettle without an id\n")
+    joining.index()
+    joining.rate(useful=["Plain"])
+    [score] = joining.scores.show("Plain").scores
+    notes = {path: path.read_bytes() for path in root.rglob("*.md")}
+    answer = joining.sync.init()
+    [adopted] = answer.adopted
+    own = djinn.home.shared.id
+    assert (adopted.name, adopted.before, adopted.scope) == ("shared", before, own)
+    assert Home(joining.home.root).shared.id == own != before
+    reopened = Djinn(Home(joining.home.root))
+    report = reopened.index()
+    assert (report.added, report.removed, report.embedded) == (0, 0, 0)
+    [kept] = reopened.scores.show("Plain").scores
+    assert (kept.memory, kept.record) == (f"{own}/plain.md", score.record)
+    assert score.record.useful == 1
+    assert {path: path.read_bytes() for path in root.rglob("*.md")} == notes
+    assert reopened.sync.init().adopted == []
+
+
+def test_personal_vaults_are_never_joined_by_their_names(
+    djinn: Djinn, server: ServerAddress, tmp_path: Path, home_template: Path
+) -> None:
+    joining = another_home(tmp_path, home_template)
+    joining.home.edit((("vaults", "me", "id"), str(uuid4())))
+    for home in (djinn.home, joining.home):
+        home.edit((("sync", "vaults"), ["shared", "me"]))
+    Djinn(Home(djinn.home.root)).sync.init()
+    answer = Djinn(Home(joining.home.root)).sync.init()
+    assert [adopted.name for adopted in answer.adopted] == ["shared"]
+    assert answer.added == ["me"]
+    status = Djinn(Home(joining.home.root)).sync.status()
+    assert [vault.name for vault in status.vaults] == ["shared", "me"]
+    assert [vault.name for vault in status.others] == ["me"]
+
+
+def test_another_model_is_refused_until_the_server_is_changed(
+    djinn: Djinn, server: ServerAddress, home_template: Path, tmp_path: Path
+) -> None:
+    djinn.sync.init()
+    joining = another_home(tmp_path, home_template)
+    joining.home.edit((("embedding", "provider"), "auto"))
+    joining = Djinn(Home(joining.home.root))
+    with pytest.raises(Refused, match=r"vectors of the model hashing-128-1, and this home uses"):
+        joining.sync.init()
+    changed = joining.sync.migrate(model=True)
+    assert changed.model_before == "hashing-128-1" and changed.model.startswith("minilm-")
+    with closing(connect(server)) as connection:
+        assert connection.execute("select dimensions from server").fetchone() == (384,)
+    assert joining.sync.init().adopted
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({}, "no server is named"),
+        ({"url": "localhost"}, "write postgresql://"),
+        ({"url": "postgresql://me:pw@h/d"}, "holds a password"),
+        ({"url": "postgresql://h/d", "embedded": True}, "either an address or an embedded server"),
+    ],
+)
+def test_an_address_that_cannot_be(djinn: Djinn, fields: dict[str, object], why: str) -> None:
+    with pytest.raises(UsageError, match=why) as caught:
+        djinn.sync.init(**fields)
+    assert "pw" not in str(caught.value)
+
+
+def test_a_server_that_is_down_changes_nothing(djinn: Djinn) -> None:
+    before = djinn.home.config_path.read_bytes()
+    with pytest.raises(Unavailable, match="does not answer"):
+        djinn.sync.init(url="postgresql://127.0.0.1:1/memory")
+    assert djinn.home.config_path.read_bytes() == before
+
+
+def test_a_cloned_server_is_not_run(djinn: Djinn) -> None:
+    (djinn.home.state / "postgres").mkdir(parents=True)
+    with pytest.raises(Refused, match="holds a server that this home does not use"):
+        djinn.sync.init(embedded=True)
+
+
+def test_a_vault_without_a_uuid_stays_here(djinn: Djinn, server: ServerAddress) -> None:
+    djinn.home.edit((("vaults", "shared", "id"), "mine"))
+    with pytest.raises(Refused, match=r"set vaults\.shared\.id"):
+        Djinn(Home(djinn.home.root)).sync.init()
+
+
+def test_status_names_what_is_missing(
+    djinn: Djinn, server: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DjinnError, match="has no tables of djinn"):
+        djinn.sync.status()
+    djinn.sync.init()
+    djinn.home.edit((("vaults", "shared", "id"), str(uuid4())))
+    status = Djinn(Home(djinn.home.root)).sync.status()
+    assert (status.source, status.unregistered) == (URL, ["shared"])
+    assert status.extensions["vector"] and not status.row_security
