@@ -22,10 +22,13 @@ PAGE = 2_000
 """Number of events that are read or written at once."""
 
 
-def pending(tx: Cursor, scope: UUID, events: Sequence[StoredEvent]) -> list[StoredEvent]:
+def pending(
+    tx: Cursor, scope: UUID, events: Sequence[StoredEvent], *, known_only: bool = False
+) -> list[StoredEvent]:
     """Those of these events that the server lacks, or that have texts which were purged here.
 
-    The latter also lack the texts that were purged on the server.
+    The latter also lack the texts that were purged on the server. With `known_only`, events that
+    the server lacks are left out.
     """
     known = _data_of(tx, scope, [stored.id for stored in events])
     result = []
@@ -33,7 +36,7 @@ def pending(tx: Cursor, scope: UUID, events: Sequence[StoredEvent]) -> list[Stor
         if not is_storable(stored):
             continue
         if stored.id not in known:
-            result.append(stored)
+            result += [] if known_only else [stored]
             continue
         theirs = known[stored.id]
         merged = joined(theirs, cleaned(stored.event.data))

@@ -1,0 +1,144 @@
+"""Exchanges the events of the ledger with a server. It can be repeated at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.errors import NotFound
+from djinn_memory.memories.catalog.identity import located
+from djinn_memory.models import Vault
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger import reading, sync_events
+from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger.sync_events import EventCursor
+from djinn_memory.store.postgres import event_tables
+from djinn_memory.store.postgres import events as server_events
+from djinn_memory.store.postgres.connection import reading as reading_server
+from djinn_memory.store.postgres.connection import writing
+from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.run import Direction
+
+BATCH = 5_000
+"""Number of events that one transaction writes."""
+
+OF_MEMORY = frozenset({"memory.opened", "memory.rated"})
+"""Events that belong to the vault of their memory."""
+
+OF_AGENT = frozenset({
+    "memory.retrieved", "gap.reported", "gap.closed", "gap.reopened",
+    "session.started", "session.checkpointed", "session.ended", "summary.built",
+    "episode.marked", "consolidation.read", "pattern.begun", "pattern.written",
+    "extraction.begun", "extraction.taken", "extraction.valued", "extraction.read",
+    "contradiction.found", "contradiction.gone", "contradiction.settled",
+    "learning.shared", "learning.kept", "learning.withdrawn",
+})  # fmt: skip
+"""Events that belong to the vault of their agent: they quote its words, or tell what it did."""
+
+OF_VAULT = frozenset({"episode.purged"})
+"""Events whose data names their vault."""
+
+SYNCED = (*sorted(OF_MEMORY | OF_AGENT | OF_VAULT),)
+"""All kinds of events that are exchanged. The others are about files and runs of this machine."""
+
+
+class ExchangedEvents(Struct, frozen=True):
+    """The result of an exchange."""
+
+    pulled: int = 0
+    """Events that are new in this home."""
+    pushed: int = 0
+    """Events that are new on the server, or of which texts were purged there."""
+
+
+def exchange(link: VaultLink, direction: Direction = "both") -> ExchangedEvents:
+    """Exchange the events of a vault with its scope on the server: first pull, then push.
+
+    The index must be up to date. What a lost connection or a kill left out is done by the next run.
+    """
+    pulled = pull(link) if direction != "push" else 0
+    pushed = push(link) if direction != "pull" else 0
+    return ExchangedEvents(pulled, pushed)
+
+
+def pull(link: VaultLink) -> int:
+    """Take in the events of the scope that were written since the last pull. Returns how many."""
+    cursor, taken = sync_events.cursor(link.ledger, link.scope), 0
+    with reading_server(link.connection, link.address) as tx:
+        newest = server_events.newest(tx, link.scope)
+        if not server_events.has_mark(tx, link.scope, cursor.rev, cursor.mark):
+            # The server was restored from a backup, and may lack what was pushed.
+            cursor = EventCursor()
+        if newest.rev > cursor.rev:
+            for page in server_events.since(tx, link.scope, cursor.rev):
+                taken += link.ledger.take_in(page)
+    sync_events.move(link.ledger, link.scope, replace(cursor, rev=newest.rev, mark=newest.mark))
+    return taken
+
+
+def push(link: VaultLink) -> int:
+    """Write the events of the vault that were recorded since the last push. Returns how many."""
+    ledger = link.ledger
+    cursor = sync_events.cursor(ledger, link.scope)
+    recorded = reading.stored_events(ledger, SYNCED, cursor.pushed)
+    own = [*belonging(link.runtime, link.vault, recorded)]
+    # A purge changes events that were pushed before, and their memory is gone.
+    purged = reading.purged_events(ledger, SYNCED)
+    with reading_server(link.connection, link.address) as tx:
+        waiting = server_events.pending(tx, link.scope, own)
+        waiting += server_events.pending(tx, link.scope, purged, known_only=True)
+    pushed = 0
+    for start in range(0, len(waiting), BATCH):
+        with writing(link.connection, link.address, link.scope) as writer:
+            changed = server_events.push(writer, link.home_id, waiting[start : start + BATCH])
+            event_tables.follow(writer, changed, link.runtime.home.config.scoring)
+        pushed += len(changed)
+    if recorded:
+        sync_events.move(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))
+    return pushed
+
+
+def belonging(
+    runtime: Runtime, vault: Vault, events: Sequence[StoredEvent]
+) -> Iterator[StoredEvent]:
+    """Those of these events that belong to a vault.
+
+    What an agent asked for and reported missing belongs to the vault that djinn manages for it.
+    Uses and ratings belong to the vault of the memory.
+    """
+    memories = {stored.event.subject for stored in events if stored.event.kind in OF_MEMORY}
+    with runtime.index([vault]) as index:
+        inside = {*located(index, memories)} if memories else set()
+    agents = _agents(runtime, vault)
+    gaps = _gap_agents(runtime) if agents else {}
+    for stored in events:
+        event = stored.event
+        if event.kind in OF_MEMORY:
+            own = event.subject.startswith(f"{vault.id}/") or event.subject in inside
+        elif event.kind in OF_VAULT:
+            own = event.data.get("vault") == vault.id
+        elif event.kind in OF_AGENT:
+            own = event.data.get("agent", gaps.get(event.subject)) in agents
+        else:
+            own = False
+        if own:
+            yield stored
+
+
+def _agents(runtime: Runtime, vault: Vault) -> set[str]:
+    """The agents whose own events belong to a vault."""
+    agents = set()
+    for agent in runtime.home.config.agents:
+        with suppress(NotFound):
+            if runtime.home.personal(agent).id == vault.id:
+                agents.add(agent)
+    return agents
+
+
+def _gap_agents(runtime: Runtime) -> Mapping[str, object]:
+    """The agent that reported each gap."""
+    events = reading.events_by_kind(runtime.state.ledger, ("gap.reported",))
+    return {event.subject: event.data.get("agent") for event in events}

@@ -1,0 +1,277 @@
+"""The events of two homes that share a vault through a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec.structs import replace
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from djinn_memory.store.ledger import sync_events
+from djinn_memory.store.ledger.projections import TABLES
+from djinn_memory.store.ledger.redaction import BLANK
+from djinn_memory.store.ledger.sync_events import EventCursor
+from djinn_memory.sync import events
+from djinn_memory.sync.events import ExchangedEvents
+from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.run import Direction
+from djinn_memory.sync.run import exchange as exchange_notes
+from tests.postgres import DatabaseServer
+from tests.sync.homes import SCOPE, SyncedHome, register
+from tests.sync.pushes import TableServer, serving
+
+AGENT = "me"
+OWN = UUID("5d0a7a55-3a0a-4d86-a4a5-54a4a1b0a4cf")
+"""The scope of the agent's vault, which both homes have."""
+
+
+@pytest.fixture
+def tables(postgres: DatabaseServer) -> Iterator[TableServer]:
+    with serving(postgres) as server:
+        register(server.address)
+        register(server.address, OWN)
+        yield server
+
+
+@pytest.fixture
+def homes(tmp_path: Path, home_template: Path, tables: TableServer) -> tuple[EventHome, EventHome]:
+    return tuple(
+        EventHome(tmp_path / name, home_template, tables.address) for name in ("first", "second")
+    )  # type: ignore[return-value]
+
+
+class EventHome(SyncedHome):
+    """A home whose shared vault and events are synchronized, and on demand its agent's vault."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.home.edit((("vaults", AGENT, "id"), str(OWN)))
+        self.djinn = Djinn(Home(self.home.root))
+
+    def exchange(self, direction: Direction = "both") -> ExchangedEvents:
+        """Synchronize notes, then events."""
+        self.sync()
+        self.djinn.index()
+        with self.link() as link:
+            return events.exchange(link, direction)
+
+    @contextmanager
+    def own_link(self) -> Iterator[VaultLink]:
+        """The agent's vault and its scope."""
+        with self.link() as link:
+            vault = self.djinn.home.personal(AGENT)
+            yield replace(link, vault=vault, scope=OWN, files=VaultFiles(vault))
+
+    def exchange_own(self) -> ExchangedEvents:
+        """Synchronize the notes and events of the agent's vault."""
+        self.djinn.index()
+        with self.own_link() as link:
+            exchange_notes(link)
+            return events.exchange(link)
+
+    def ledger_tables(self) -> dict[str, list[Any]]:
+        """The rows of all tables that follow from events."""
+        ledger = self.djinn.runtime.state.ledger
+        return {table: ledger.rows(f"select * from {table} order by 1, 2") for table in TABLES}
+
+    def kinds(self) -> list[str]:
+        """The kinds of all events, in order."""
+        ledger = self.djinn.runtime.state.ledger
+        return [kind for (kind,) in ledger.rows("select kind from event order by id")]
+
+
+def lamp(home: EventHome) -> str:
+    """A memory in the shared vault; its id."""
+    written = home.djinn.remember(
+        type="decision", title="Harbour lamp", text="Two lamps after all.", shared=True
+    )
+    return str(written.id)
+
+
+def test_ratings_of_a_shared_memory(
+    homes: tuple[EventHome, EventHome], tables: TableServer
+) -> None:
+    first, second = homes
+    name = lamp(first)
+    first.exchange()
+    second.exchange()
+    first.djinn.rate(useful=[name])
+    second.djinn.rate(not_useful=[name])
+    second.djinn.memories.show(name=name)
+    assert first.exchange() == ExchangedEvents(0, 1)
+    assert second.exchange() == ExchangedEvents(1, 2)
+    assert first.exchange() == ExchangedEvents(2, 0)
+    assert first.exchange() == second.exchange() == ExchangedEvents(0, 0)
+    assert first.kinds().count("memory.rated") == second.kinds().count("memory.rated") == 2
+    mine, theirs = first.ledger_tables(), second.ledger_tables()
+    assert mine["memory_scores"] == theirs["memory_scores"]
+    assert mine["memory_valuations"] == theirs["memory_valuations"]
+    score = tables.rows("memory_scores")[0]
+    local = first.djinn.runtime.state.ledger.rows(
+        "select access_count, valuation_count, useful_count, usefulness_rate, adaptive_score "
+        "from memory_scores"
+    )
+    assert local == [(
+        score["access_count"], score["valuation_count"], score["useful_count"],
+        score["usefulness_rate"], pytest.approx(score["adaptive_score"]),
+    )]  # fmt: skip
+    # A useful rating is a use too.
+    assert (score["access_count"], score["valuation_count"], score["useful_count"]) == (2, 2, 1)
+
+
+def test_what_an_agent_asked_goes_with_its_own_vault(
+    homes: tuple[EventHome, EventHome], tables: TableServer
+) -> None:
+    first, second = homes
+    name = lamp(first)
+    first.djinn.recall(query="harbour lamp")
+    first.djinn.rate(target="last", useful=[1], gap="How tall the lamp is.", gap_query="height")
+    # The rating goes with the memory, which is shared. Nothing tells what was asked.
+    assert first.exchange() == ExchangedEvents(0, 1)
+    assert not tables.rows("memory_retrieval_log") and not tables.rows("memory_gaps")
+    first.exchange_own()
+    second.exchange()
+    second.exchange_own()
+    assert first.ledger_tables() == {**second.ledger_tables(), "tool_calls": []}
+    [shown] = tables.rows("memory_retrieval_log")
+    assert (shown["memory_id"], shown["query"], shown["rank"]) == (name, "harbour lamp", 1)
+    [gap] = tables.rows("memory_gaps")
+    assert (gap["description"], gap["query_attempted"], gap["status"]) == (
+        "How tall the lamp is.", "height", "open",
+    )  # fmt: skip
+    second.djinn.gaps.close(gap=gap["id"], by=name)
+    second.exchange_own()
+    first.exchange_own()
+    [gap] = tables.rows("memory_gaps")
+    assert (gap["status"], gap["closed_by"]) == ("closed", name)
+    assert first.djinn.gaps.list(closed=True).groups[0].gaps[0].status == "closed"
+
+
+def test_episodes_that_were_used_and_read(
+    homes: tuple[EventHome, EventHome], tables: TableServer
+) -> None:
+    first, _ = homes
+    old = first.djinn.episodes.record_observation(text="The lamp is lit.", at="2026-01-02T10:00Z")
+    first.djinn.episodes.record_observation(text="The lamp is out.")
+    first.djinn.memories.show(name=old.id)
+    first.djinn.memories.show(name=old.id)
+    first.djinn.patterns.consolidate(min_age="7d")
+    first.exchange_own()
+    by_time = tables.rows("episodic_memories", "occurred_at")
+    assert [row["access_count"] for row in by_time] == [2, 0]
+    assert [row["consolidated_to_semantic"] for row in by_time] == [True, False]
+
+
+def test_session_that_was_read_for_facts(
+    homes: tuple[EventHome, EventHome], tables: TableServer
+) -> None:
+    first, _ = homes
+    first.djinn.episodes.record_interaction(
+        message="I prefer green lamps.", session="S1", channel="cli", at="2026-01-02T10:00Z"
+    )
+    first.djinn.sessions.extract(session="S1")
+    first.exchange_own()
+    [state] = tables.rows("session_memory_state")
+    assert (state["session_id"], state["agent_id"]) == ("s1", AGENT)
+
+
+def test_random_orders(homes: tuple[EventHome, EventHome], tables: TableServer) -> None:
+    """Whatever the order of the exchanges, both homes and the server say the same."""
+    names = [
+        str(homes[0].djinn.remember(type="fact", title=f"Lamp {n}", text=f"{n}", shared=True).id)
+        for n in range(3)
+    ]
+    for home in (*homes, *homes):
+        home.exchange()
+    random = Random(7)
+    for _ in range(60):
+        home, name = random.choice(homes), random.choice(names)
+        match random.randrange(5):
+            case 0:
+                home.djinn.rate(useful=[name])
+            case 1:
+                home.djinn.rate(not_useful=[name])
+            case 2 | 3:
+                home.djinn.memories.show(name=name)
+            case _:
+                with home.link() as link:
+                    events.exchange(link, random.choice(("pull", "push", "both")))
+    for home in (*homes, *homes):
+        home.exchange()
+    first, second = (home.ledger_tables() for home in homes)
+    assert first == second
+    homes[0].djinn.runtime.state.ledger.rebuild()
+    assert homes[0].ledger_tables() == first
+    ledger = homes[0].djinn.runtime.state.ledger
+    for table in ("memory_scores", "memory_valuations"):
+        rows = tables.rows(table, "id" if table == "memory_valuations" else "agent_id, memory_id")
+        local = ledger.rows(f"select {', '.join(rows[0])} from {table} order by 1, 2")
+        assert [[*map(plain, row.values())] for row in rows] == [list(row) for row in local]
+
+
+def plain(value: Any) -> Any:
+    """A value of the server in the form of the ledger."""
+    return f"{value:%Y-%m-%dT%H:%M:%S.%fZ}" if isinstance(value, datetime) else value
+
+
+def test_interrupted_exchange_is_repeated(
+    homes: tuple[EventHome, EventHome], tables: TableServer
+) -> None:
+    first, second = homes
+    name = lamp(first)
+    first.djinn.rate(useful=[name])
+    first.exchange()
+    second.exchange()
+    before, own = second.ledger_tables(), tables.rows("memory_scores")
+    # The events were written, and a kill kept the cursor from moving.
+    for home in homes:
+        sync_events.move(home.djinn.runtime.state.ledger, SCOPE, EventCursor())
+        assert home.exchange() == ExchangedEvents(0, 0)
+    assert second.ledger_tables() == before
+    assert tables.rows("memory_scores") == own
+
+
+def test_server_that_was_restored(homes: tuple[EventHome, EventHome], tables: TableServer) -> None:
+    first, second = homes
+    name = lamp(first)
+    first.djinn.rate(useful=[name])
+    first.exchange()
+    second.exchange()
+    tables.connection.execute("delete from events")
+    tables.connection.execute("delete from memory_scores")
+    tables.connection.execute("update revisions set mark = gen_random_uuid()")
+    assert first.exchange() == ExchangedEvents(0, 1)
+    assert len(tables.rows("memory_scores")) == 1
+    assert second.exchange() == ExchangedEvents(0, 0)
+
+
+def test_purged_texts(homes: tuple[EventHome, EventHome], tables: TableServer) -> None:
+    first, second = homes
+    secret = "The red lamp behind the pier belongs to Maren."
+    note = first.djinn.remember(type="decision", title=secret, text=secret, shared=True)
+    first.djinn.rate(useful=[str(note.id)])
+    first.djinn.gaps.report(description=secret)
+    for home in homes:
+        home.exchange()
+        home.exchange_own()
+    assert secret in repr(second.ledger_tables())
+    first.djinn.memories.purge(name=str(note.id))
+    assert secret not in repr(first.ledger_tables())
+    for home in homes:
+        home.exchange()
+        home.exchange_own()
+    held = tables.value("select string_agg(data::text, '') from events")
+    assert secret not in held and BLANK in held
+    assert secret not in repr([tables.rows("memory_gaps"), tables.rows("memory_valuations")])
+    assert secret not in repr(second.ledger_tables())
+    for home in homes:
+        assert home.exchange() == ExchangedEvents(0, 0)
