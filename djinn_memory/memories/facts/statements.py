@@ -13,7 +13,7 @@ from djinn_memory.errors import UsageError
 from djinn_memory.memories.facts.queries import Fact
 from djinn_memory.memories.facts.requests import CONFIDENCES, DEFAULT_SOURCE
 from djinn_memory.memories.writing.drafts import Draft
-from djinn_memory.memories.writing.provenance import Provenance
+from djinn_memory.memories.writing.provenance import ORIGIN, Provenance
 from djinn_memory.models import extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.fact_note import PastValue, with_past, with_value, written
@@ -28,9 +28,6 @@ DEFAULT_CONFIDENCE = 0.70
 
 MOST_EVIDENCE = 20
 """Links that a fact keeps as evidence of its current value. The first tell most."""
-
-ORIGIN = ("rule", "evidence", "author", "client", "session")
-"""The fields of a `Provenance`."""
 
 Action = Literal["created", "changed", "verified", "recorded"]
 Fields: TypeAlias = Mapping[str, object]
@@ -48,9 +45,13 @@ class Statement(Struct, frozen=True):
 
     @property
     def written(self) -> Fields:
-        """The front matter of this value alone. Fields without a value are None."""
+        """The front matter of this value alone. Fields without a value are None.
+
+        The domain is left out, because the note has those of all its values.
+        """
         period = {"valid_from": self.period.start, "valid_to": self.period.end}
-        return {**period, **dict.fromkeys(ORIGIN), **self.origin.fields()}
+        origin = self.origin.fields()
+        return {**period, **{name: origin.get(name) for name in ORIGIN}}
 
 
 def draft_of_fact(category: str, key: str, statement: Statement, now: datetime) -> Draft:
@@ -61,6 +62,7 @@ def draft_of_fact(category: str, key: str, statement: Statement, now: datetime) 
         "key": key,
         **_with_source(statement.given),
         **statement.written,
+        **statement.origin.fields(),
         "last_verified": moment(now),
     }
     return Draft(FACT, f"{category}/{key}", written(statement.value), fields)

@@ -90,26 +90,25 @@ def set_fact(
     period = Period(start and first_day(start), given_date("valid_to", request.valid_to, now))
     author = home.agent(request.agent) if runtime.client else None
     origin = provenance or Provenance("", evidence, author, runtime.client)
-    statement = Statement(request.value, given, period, origin)
     agent = home.agent(request.agent)
     vault = home.vault_to_write(agent, shared=request.shared)
-    domains = origin.domains
     if request.domain is not None:
         home.check_domains([request.domain], agent)
-        domains = (request.domain,)
+        origin = replace(origin, domains=(request.domain,))
+    statement = Statement(request.value, given, period, origin)
     runtime.fresh_scope(request.agent)
     with writing(runtime, vault) as writer:
         action: Action
         before = None
         if path := _path_of(runtime, vault, category, key):
             action, before = _change(writer, path, statement)
-            if domains:
-                writer.rewrite(path, lambda data: _with_domains(data, domains, origin))
+            if origin.domains:
+                derived = request.domain is None
+                writer.rewrite(path, lambda data: _with_domains(data, origin.domains, derived))
         else:
             draft = draft_of_fact(category, key, statement, now)
-            default = domain_to_write(runtime, vault, agent, request.domain)
-            if value := domain_value(domains) or default:
-                draft = replace(draft, fields={**draft.fields, DOMAIN: value})
+            if default := domain_to_write(runtime, vault, agent, request.domain):
+                draft = replace(draft, fields={DOMAIN: default, **draft.fields})
             draft.guard(home.config.secrets, allow=request.allow_secret)
             action, path = "created", writer.create(draft)[1]
         # Read before the vault is released, while nobody else can set the fact.
@@ -133,12 +132,11 @@ def _change(writer: VaultWriter, path: str, statement: Statement) -> tuple[Actio
     return result
 
 
-def _with_domains(data: bytes, domains: Sequence[str], origin: Provenance) -> bytes:
-    """A note with the domains that were given, or also with those of which a value was derived."""
+def _with_domains(data: bytes, domains: Sequence[str], derived: bool) -> bytes:
+    """A note with domains that were given, or also with those of what a value was derived from."""
     before = frontmatter.read(decode(data)[0]).fields.get(DOMAIN) or []
     kept = [before] if isinstance(before, str) else before
-    merged = domain_value([*kept, *domains] if domains == origin.domains else domains)
-    return edit_fields(data, {DOMAIN: merged})
+    return edit_fields(data, {DOMAIN: domain_value([*kept, *domains] if derived else domains)})
 
 
 def _path_of(runtime: Runtime, vault: Vault, category: str, key: str) -> str | None:

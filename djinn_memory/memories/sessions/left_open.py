@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.hiding import domains_in
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.episodes.reading import EPISODES
@@ -19,7 +18,6 @@ from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.provenance import (
     Provenance,
-    domain_value,
     evidence_line,
     evidence_link,
 )
@@ -131,9 +129,8 @@ def _handoff(runtime: Runtime, agent: str, left: LeftOpenSession) -> Draft | Non
     if turns:
         parts += ["## Last turns", "\n".join(map(evidence_line, turns))]
     fields: dict[str, object] = {"agent": agent, "session": session.id}
-    if domain := domain_value(domains_in(quoted)):
-        fields[DOMAIN] = domain
-    origin = Provenance(RULE, tuple(evidence), agent, session=session.id)
+    domains = tuple(domains_in(quoted))
+    origin = Provenance(RULE, tuple(evidence), agent, session=session.id, domains=domains)
     return Draft(_HANDOFF, _title(left), "\n\n".join(parts), {**fields, **origin.fields()})
 
 

@@ -29,7 +29,7 @@ from djinn_memory.memories.sessions.requests import (
 )
 from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.sessions.summarize import render_summary, summarize_by_model
-from djinn_memory.memories.writing.provenance import Provenance, domain_value, text_digest
+from djinn_memory.memories.writing.provenance import Provenance, text_digest
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, extended
@@ -107,10 +107,8 @@ class Summaries(Namespace):
                 why = f"{error}; the summary was built without it"
                 problems.append(Problem("llm", why))
         built = {"built": text_digest(text), "built_by": author}
-        fields = {**built, **_origin(self.runtime, agent).fields()}
-        if domains := _domains(self.runtime, agent):
-            fields[DOMAIN] = domain_value(domains)
-        change = self._write(agent, text, fields)
+        origin = _origin(self.runtime, agent)
+        change = self._write(agent, text, {**built, **origin.fields()})
         if not problems:
             # Without the event the next maintenance builds the same summary again.
             event = Event(BUILT, agent, {"agent": agent, "from": text_digest(rendered)})
@@ -175,14 +173,14 @@ def _origin(runtime: Runtime, agent: str) -> Provenance:
     current = (fact for fact in facts if not fact.expired)
     surest = sorted(current, key=lambda fact: -fact.confidence)[:MOST_EVIDENCE]
     evidence = tuple(f"[[{fact.path.removesuffix('.md')}]]" for fact in surest)
-    return Provenance(RULE, evidence, author=agent)
+    return Provenance(RULE, evidence, author=agent, domains=_domains(runtime, agent))
 
 
-def _domains(runtime: Runtime, agent: str) -> list[str]:
+def _domains(runtime: Runtime, agent: str) -> tuple[str, ...]:
     """The domains of the memories from which the summary of an agent is built."""
     read = (Filters(types=_READ), *(Filters(tags=(tag,)) for tag in ("project-anchor", "rule")))
     with runtime.index(runtime.home.scope(agent)) as index:
-        return [name for filters in read for name in index.values(DOMAIN, Selection(filters))]
+        return tuple(name for filters in read for name in index.values(DOMAIN, Selection(filters)))
 
 
 def _rendered(runtime: Runtime, agent: str) -> str:

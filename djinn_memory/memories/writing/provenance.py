@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from djinn_memory.home.access import distinct
+from djinn_memory.home.access import DOMAIN, distinct
 from djinn_memory.models import Memory, MemoryRef
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.note import Note
 
 ORIGIN = ("rule", "evidence", "author", "client", "session")
-"""The fields of front matter that say where a memory comes from."""
+"""The fields of front matter that say where a memory comes from, besides its domain."""
 
 _NO_MARKUP = str.maketrans("[]#`", "()  ")
 
@@ -32,11 +32,13 @@ class Provenance(Struct, frozen=True):
     session: str | None = None
     """The session of the evidence."""
     domains: tuple[str, ...] = ()
-    """The domains of the evidence, which `fields` leaves out. See `domain_value`."""
+    """The domains of all that it was derived from. Only agents that may see all of them see the
+    memory."""
 
     def fields(self) -> dict[str, object]:
         """The front matter with these values. Fields without a value are left out."""
         fields = {
+            DOMAIN: domain_value(self.domains),
             "rule": self.rule,
             "evidence": list(self.evidence),
             "author": self.author,

@@ -23,7 +23,7 @@ from djinn_memory.memories.catalog.on_disk import notes_on_disk
 from djinn_memory.memories.changes.files import current
 from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.writing.change_set import change_set
-from djinn_memory.memories.writing.provenance import Provenance, domain_value
+from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.models import Dialect, Filters, Vault, plane_of
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.domains import domains_of
@@ -201,12 +201,13 @@ def _is_learning(kind: str | None, status: str | None) -> bool:
 
 
 def _copy_of(data: bytes, memory: IndexedMemory, dialect: Dialect, key: str, agent: str) -> bytes:
-    fields: dict[str, object] = {**frontmatter.read(decode(data)[0]).fields}
     # The access policy also knows domains that are written in another way.
-    fields[DOMAIN] = domain_value(domains_of(parse(memory.path, data, dialect)))
+    domains = domains_of(parse(memory.path, data, dialect))
+    origin = Provenance(RULE, author=agent, domains=domains).fields()
+    fields = {**frontmatter.read(decode(data)[0]).fields, DOMAIN: None, **origin}
     head: dict[str, object] = {"id": key, "title": memory.title, "type": memory.type}
     head |= {name: fields[name] for name in _COPIED if fields.get(name) not in (None, "", [])}
-    head |= Provenance(RULE, author=agent).fields()
+    head |= origin
     text = frontmatter.compose(head, f"{body.text_of(data).strip()}\n")
     return text.encode("utf-8", "replace")
 

@@ -12,7 +12,6 @@ from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.provenance import (
     Provenance,
-    domain_value,
     evidence_line,
 )
 from djinn_memory.models import Filters, Vault
@@ -67,10 +66,8 @@ def _write(context: JobContext, agent: str, day: str) -> JobAction | None:
     about = f"the note about {day} with {count(total, 'episode')} of {agent}"
     if context.dry_run:
         return JobAction("daily", f"{about} is to be written")
-    domain = domain_value(domains_in([*episodes, *notes]))
-    fields = {"date": day, **Provenance(RULE, author=agent).fields()}
-    fields |= {DOMAIN: domain} if domain else {}
-    draft = Draft(TYPE, f"Summary of {day}", text, fields)
+    origin = Provenance(RULE, author=agent, domains=tuple(domains_in([*episodes, *notes])))
+    draft = Draft(TYPE, f"Summary of {day}", text, {"date": day, **origin.fields()})
     what = f"Wrote {about}"
     with change_set(runtime, "maintain --only daily", what, agent) as changes:
         data = draft.compose(runtime.now())[1].encode("utf-8", "replace")

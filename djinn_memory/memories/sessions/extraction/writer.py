@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, Changed, DjinnError, Refused, UsageError
-from djinn_memory.home.access import DOMAIN
 from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.memories.catalog.hiding import domains_in
 from djinn_memory.memories.episodes.reading import EpisodeText
@@ -28,7 +27,6 @@ from djinn_memory.memories.writing.duplicates import (
 )
 from djinn_memory.memories.writing.provenance import (
     Provenance,
-    domain_value,
     evidence_link,
 )
 from djinn_memory.memories.writing.remember import remember
@@ -179,14 +177,13 @@ class ClaimWriter:
         self, claim: Claim, turn: EpisodeText, session: str, said: str, *, proposed: bool
     ) -> ExtractedMemory:
         runtime, link = self._runtime, evidence_link(turn.memory)
-        domains = tuple(domains_in([turn.memory]))
         origin = Provenance(
             f"extract.{claim.rule}",
             (link,),
             self._agent,
             turn.memory.field("client"),
             session,
-            domains,
+            tuple(domains_in([turn.memory])),
         )
         source = "conversation" if turn.memory.type == "interaction" else "tool_call"
         if claim.is_keyed and not proposed:
@@ -204,7 +201,6 @@ class ClaimWriter:
         # What was stated holds from its turn on, which may be years before today.
         period = {"date": said, "valid_from": said}
         fields = {**period, **origin.fields(), FIELD: claim_digest(self._agent, claim)}
-        fields |= {DOMAIN: domain_value(domains)} if domains else {}
         request_memory = replace(
             self._memory(claim, tuple(fields.items())),
             source="model" if claim.rule == "model" else source,
