@@ -453,6 +453,21 @@ def test_a_hidden_fact_is_not_changed(djinn: Djinn) -> None:
     assert values == {"ninety": "money", "seven": None}
 
 
+def test_a_fact_of_another_domain_is_another_fact(djinn: Djinn) -> None:
+    djinn.facts.set("salary", "ceo", "ninety", domain="money", shared=True)
+    djinn.facts.set("salary", "ceo", "seven", shared=True, agent="grace")
+    change = djinn.facts.set("salary", "ceo", "hundred", domain="Money", shared=True)
+    assert (change.action, change.before) == ("changed", "ninety")
+    change = djinn.facts.set("salary", "pay of the ceo", "1", domain="money", shared=True)
+    change = djinn.facts.set("salary", "pay of the ceo", "2", domain="harbour", shared=True)
+    assert (change.action, change.before, change.fact.domain) == ("created", None, "harbour")
+    values = {fact.value: fact.domain for fact in djinn.facts.list(search="salary").facts}
+    assert values == {"hundred": "Money", "seven": None, "1": "money", "2": "harbour"}
+    # A fact without a domain gets the one that is named.
+    change = djinn.facts.set("salary", "ceo", "eight", domain="harbour", shared=True)
+    assert (change.before, change.fact.domain) == ("seven", "harbour")
+
+
 def test_a_note_is_not_superseded_by_one_that_its_readers_may_not_see(djinn: Djinn) -> None:
     with pytest.raises(Refused, match="visible to agents that may not see the new note"):
         djinn.remember("lesson", "Raise", "A kettle.", supersedes="Kettle", domain="money",

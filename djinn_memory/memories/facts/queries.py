@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.languages.fact_keys import meaning_of
+from djinn_memory.memories.catalog.hiding import domains_in
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes.dates import iso_date, moment, over
 from djinn_memory.notes.domains import domains_of
@@ -40,7 +42,7 @@ _OF_A_VALUE = (
 )  # fmt: skip
 """What a fact and an earlier value of it both have."""
 
-_FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from")
+_FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from", DOMAIN)
 
 
 UNKNOWN = frozenset({"superseded", "proposed"})
@@ -154,6 +156,7 @@ class IndexedFact(Struct, frozen=True):
     status: str | None
     since: str | None
     """The time before which it cannot have had a value; None if its note may tell of one."""
+    domains: tuple[str, ...]
 
     @property
     def name(self) -> tuple[str, str]:
@@ -204,6 +207,7 @@ def indexed_facts(
                     over(memory.field("expires"), now),
                     status,
                     None if memory.field("valid_from") else memory.created,
+                    tuple(domains_in([memory])),
                 )
             )
     return sorted(facts, key=lambda fact: (fact.name, fact.place))

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
-from djinn_memory.home.access import DOMAIN, is_own
+from djinn_memory.home.access import DOMAIN, domain_key, is_own
 from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.memories.changes.history import taken_back
 from djinn_memory.memories.changes.plan import digest
@@ -100,7 +100,7 @@ def set_fact(
     with writing(runtime, vault) as writer:
         action: Action
         before = None
-        if path := _path_of(runtime, vault, category, key):
+        if path := _path_of(runtime, vault, (category, key), request.domain):
             action, before = _change(writer, path, statement)
             if origin.domains:
                 derived = request.domain is None
@@ -139,22 +139,38 @@ def _with_domains(data: bytes, domains: Sequence[str], derived: bool) -> bytes:
     return edit_fields(data, {DOMAIN: domain_value([*kept, *domains] if derived else domains)})
 
 
-def _path_of(runtime: Runtime, vault: Vault, category: str, key: str) -> str | None:
+def _path_of(
+    runtime: Runtime, vault: Vault, named: tuple[str, str], domain: str | None
+) -> str | None:
     """The path of a fact in a vault, also under another key that means the same.
 
-    None when it does not exist yet.
+    With a domain, it is the fact of this domain, else one that has no domain yet. Facts of other
+    domains stay as they are. None when the fact does not exist yet.
     """
+    category, key = named
     name = fold(category), fold(key)
     entries: Sequence[IndexedFact] = ()
     with suppress(Busy):
-        entries = indexed_facts(runtime.state, [vault], runtime.now())
+        facts = indexed_facts(runtime.state, [vault], runtime.now())
+        entries = [fact for fact in facts if _may_get(domain, fact.domains)]
+        if domain is not None:
+            entries.sort(key=lambda fact: not fact.domains)
         for entry in entries:
             if entry.name == name:
                 return entry.path
-    if fact := unindexed(runtime, [vault], category, key, expired=True):
+    fact = unindexed(runtime, [vault], category, key, expired=True)
+    if fact and _may_get(domain, (fact.domain,) if fact.domain else ()):
         return fact.path
     meaning = fold(category), meaning_of(key)
     return next((entry.path for entry in entries if entry.meaning == meaning), None)
+
+
+def _may_get(domain: str | None, domains: Sequence[str]) -> bool:
+    """Whether a fact with these domains may get a value of a domain that was given.
+
+    Otherwise who sees one domain would read the values of the other in the history.
+    """
+    return domain is None or {*map(domain_key, domains)} <= {domain_key(domain)}
 
 
 def unindexed(

@@ -109,6 +109,11 @@ def refused(runtime: Runtime, gaps: Sequence[Gap]) -> dict[str, set[str]]:
     return names
 
 
+def is_newer(gap: Gap, written: str) -> bool:
+    """Whether a note of a time in UTC, or of a local day, was certainly written after a gap."""
+    return written > (gap.created if "T" in written else local_day(gap.created))
+
+
 def may_be_newer(gap: Gap, written: str) -> bool:
     """Whether a note of a time in UTC, or of a local day, may have been written after a gap."""
     # A note that only has a day may have been written before the gap, or after it.
@@ -126,7 +131,7 @@ def _answers(runtime: Runtime, agent: str, gap: Gap) -> Iterator[AnsweredGap]:
     options = SearchOptions(plain(gap.description), limit=2 * LOOKED_AT, agent=agent)
     for hit in search(runtime, options).hits:
         written = max(hit.created or "", hit.updated or "")
-        if not may_be_newer(gap, written) or hit.plane == "episodic" or hit.type in _MADE:
+        if not is_newer(gap, written) or hit.plane == "episodic" or hit.type in _MADE:
             continue
         with suppress(OSError, DjinnError):
             memory = find_memory(runtime.state, hit.address, scope)

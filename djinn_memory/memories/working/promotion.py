@@ -23,13 +23,15 @@ from djinn_memory.memories.writing.change_set import ChangeSet, change_set
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.existing import choose_note
-from djinn_memory.memories.writing.provenance import Provenance
+from djinn_memory.memories.writing.provenance import Provenance, domain_value
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import folder, slug, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
@@ -207,11 +209,16 @@ def _join(
 ) -> None:
     """Add an entry to a note. Both texts and their sources are kept."""
     before = disk.read(vault, path)
+    domain = domain_to_write(runtime, vault, entry.agent, None)
     text, addition = decode(before)[0], _text(value.value).strip()
     fields = frontmatter.read(text).fields
     after = before if addition in text else body.append(before, addition)
     for key, more in (("source_context", _origin(value)), (MARK, entry.id)):
         after = frontmatter.edit(after, (key,), [*_as_list(fields.get(key)), more])
+    if domain:
+        # The text that is there already stays as hidden as it was.
+        domains = domains_of(parse(path, before, vault.dialect))
+        after = frontmatter.edit_fields(after, {DOMAIN: domain_value([*domains, domain])})
     with _change(runtime, entry) as changes:
         changes.rewrite(vault, path, before, after)
 

@@ -11,6 +11,7 @@ from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, conclude
 from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.notes import ServerChange, announce, marks, write
+from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import is_note, path_key
 from djinn_memory.sync.notes.plan import PushStep
@@ -82,6 +83,7 @@ def _push(link: VaultLink, batch: Batch) -> set[UUID]:
     others = [_change(step, data) for step, data in batch if not is_note(step.path)]
     with writing(link.connection, link.address, link.scope) as writer:
         accepted = write(writer, link.home_id, "notes", notes)
+        derived.write(link, writer, notes, accepted)
         accepted |= write(writer, link.home_id, "attachments", others)
         announce(writer)
         mark = marks(writer.tx, link.scope, [writer.rev])

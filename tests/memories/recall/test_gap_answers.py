@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 
 import pytest
 
@@ -59,6 +60,17 @@ def test_an_older_memory_and_one_of_another_agent_do_not_answer(djinn: Djinn) ->
     note.write_text(text)
     djinn.remember("lesson", "Lamps", "The mole lamp has 40 watts.", agent="ben", force=True)
     assert djinn.maintain(["gaps"]).deeds == ()
+
+
+def test_a_note_of_the_same_day_may_be_older(djinn: Djinn) -> None:
+    djinn.gaps.report("How many watts has the mole lamp?")
+    for day, closes in ((date.today(), False), (date.today() + timedelta(days=1), True)):
+        dates = f"created: {day}\nupdated: {day}"
+        note = f"---\ntype: lesson\n{dates}\n---\nThe mole lamp has 40 watts.\n"
+        (djinn.home.root / "vaults" / "me" / "lamp.md").write_text(note)
+        djinn.index()
+        report = djinn.maintain(["gaps"])
+        assert any("was closed" in action.what for action in report.deeds) == closes
 
 
 def test_a_gap_that_was_opened_again_waits_for_another_memory(djinn: Djinn) -> None:

@@ -124,6 +124,18 @@ def test_a_note_of_a_person_is_not_changed(djinn: Djinn) -> None:
     assert "[[The lamp]]" in note["text"]
 
 
+def test_what_is_joined_has_the_default_domain_too(djinn: Djinn) -> None:
+    place = djinn.home.root / "vaults" / "me" / "profile.md"
+    for key, domain in (("lamp", None), ("dark lamp", "sea"), ("third lamp", "money")):
+        if domain:
+            djinn.home.edit((("domains", domain), "Of its own"))
+            place.write_text(f"---\ntype: profile\ndefault_domain: {domain}\n---\n")
+        enter(djinn, key, LAMP)
+        assert len(paths(djinn.maintain(["promote"]))) == 1
+    [note] = promoted(djinn.home).values()
+    assert note["domain"] == ["money", "sea"] and len(note[MARK]) == 3
+
+
 def test_a_section_of_a_journal_is_not_changed(djinn: Djinn) -> None:
     data = {"type": "observation", MARK: ["another"]}
     section = journal.compose("09:00", "The lamp", "lamp", LAMP, data)

@@ -1,0 +1,47 @@
+"""Writes what follows from notes on the server, in the transaction that writes the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from djinn_memory.store.export import export_notes
+from djinn_memory.store.postgres import projections as stored
+from djinn_memory.store.postgres.index import writer as index_writer
+from djinn_memory.store.postgres.notes import ServerChange
+from djinn_memory.sync import projections
+from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.projections import PushedNote
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import ScopeWriter
+
+
+def write(
+    link: VaultLink,
+    writer: ScopeWriter,
+    changes: Sequence[ServerChange],
+    accepted: Collection[UUID],
+) -> None:
+    """Replace what follows from the notes of accepted changes.
+
+    The index must be up to date. Of a note that it does not have, nothing follows.
+    """
+    changed = [change for change in changes if change.note_id in accepted]
+    paths = [change.path for change in changed if change.content is not None]
+    indexed = {rows.path: rows for rows in export_notes(link.runtime.state, link.vault, paths)}
+    notes, gone = [], []
+    for change in changed:
+        rows = indexed.get(change.path)
+        if change.content is not None and rows and rows.hash == change.hash:
+            notes.append(PushedNote(change.note_id, change.content, rows))
+        else:
+            gone.append(change.note_id)
+    if gone:
+        stored.remove(writer.tx, link.scope, gone)
+        index_writer.remove(writer.tx, link.scope, gone)
+    rows_by_note = [(note.note_id, note.rows) for note in notes]
+    index_writer.replace(writer.tx, link.scope, writer.rev, rows_by_note)
+    now = link.runtime.now()
+    projections.replace(writer.tx, link.scope, writer.rev, link.vault, notes, now)
