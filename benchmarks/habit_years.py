@@ -224,7 +224,7 @@ def made_year(seed: int, shape: YearShape, habits: bool = True) -> MadeYear:
             text = _noise_text(random_, [thing] if shape.bursts else things)
             turns.append((when + timedelta(minutes=2 * step), text))
         count -= length
-    return MadeYear(_occasions(turns), chosen)
+    return MadeYear(occasions_of(turns), chosen)
 
 
 def empty_year(seed: int, shape: YearShape, kind: EmptyShape) -> MadeYear:
@@ -237,7 +237,7 @@ def empty_year(seed: int, shape: YearShape, kind: EmptyShape) -> MadeYear:
     texts = [occasion.text for occasion in year.occasions]
     random.Random(seed).shuffle(texts)
     times = [occasion.at for occasion in year.occasions]
-    return MadeYear(_occasions(list(zip(times, texts, strict=True))), [])
+    return MadeYear(occasions_of(list(zip(times, texts, strict=True))), [])
 
 
 def _projects(seed: int, year: MadeYear) -> MadeYear:
@@ -251,8 +251,8 @@ def _projects(seed: int, year: MadeYear) -> MadeYear:
             until = occasion.at.date() + timedelta(days=random_.randint(2, 20))
         text = f"{occasion.text} for {name}" if random_.random() < 0.5 else occasion.text
         turns.append((occasion.at, text))
-    return MadeYear(_occasions(turns), [])
+    return MadeYear(occasions_of(turns), [])
 
 
-def _occasions(turns: Sequence[tuple[datetime, str]]) -> list[Occasion]:
+def occasions_of(turns: Sequence[tuple[datetime, str]]) -> list[Occasion]:
     return [Occasion(at, text, f"e{number}") for number, (at, text) in enumerate(sorted(turns))]

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from datetime import date
+from functools import partial
 
 from common import machine, table
-from habit_years import EmptyShape, MadeYear, PlantedHabit, YearShape, empty_year, made_year
+from habit_years import MadeYear, PlantedHabit, YearShape, empty_year, made_year
+from topic_years import topic_year
 
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
@@ -38,12 +41,14 @@ SHAPES: dict[str, YearShape] = {
     "50 % of all episodes are noise": YearShape(0.5, "episodes"),
     "65 % of all episodes": YearShape(0.65, "episodes"),
 }
-EMPTY: tuple[tuple[str, EmptyShape, YearShape], ...] = (
-    ("shuffled", "shuffled", YearShape(0.2)),
-    ("rhythm alone", "rhythm", YearShape()),
-    ("rhythm alone, 1 turn a day", "rhythm", YearShape(turns=1)),
-    ("bursts and projects", "bursty", YearShape(turns=15)),
-)
+EMPTY: dict[str, Callable[[int], MadeYear]] = {
+    "shuffled": partial(empty_year, shape=YearShape(0.2), kind="shuffled"),
+    "rhythm alone": partial(empty_year, shape=YearShape(), kind="rhythm"),
+    "rhythm alone, 1 turn a day": partial(empty_year, shape=YearShape(turns=1), kind="rhythm"),
+    "bursts and projects": partial(empty_year, shape=YearShape(turns=15), kind="bursty"),
+    "topics with hours and weekdays": topic_year,
+    "the same, 20 turns a day": partial(topic_year, turns=20),
+}
 
 
 def is_found(planted: PlantedHabit, pattern: LearnedPattern) -> bool:
@@ -87,9 +92,9 @@ def main() -> None:
     rows = [planted_row(name, shape, years) for name, shape in SHAPES.items()]
     table(("noise", "planted", "precision", "recall"), rows)
     rows = []
-    for name, kind, shape in EMPTY:
+    for name, year_of in EMPTY.items():
         began = time.process_time()
-        made = [empty_year(seed, shape, kind) for seed in range(SEED, SEED + 5 * years)]
+        made = [year_of(seed) for seed in range(SEED, SEED + 5 * years)]
         false = [pattern for year in made for pattern in habits_of(year)]
         seconds = (time.process_time() - began) / len(made)
         for pattern in false:

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from djinn_memory.memories.patterns.detection.chance import binomial_tail, odds_ratio, tail_bound
+from djinn_memory.memories.patterns.detection.fitting import WindowFitter
+from djinn_memory.memories.patterns.detection.habit import Habit, HabitJoiner
 from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, FEWEST_WEEKS, History
-from djinn_memory.memories.patterns.detection.windows import (
-    EVERY_DAY,
-    WIDTHS,
-    Rhythm,
-    TimeWindow,
-    WindowCounts,
-)
+from djinn_memory.memories.patterns.detection.topics import is_of_topic
+from djinn_memory.memories.patterns.detection.windows import Rhythm, TimeWindow, WindowCounts
 
 if TYPE_CHECKING:
     from djinn_memory.memories.patterns.detection.history import Integers
@@ -41,63 +37,6 @@ LEAST_SHARE = 0.15
 
 LEAST_KEPT = 0.15
 """The least share of the window's days, from the first to the last, on which the habit is kept."""
-
-LEAST_EXCESS = 0.4
-"""A weekday belongs to a habit if it has this part of the excess of the strongest weekday."""
-
-NEARLY_ALWAYS = 0.8
-"""The least share of its days on which a habit of some weekdays is in the hours that its window
-names. On days without other activity no hour is more significant than the whole day."""
-
-FLANK = 2
-"""Hours before and after a window with which it is compared."""
-
-LIKE_BESIDE = 0.5
-"""The ratio of the days in an hour beside a window to those in an hour of it from which the action
-belongs to the whole part of the day."""
-
-UNLIKE_BESIDE = 0.2
-"""The same, below which it does not, however little else there is beside the window."""
-
-LOCAL = 4.0
-"""The ratio of the days in a window to those that the rhythm explains from which an action is bound
-to the window, whatever is beside it."""
-
-ELEVATED = math.log(0.01)
-"""The logarithm of the probability by chance below which the hours beside a window are elevated."""
-
-SHARPER = math.log(1e-4)
-"""The same, below which a window is elevated against the hours beside it, or some weekdays against
-the others."""
-
-LEAST_MORE = 0.1
-"""A neighbouring hour belongs to a habit if it adds this part of its days."""
-
-SAME_WEEKDAYS = 0.6
-"""The least overlap of the weekdays of two wordings of one habit."""
-
-DISJOINT = 0.5
-"""Two wordings of one habit share at most this part of the days that two habits would share."""
-
-
-class Habit(Struct, frozen=True):
-    """An action or a domain in a recurring window of time."""
-
-    features: tuple[str, ...]
-    """Its features, the most significant first."""
-    window: TimeWindow
-    episodes: tuple[int, ...]
-    """The numbers of the episodes that support it, in order of time."""
-    days: int
-    """The number of days with such an episode."""
-    expected: float
-    """The number of days that chance explains."""
-    share: float
-    """The share of the days with the feature that are in the window."""
-    log_probability: float
-    """The natural logarithm of the probability by chance, for this test alone."""
-    q: float
-    """The probability times the number of tests (Bonferroni), at most 1."""
 
 
 class _Candidate(Struct):
@@ -125,8 +64,10 @@ class _HabitSearch:
     """The state of a search: what is left of each feature."""
 
     def __init__(self, history: History, significance: float) -> None:
-        self._history = history
+        self._history, self._significance = history, significance
         self._rhythm = Rhythm(history)
+        self._fitter = WindowFitter(history, self._rhythm)
+        self._joiner = HabitJoiner(history, self._rhythm)
         self._left: list[Integers] = list(history.episodes)
         self._taken: list[list[TimeWindow]] = [[] for _ in history.names]
         self._tests = len(history.names) * len(self._rhythm.windows)
@@ -163,7 +104,7 @@ class _HabitSearch:
         shares = counts.shares
         if self._taken[feature]:
             # What was taken out leaves more for the other windows.
-            gone = sum(self._share(window, counts) for window in self._taken[feature])
+            gone = sum(self._fitter.share(window, counts) for window in self._taken[feature])
             shares = np.minimum(shares / max(0.05, 1 - gone), 1)
         bounds = tail_bound(counts.hits, counts.days, shares)
         bounds[counts.hits < FEWEST_DAYS] = 0
@@ -187,87 +128,9 @@ class _HabitSearch:
         """The candidate with the weekdays on which its hours stand out."""
         episodes = self._left[feature]
         if window.month_day is None:
-            window = self._on_weekdays(window, episodes, counts)
-        hits, share = self._days_in(window, episodes), self._share(window, counts)
+            window = self._fitter.on_weekdays(window, episodes, counts)
+        hits, share = self._fitter.days_in(window, episodes), self._fitter.share(window, counts)
         return _Candidate(feature, window, counts.days, hits, share, log_probability)
-
-    def _on_weekdays(
-        self, window: TimeWindow, episodes: Integers, counts: WindowCounts
-    ) -> TimeWindow:
-        """The hours of a window on the weekdays on which they stand out."""
-        singles = [
-            self._rhythm.position(replace(window, weekdays=(weekday,))) for weekday in EVERY_DAY
-        ]
-        excess = counts.hits[singles] - counts.days * counts.shares[singles]
-        chosen = excess >= LEAST_EXCESS * excess.max()
-        hits, shares = counts.hits[singles], counts.shares[singles]
-        part = float(shares[chosen].sum() / max(1e-9, shares.sum()))
-        on_chosen, total = int(hits[chosen].sum()), int(hits.sum())
-        is_local = on_chosen >= LOCAL * counts.days * float(shares[chosen].sum())
-        if not is_local and binomial_tail(on_chosen, total, part) > SHARPER:
-            chosen[:] = True
-        weekdays = tuple(np.flatnonzero(chosen).tolist())
-        window = replace(window, weekdays=weekdays)
-        if window.width == 24:
-            return self._in_hours(window, episodes)
-        return self._widened(window, episodes, counts)
-
-    def _in_hours(self, window: TimeWindow, episodes: Integers) -> TimeWindow:
-        """A window of whole days, with the few hours in which it nearly always is."""
-        hits = self._days_in(window, episodes)
-        for width in WIDTHS:
-            parts = [replace(window, start=start, width=width) for start in range(24)]
-            inside = [self._days_in(part, episodes) for part in parts]
-            best = int(np.argmax(inside))
-            if inside[best] >= NEARLY_ALWAYS * hits:
-                return parts[best]
-        return window
-
-    def _widened(self, window: TimeWindow, episodes: Integers, counts: WindowCounts) -> TimeWindow:
-        """The window with the hours beside it in which the action stands out too.
-
-        The time of a habit may have moved by an hour.
-        """
-        while 1 < window.width <= WIDTHS[-1]:
-            hits = self._days_in(window, episodes)
-            narrower = [
-                replace(window, start=(window.start + step) % 24, width=window.width - 1)
-                for step in (0, 1)
-            ]
-            left = [self._days_in(each, episodes) for each in narrower]
-            best = int(np.argmax(left))
-            chance = counts.days * (
-                self._share(window, counts) - self._share(narrower[best], counts)
-            )
-            if hits - left[best] > max(LEAST_MORE / 2 * hits, 2 * chance):
-                break
-            window = narrower[best]
-        while window.width < WIDTHS[-1]:
-            hits, share = self._days_in(window, episodes), self._share(window, counts)
-            wider = [
-                replace(window, start=(window.start - step) % 24, width=window.width + 1)
-                for step in (0, 1)
-            ]
-            more = [self._days_in(each, episodes) - hits for each in wider]
-            best = int(np.argmax(more))
-            chance = counts.days * (self._share(wider[best], counts) - share)
-            if more[best] < max(2, LEAST_MORE * hits, 2 * chance):
-                break
-            window = wider[best]
-        return window
-
-    def _days_in(self, window: TimeWindow, episodes: Integers) -> int:
-        return len(np.unique(self._history.days[self._rhythm.hits(window, episodes)]))
-
-    def _share(self, window: TimeWindow, counts: WindowCounts) -> float:
-        """The expected share of a window with any weekdays."""
-        if window.month_day is not None:
-            return float(counts.shares[self._rhythm.position(window)])
-        singles = [
-            self._rhythm.position(replace(window, weekdays=(weekday,)))
-            for weekday in window.weekdays
-        ]
-        return float(counts.shares[singles].sum())
 
     def _is_habit(self, candidate: _Candidate) -> bool:
         """Whether a significant candidate is large enough, and spread over weeks."""
@@ -284,34 +147,10 @@ class _HabitSearch:
         if len(weeks) < FEWEST_WEEKS:
             return False
         occasions = self._rhythm.occasions(window, int(inside[0]), int(inside[-1]))
-        return len(inside) >= LEAST_KEPT * max(1, occasions) and not self._is_of_the_day(candidate)
-
-    def _is_of_the_day(self, candidate: _Candidate) -> bool:
-        """Whether the action belongs to a whole part of the day, as a topic of the evenings does.
-
-        It is then as frequent beside the window, in days or relative to the rhythm.
-        """
-        window, days, own = candidate.window, candidate.days, candidate.hits
-        if window.width == 24:
+        if len(inside) < LEAST_KEPT * max(1, occasions):
             return False
-        episodes = self._left[candidate.feature]
-        counts = self._rhythm.count(episodes)
-        starts = window.start - FLANK, window.start + window.width
-        beside = [replace(window, start=start % 24, width=FLANK) for start in starts]
-        hits = [self._days_in(flank, episodes) for flank in beside]
-        shares = [self._share(flank, counts) for flank in beside]
-        likeness = max(hits) / FLANK / (own / window.width)
-        if likeness >= LIKE_BESIDE or likeness < UNLIKE_BESIDE:
-            return likeness >= LIKE_BESIDE
-        excess = own / max(1e-9, days * candidate.share) - 1
-        if excess + 1 >= LOCAL:
-            return False
-        for number, share in zip(hits, shares, strict=True):
-            elevated = binomial_tail(number, days, share) <= ELEVATED
-            if elevated and number / max(1e-9, days * share) - 1 >= LEAST_EXCESS * excess:
-                return True
-        part = candidate.share / max(1e-9, candidate.share + sum(shares))
-        return binomial_tail(own, own + sum(hits), part) > SHARPER
+        left = self._left[candidate.feature]
+        return not is_of_topic(self._history, self._rhythm, window, left, self._significance)
 
     def _add(self, habits: list[Habit], candidate: _Candidate, support: Integers) -> None:
         """Add a habit, or join it to the one that it is a part of."""
@@ -327,42 +166,10 @@ class _HabitSearch:
             min(1.0, math.exp(min(0.0, candidate.log_probability + math.log(self._tests)))),
         )
         for position, other in enumerate(habits):
-            if self._is_part(habit, other):
-                habits[position] = self._joined(other, habit)
+            if self._joiner.is_part(habit, other):
+                habits[position] = self._joiner.joined(other, habit)
                 return
         habits.append(habit)
-
-    def _is_part(self, habit: Habit, other: Habit) -> bool:
-        """Whether a habit is another wording, another weekday or an echo of a known one."""
-        same_hours = _near(habit.window, other.window)
-        if habit.features[0] in other.features:
-            return same_hours
-        own, theirs = {*habit.window.weekdays}, {*other.window.weekdays}
-        words = [set(" ".join(each.features).split()) for each in (habit, other)]
-        if same_hours and words[0] & words[1] and (own <= theirs or theirs <= own):
-            return True
-        if not same_hours or len(own & theirs) < SAME_WEEKDAYS * len(own | theirs):
-            return False
-        days = [{*self._history.days[[*each.episodes]].tolist()} for each in (habit, other)]
-        first, last = min(map(min, days)), max(map(max, days))
-        occasions = max(1, self._rhythm.occasions(other.window, first, last))
-        both = len(days[0] & days[1])
-        expected = len(days[0]) * len(days[1]) / occasions
-        # Wordings take turns: where one or two common days are expected there must be none.
-        # An echo comes only where the habit is.
-        echo = both >= 0.9 * len(days[0]) and len(days[1]) <= 0.75 * occasions
-        return echo or both <= DISJOINT * (expected if expected >= 2 else expected - 1)
-
-    def _joined(self, habit: Habit, part: Habit) -> Habit:
-        episodes = tuple(sorted({*habit.episodes, *part.episodes}))
-        days = len(np.unique(self._history.days[[*episodes]]))
-        weekdays = tuple(sorted({*habit.window.weekdays, *part.window.weekdays}))
-        features = tuple(dict.fromkeys((*habit.features, *part.features)))
-        window = replace(habit.window, weekdays=weekdays)
-        expected = habit.expected + part.expected
-        return replace(
-            habit, features=features, window=window, episodes=episodes, days=days, expected=expected
-        )
 
     def _remove(self, candidate: _Candidate, support: Integers) -> list[int]:
         """Take episodes out of all features. Returns the features that had some of them."""
@@ -376,13 +183,3 @@ class _HabitSearch:
                     self._taken[number].append(candidate.window)
                 changed.append(number)
         return changed
-
-
-def _near(first: TimeWindow, second: TimeWindow) -> bool:
-    """Whether the hours of two windows are the same but for an hour."""
-    if first.month_day != second.month_day:
-        return False
-    if first.width == 24 or second.width == 24:
-        return True
-    hours = {(hour + step) % 24 for hour in first.hours for step in (-1, 0, 1)}
-    return bool(hours & {*second.hours})

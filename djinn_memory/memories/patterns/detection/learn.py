@@ -17,7 +17,8 @@ from djinn_memory.memories.patterns.confidence import confidence, status_of
 from djinn_memory.memories.patterns.detection import naming
 from djinn_memory.memories.patterns.detection.chance import SMALLEST
 from djinn_memory.memories.patterns.detection.choices import ConsistentChoice, find_choices
-from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
+from djinn_memory.memories.patterns.detection.habit import Habit
+from djinn_memory.memories.patterns.detection.habits import find_habits
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.occasion import Occasion
 from djinn_memory.memories.patterns.detection.sequences import ActionSequence, find_sequences
