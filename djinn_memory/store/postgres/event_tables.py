@@ -13,6 +13,7 @@ from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.derived import DerivedTables, derived_tables
 from djinn_memory.store.postgres import events as stored_events
+from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.projections import clean, mark_episodes
 from djinn_memory.store.postgres.seed_rows import RATING_TABLES
 
@@ -128,7 +129,7 @@ def _is_about(row: dict[str, Any], column: str, keys: _Keys) -> bool:
 def _copy(writer: ScopeWriter, table: str, listed: Sequence[dict[str, Any]]) -> None:
     names = [*listed[0]]
     columns = ", ".join(("user_id", *names, "rev"))
-    with writer.tx.copy(f"copy {table} ({columns}) from stdin".encode()) as copy:
+    with copying(writer.tx, table, columns) as copy:
         for row in listed:
             values = (_value(name, value) for name, value in row.items())
             copy.write_row((writer.scope, *values, writer.rev))

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from djinn_memory.store.postgres.bulk import copying
+
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
 
@@ -224,14 +226,9 @@ def _insert(
 ) -> None:
     if not changes:
         return
-    sql = (
-        f"copy {table} (user_id, note_id, path, path_key, content, hash, size, rev, conflict_of, "
-        "home_id) from stdin (format binary)"
-    )
-    with writer.tx.copy(sql.encode()) as copy:
-        copy.set_types(
-            ["uuid", "uuid", "text", "text", "bytea", "bytea", "int8", "int8", "uuid", "uuid"]
-        )
+    columns = "user_id, note_id, path, path_key, content, hash, size, rev, conflict_of, home_id"
+    types = ["uuid", "uuid", "text", "text", "bytea", "bytea", "int8", "int8", "uuid", "uuid"]
+    with copying(writer.tx, table, columns, types) as copy:
         for change in changes:
             copy.write_row(
                 (writer.scope, change.note_id, change.path, change.key, change.content,

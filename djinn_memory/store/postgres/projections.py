@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.seed_rows import (
     JSON_COLUMNS,
     KEYS,
@@ -195,7 +196,7 @@ def _copy(
 ) -> None:
     names = kind.__struct_fields__
     columns = ", ".join(("user_id", *names, "note_id", "rev"))
-    with tx.copy(f"copy {table} ({columns}) from stdin".encode()) as copy:
+    with copying(tx, table, columns) as copy:
         for note, row in listed:
             values = (plain(name, getattr(row, name)) for name in names)
             copy.write_row((scope, *values, note, rev))

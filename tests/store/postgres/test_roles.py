@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,7 +21,10 @@ from djinn_memory.store.postgres.connection import (
     explained,
     writing,
 )
+from tests.indexing.vaults import fill
 from tests.postgres import DatabaseServer
+from tests.sync.homes import SCOPE, SyncedHome, register
+from tests.sync.pushes import HASHING
 
 SHARED, ANNA, BOB = UUID(int=1), UUID(int=2), UUID(int=3)
 NOTE = (
@@ -30,7 +34,14 @@ NOTE = (
 
 
 @pytest.fixture
-def secured(postgres: DatabaseServer, database: ServerAddress) -> Iterator[ServerAddress]:
+def database(postgres: DatabaseServer) -> Iterator[ServerAddress]:
+    """A database for the vectors of homes in tests."""
+    with postgres.migrated(HASHING) as address:
+        yield address
+
+
+@pytest.fixture
+def secured(database: ServerAddress) -> Iterator[ServerAddress]:
     """A database with the shared vault and a vault each of anna and bob; carol reads all."""
     roles = ("anna", "bob", "carol", "nobody")
     with closing(connect(database)) as owner:
@@ -150,6 +161,23 @@ def test_a_role_writes_into_its_scopes(secured: ServerAddress) -> None:
             "select count(*) from notes where user_id = %s", (SHARED,)
         ).fetchone()
     assert count == (3,)
+
+
+def test_a_role_exchanges_notes(
+    secured: ServerAddress, tmp_path: Path, home_template: Path
+) -> None:
+    address = ServerAddress.of(make_conninfo(secured.conninfo, user="anna"))
+    with closing(connect(secured)) as owner:
+        register(secured)
+        owner.execute("insert into role_scopes values ('anna', %s), ('bob', %s)", (SCOPE, SCOPE))
+    first = SyncedHome(tmp_path / "first", home_template, address)
+    fill(first.root, 3)
+    first.djinn.index()
+    assert first.sync().sent == 3
+    as_bob = ServerAddress.of(make_conninfo(secured.conninfo, user="bob"))
+    second = SyncedHome(tmp_path / "second", home_template, as_bob)
+    assert second.sync().received == 3
+    assert second.notes() == first.notes()
 
 
 def test_the_owner_keeps_the_scopes_that_it_had(secured: ServerAddress) -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.index import postings, vectors
 from djinn_memory.store.postgres.rows import ChunkRows, ChunkTerms, NoteRows
 
@@ -235,11 +236,8 @@ class _Batch:
         ]
         # Without text in between. A value of pgvector is passed on in its own binary form.
         types = ["uuid", "int8", "int4", "int8", "int4", "int4", "int4", "bytea", "int4", "bytea"]
-        with self._tx.copy(
-            "copy index_windows (user_id, chunk, number, memory, domain_set, start, stop, hash, "
-            "length, vector) from stdin with (format binary)"
-        ) as copy:
-            copy.set_types(types)
+        columns = "user_id, chunk, number, memory, domain_set, start, stop, hash, length, vector"
+        with copying(self._tx, "index_windows", columns, types) as copy:
             for *place, window in windows:
                 copy.write_row(
                     (self._scope, *place, window.start, window.stop, window.hash, window.length,
@@ -270,7 +268,7 @@ class _Batch:
             )
 
     def _copy(self, table: str, columns: str, rows: Iterable[Sequence[object]]) -> None:
-        with self._tx.copy(f"copy {table} (user_id, {columns}) from stdin") as copy:
+        with copying(self._tx, table, f"user_id, {columns}") as copy:
             for row in rows:
                 copy.write_row((self._scope, *map(_plain, row)))
 
@@ -350,7 +348,7 @@ def _count(tx: Cursor, scope: UUID, chunks: Iterable[tuple[int, ChunkTerms]], si
 def _write_postings(tx: Cursor, scope: UUID, chunks: Mapping[int, tuple[int, ChunkTerms]]) -> None:
     """Write the posting lists of some chunks as a segment."""
     segment = min(chunks)
-    with tx.copy("copy index_postings (user_id, term, segment, entries) from stdin") as copy:
+    with copying(tx, "index_postings", "user_id, term, segment, entries") as copy:
         for term, entries in sorted(postings.grouped(chunks).items()):
             copy.write_row((scope, term, segment, bytes(entries)))
     _add_segment(tx, scope, segment, len(chunks))
