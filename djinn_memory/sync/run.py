@@ -22,7 +22,7 @@ from djinn_memory.store.postgres.connection import explained, reading
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.sync.notes import pull, push
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.notes.listing import list_files, unlisted
+from djinn_memory.sync.notes.listing import list_files, respell, unlisted
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
 
 Direction = Literal["pull", "push", "both"]
@@ -73,8 +73,8 @@ def exchange(
     doubtful: set[UUID] = set()
     for _ in range(ROUNDS):
         state = _agree_on_history(link)
-        files = list_files(link)
         bases = sync_state.bases(link.ledger, link.scope)
+        files = respell(link, list_files(link), bases)
         snapshot = _look(link, state, bases.keys(), doubtful)
         if snapshot.head.purged_rev > state.rev:
             # Deletions that this home has not seen were forgotten.

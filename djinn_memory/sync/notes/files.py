@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from djinn_memory.errors import Changed, OutsideVault, Refused
@@ -32,6 +33,14 @@ class VaultFiles:
 
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
+
+    @cached_property
+    def folds(self) -> bool:
+        """Whether the file system finds a file by a name in another case."""
+        root = self.vault.root.resolve()
+        with suppress(OSError):
+            return root.with_name(root.name.swapcase()).samefile(root)
+        return False
 
     def exists(self, path: str) -> bool:
         """Whether there is anything at a path."""

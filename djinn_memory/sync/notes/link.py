@@ -27,6 +27,8 @@ class VaultLink(Struct):
     home_id: UUID
     home_name: str
     files: VaultFiles
+    indexed: dict[str, str] = field(default_factory=dict)
+    """The paths under which the index has files that the server knows in another spelling."""
     problems: list[Problem] = field(default_factory=list)
 
     @property

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from unicodedata import normalize
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy
 from djinn_memory.indexing.refresh import read
@@ -12,6 +15,7 @@ from djinn_memory.store.ledger.sync_state import NoteBase
 from djinn_memory.store.sqlite import explained
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.matching import LocalFile, unambiguous
+from djinn_memory.sync.notes.names import path_key
 
 
 def list_files(link: VaultLink) -> list[LocalFile]:
@@ -36,6 +40,33 @@ def list_files(link: VaultLink) -> list[LocalFile]:
         LocalFile(path, digest, size, uid if uid in own else None)
         for path, digest, size, uid in rows
     ]
+
+
+def respell(
+    link: VaultLink, files: list[LocalFile], bases: Mapping[UUID, NoteBase]
+) -> list[LocalFile]:
+    """The files under the paths that the server knows, where the file system chose the spelling.
+
+    A file system that ignores case keeps the spelling of a folder that is there already, and one
+    that ignores the form of Unicode may choose the form. Neither is a rename by the user.
+    """
+    link.indexed.clear()
+    if not link.files.folds:
+        return files
+    paths = {base.path for base in bases.values()}
+    known = {(path_key(path), _composed_name(path)): path for path in paths}
+    result = []
+    for file in files:
+        path = known.get((path_key(file.path), _composed_name(file.path)), file.path)
+        if file.path not in paths and path != file.path:
+            link.indexed[path] = file.path
+            file = replace(file, path=path)
+        result.append(file)
+    return result
+
+
+def _composed_name(path: str) -> str:
+    return normalize("NFC", path.rpartition("/")[2])
 
 
 def unlisted(

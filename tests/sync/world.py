@@ -1,0 +1,228 @@
+"""Homes, their users and a server, whatever happens to them: what must hold in the end.
+
+Every text that a user writes has a word of its own. A word may only vanish if a user removed it: by
+deleting a file that held it, or by replacing its line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import unicodedata
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import DjinnError
+from djinn_memory.store.postgres.connection import ServerAddress
+from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.names import path_key
+from tests.postgres import DatabaseServer
+from tests.sync.homes import SyncedHome
+
+NAMES = ("a", "b", "A", "Ab", "\u00fc", "u\u0308", "folder/a", "folder/B", "Folder/c", "deep/er/x")
+"""Few names, so that homes meet at them. Two differ by their Unicode form, others by case."""
+
+_WORD = re.compile(rb"word\d+")
+YEAR = 31_557_600
+
+
+class FoldingFiles(VaultFiles):
+    """The files of a vault on a file system that ignores case and the form of Unicode."""
+
+    folds = True
+
+    def _place(self, path: str) -> Path:
+        return spelled(self.vault.root, super()._place(path).relative_to(self.vault.root.resolve()))
+
+    def move(self, path: str, target: str) -> None:
+        source = self._place(path)
+        if path_key(path) == path_key(target):
+            source.rename(source.with_name(Path(target).name))
+            return
+        super().move(path, target)
+
+
+def spelled(root: Path, relative: Path) -> Path:
+    """A path as it is on the disk, if a folding file system knows it under another spelling."""
+    place = root.resolve()
+    for part in relative.parts:
+        entries = list(place.iterdir()) if place.is_dir() else []
+        same = [entry.name for entry in entries if path_key(entry.name) == path_key(part)]
+        place /= same[0] if same else part
+    return place
+
+
+class FoldingHome(SyncedHome):
+    """A home on a file system that ignores case and the form of Unicode."""
+
+    def vault_files(self) -> VaultFiles:
+        return FoldingFiles(self.home.shared)
+
+
+class World:
+    """Three homes, a server, and the words that users wrote."""
+
+    def __init__(self, root: Path, template: Path, server: DatabaseServer, address: ServerAddress):
+        self.server, self.address = server, address
+        self.homes = [
+            SyncedHome(root / "anna", template, address),
+            SyncedHome(root / "ben", template, address),
+            FoldingHome(root / "cleo", template, address),
+        ]
+        self.words: set[bytes] = set()
+        self.removed: set[bytes] = set()
+        self.kills = 0
+        self._backup: str | None = None
+
+    def _fresh(self) -> str:
+        word = f"word{len(self.words)}"
+        self.words.add(word.encode())
+        return word
+
+    def _at(self, home: SyncedHome, name: str) -> Path:
+        if isinstance(home, FoldingHome):
+            return spelled(home.root, Path(name))
+        return home.root / name
+
+    def write(self, who: int, name: str, years: int = 0) -> None:
+        """A user writes a new note, or adds a line to an old one."""
+        home = self.homes[who]
+        path = self._at(home, f"{name}.md")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(f"{self._fresh()}\n".encode())
+        self._date(path, years)
+
+    def edit(self, who: int, pick: int, where: int, years: int = 0) -> None:
+        """A user replaces a line of a note."""
+        if path := self._pick(who, pick):
+            lines = path.read_bytes().splitlines(keepends=True)
+            at = where % (len(lines) + 1)
+            self.removed |= {word for line in lines[at : at + 1] for word in _WORD.findall(line)}
+            lines[at : at + 1] = [f"{self._fresh()}\n".encode()]
+            path.write_bytes(b"".join(lines))
+            self._date(path, years)
+
+    def rename(self, who: int, pick: int, name: str) -> None:
+        """A user renames a note, unless the name is taken."""
+        home = self.homes[who]
+        if path := self._pick(who, pick):
+            target = self._at(home, f"{name}.md")
+            if path_key(str(target)) == path_key(str(path)) and isinstance(home, FoldingHome):
+                path.rename(path.with_name(Path(f"{name}.md").name))
+            elif not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.rename(target)
+
+    def delete(self, who: int, pick: int) -> None:
+        """A user deletes a note."""
+        if path := self._pick(who, pick):
+            self.removed |= set(_WORD.findall(path.read_bytes()))
+            path.unlink()
+
+    def sync(self, who: int) -> None:
+        """A home runs to the end."""
+        self.homes[who].sync()
+
+    def kill(self, who: int, seconds: float) -> None:
+        """A home runs and is killed after some time, if it still runs then."""
+        home = self.homes[who]
+        home.djinn.close()
+        child = os.fork()
+        if child == 0:
+            # What a killed process leaves behind: no handler runs, no transaction is ended.
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+            try:
+                home.djinn = Djinn(home.home)
+                home.sync()
+            except BaseException:
+                os._exit(3)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert not os.WIFEXITED(status) or os.WEXITSTATUS(status) == 0
+        self.kills += os.WIFSIGNALED(status)
+
+    def back_up_server(self) -> None:
+        """The server is backed up."""
+        self._backup = self.server.create(self._database)
+
+    def restore_server(self) -> None:
+        """The server is restored from its backup, if there is one."""
+        if self._backup:
+            self.address = self.server.address(self.server.create(self._backup))
+            for home in self.homes:
+                home.address = self.address
+
+    @property
+    def _database(self) -> str:
+        from psycopg.conninfo import conninfo_to_dict
+
+        return str(conninfo_to_dict(self.address.conninfo)["dbname"])
+
+    def _pick(self, who: int, pick: int) -> Path | None:
+        home = self.homes[who]
+        notes = sorted(home.notes())
+        return home.root / notes[pick % len(notes)] if notes else None
+
+    def _date(self, path: Path, years: int) -> None:
+        """Date a file as a clock does that is years ahead or behind."""
+        if years:
+            time = path.stat().st_mtime + years * YEAR
+            os.utime(path, (time, time))
+
+    def settle(self) -> None:
+        """All homes run until none changes anything; then all must be equal, and no word lost."""
+        for _ in range(12):
+            results = [home.sync() for home in self.homes]
+            if not any(r.sent or r.received or r.removed or r.withdrawn for r in results):
+                break
+        else:
+            raise AssertionError("the homes do not come to rest")
+        assert not any(r.waiting for r in results)
+        first = self.homes[0].notes()
+        by_key = {path_key(path): data for path, data in first.items()}
+        assert len(by_key) == len(first)
+        for home in self.homes[1:]:
+            if isinstance(home, FoldingHome):
+                # It keeps the spelling of folders that it had already.
+                assert {path_key(path): data for path, data in home.notes().items()} == by_key
+            else:
+                assert home.notes() == first
+        present = {word for data in first.values() for word in _WORD.findall(data)}
+        assert self.words - self.removed - present == set()
+
+    def step(self, dice: Random, *, sync: float = 0.15, kill: float = 0.02) -> None:
+        """Something that happens at random."""
+        who, years = dice.randrange(len(self.homes)), dice.choice((0, 0, -7, 5))
+        chance = dice.random()
+        if chance < sync:
+            self.sync(who)
+        elif chance < sync + kill:
+            self.kill(who, dice.uniform(0.02, 0.5))
+        else:
+            self._edit_at_random(dice, who, years)
+
+    def _edit_at_random(self, dice: Random, who: int, years: int) -> None:
+        chance = dice.random()
+        if chance < 0.4:
+            self.write(who, dice.choice(NAMES), years)
+        elif chance < 0.65:
+            self.edit(who, dice.randrange(100), dice.randrange(20), years)
+        elif chance < 0.85:
+            self.rename(who, dice.randrange(100), dice.choice(NAMES))
+        else:
+            self.delete(who, dice.randrange(100))
+
+    def close(self) -> None:
+        for home in self.homes:
+            home.djinn.close()
+            with suppress(OSError, DjinnError):
+                shutil.rmtree(home.home.root)
+
+
+assert unicodedata.normalize("NFC", NAMES[5]) == NAMES[4]
