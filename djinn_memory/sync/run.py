@@ -7,7 +7,7 @@ plan in the ledger only tells it which changes were its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, ScopeSta
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import explained, reading
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
-from djinn_memory.sync.notes import pull, push
+from djinn_memory.sync.notes import pull, push, vectors
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.listing import list_files, respell, unlisted
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
@@ -61,14 +61,14 @@ def exchange(
     direction: Direction = "both",
     *,
     dry_run: bool = False,
-    before_push: Callable[[], None] = lambda: None,
 ) -> Exchanged:
     """Synchronize a vault. The caller holds the home's lock for synchronization.
 
-    `before_push` runs after files were received, and before changes are sent. Raises `Unavailable`
-    if other homes write faster than this one.
+    Raises `Unavailable` if other homes write faster than this one, and `Refused` if the server has
+    vectors of another model.
     """
     result = Exchanged()
+    vectors.check_model(link)
     _recover(link)
     doubtful: set[UUID] = set()
     for _ in range(ROUNDS):
@@ -84,11 +84,12 @@ def exchange(
         plan = make_plan(states, link.scope, link.home_name, lambda: UUID(uuid7()))
         if dry_run:
             return _foreseen(plan, direction)
-        pulled, pushed, lost = _carry_out(link, plan, direction, result, before_push)
+        pulled, pushed, lost = _carry_out(link, plan, direction, result)
         doubtful |= lost
         behind = _behind(plan, pulled, left, snapshot, state)
         if not (pulled or pushed or lost):
             _finish(link, snapshot, state, behind)
+            vectors.embed(link)
             unsent = [step.path for step in plan.pushes if direction != "pull"]
             result.waiting = sorted({*behind.values(), *unsent})
             return result
@@ -163,13 +164,13 @@ def _carry_out(
     plan: SyncPlan,
     direction: Direction,
     result: Exchanged,
-    before_push: Callable[[], None],
 ) -> tuple[set[UUID], set[UUID], set[UUID]]:
     """Carry out a plan. Returns the notes that were pulled, pushed, and changed by others."""
     pulls = plan.pulls if direction != "push" and not link.vault.read_only else []
     _write_plan(link, plan, pulls)
     done = pull.pull(link, pulls) if pulls else {}
     _count_pulls(result, [step for step in pulls if step.note_id in done], done)
+    vectors.fetch(link, {*done, *plan.adopted})
     if direction == "pull":
         return set(done), set(), set()
     # What another home changed, and could not be written here, is not sent either.
@@ -177,7 +178,8 @@ def _carry_out(
     steps = [step for step in plan.pushes if step.note_id not in stuck]
     if not steps:
         return set(done), set(), set()
-    before_push()
+    list_files(link)
+    vectors.embed(link)
     sent, lost = push.push(link, steps)
     _count_pushes(result, [step for step in steps if step.note_id in sent])
     return set(done), sent, lost

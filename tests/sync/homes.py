@@ -12,9 +12,13 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.store.ledger.sync_state import home_id
 from djinn_memory.store.postgres.connection import ServerAddress, connect
+from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction, Exchanged, exchange
+
+HASHING = VectorModel("hashing-128-1", 128, 1.0, 0.0)
+"""The model of the homes in tests."""
 
 SCOPE = UUID("0b6ff4ae-9d0b-4fd5-9e42-6f8c6f3b8a51")
 
@@ -46,7 +50,7 @@ class SyncedHome:
         vault = self.home.shared
         with closing(connect(self.address)) as connection:
             yield VaultLink(
-                self.djinn.runtime, connection, self.address, vault, SCOPE,
+                self.djinn.runtime, connection, self.address, HASHING, vault, SCOPE,
                 home_id(self.djinn.runtime.state.ledger), self.name, self.vault_files(),
             )  # fmt: skip
 

@@ -14,7 +14,9 @@ from tests.sync.homes import register
 from tests.sync.world import World
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("SEED0", "0")), int(os.environ.get("SEED1", "3"))))
+@pytest.mark.parametrize(
+    "seed", range(int(os.environ.get("SEED0", "0")), int(os.environ.get("SEED1", "3")))
+)
 def test_homes_converge_and_lose_no_text(
     tmp_path: Path,
     home_template: Path,

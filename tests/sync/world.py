@@ -183,7 +183,7 @@ class World:
                 break
         else:
             raise AssertionError("the homes do not come to rest")
-        assert not any(r.waiting for r in results)
+        assert [r.waiting for r in results] == [[]] * len(results), [h.problems for h in self.homes]
         first = self.homes[0].notes()
         by_key = {path_key(path): data for path, data in first.items()}
         assert len(by_key) == len(first)

@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from djinn_memory.store.export import export_notes
 from djinn_memory.store.postgres import projections as stored
 from djinn_memory.store.postgres.index import writer as index_writer
@@ -29,8 +31,13 @@ def write(
     The index must be up to date. Of a note that it does not have, nothing follows.
     """
     changed = [change for change in changes if change.note_id in accepted]
-    paths = [change.path for change in changed if change.content is not None]
-    indexed = {rows.path: rows for rows in export_notes(link.runtime.state, link.vault, paths)}
+    paths = {
+        link.indexed.get(change.path, change.path): change.path
+        for change in changed
+        if change.content is not None
+    }
+    exported = export_notes(link.runtime.state, link.vault, list(paths))
+    indexed = {paths[rows.path]: replace(rows, path=paths[rows.path]) for rows in exported}
     notes, gone = [], []
     for change in changed:
         rows = indexed.get(change.path)

@@ -101,12 +101,13 @@ class VaultFiles:
 
         Raises `Changed` if its bytes are not `was`.
         """
+        place = self._place(path)
         if self.read(path) != was:
-            raise Changed(self._place(path))
+            raise Changed(place)
         if copies:
-            disk.trash(self.vault, path)
+            disk.trash(self.vault, place.relative_to(self.vault.root.resolve()).as_posix())
         else:
-            self._place(path).unlink(missing_ok=True)
+            place.unlink(missing_ok=True)
         self._remove_empty_folders(path)
 
     def _same(self, source: Path, target: Path) -> bool:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
+from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.sync.notes.files import VaultFiles
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class VaultLink(Struct):
     runtime: Runtime
     connection: Connection
     address: ServerAddress
+    model: VectorModel
+    """The model of the server's vectors."""
     vault: Vault
     scope: UUID
     home_id: UUID

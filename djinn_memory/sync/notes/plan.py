@@ -57,6 +57,9 @@ class SyncPlan(Struct):
     agreed: dict[UUID, NoteBase | None] = field(default_factory=dict)
     """Notes on which both sides agree already, with their new base."""
 
+    adopted: set[UUID] = field(default_factory=set)
+    """Notes that both sides turned out to have."""
+
 
 class SyncStates(Struct):
     """The states of all notes of a vault."""
@@ -223,6 +226,8 @@ class _Planner:
                 )
             if agreed != base:
                 plan.agreed[note_id] = agreed
+            if agreed and base is None:
+                plan.adopted.add(note_id)
         if server != state:
             kept = state or server
             assert kept

@@ -1,0 +1,71 @@
+"""Gives notes their vectors: from the server where it has them, else from the home's model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from djinn_memory.errors import Refused, Remedy, Unavailable
+from djinn_memory.indexing.refresh import index
+from djinn_memory.models import Calibration, Problem
+from djinn_memory.store.index import compartments, vectors
+from djinn_memory.store.postgres import note_vectors
+from djinn_memory.store.postgres.connection import reading
+from djinn_memory.store.sqlite import explained
+from djinn_memory.sync.notes.link import VaultLink
+
+BATCH = 500
+"""Number of notes whose vectors are fetched at once."""
+
+
+def check_model(link: VaultLink) -> None:
+    """Raise `Refused` if this home and the server have vectors of different models."""
+    with explained(link.runtime.home.index_path):
+        space = vectors.serving(link.runtime.state.index)
+    if space and space.identity != link.model.identity:
+        raise Refused(
+            f"{link.address} has vectors of the model {link.model.identity}, and this home has "
+            f"vectors of {space.identity}",
+            Remedy("config.set", {"key": "embedding.model", "value": None}, "use the server's"),
+            Remedy("sync.migrate", {"model": True}, "change the server"),
+        )
+
+
+def fetch(link: VaultLink, note_ids: Collection[UUID]) -> None:
+    """Store the server's vectors of notes in the home's cache, where indexing finds them."""
+    embedder = link.runtime.models.embedder
+    if not note_ids or embedder is None or embedder.identity != link.model.identity:
+        return
+    cache, model, ids = link.runtime.state.cache, link.model, list(note_ids)
+    with explained(link.runtime.home.embeddings_path):
+        if cache.known(model.identity) is None:
+            # With this, an index gets its vectors without a use of the model.
+            line = Calibration(model.scale, model.shift)
+            cache.know(model.identity, model.dimensions, line)
+        for start in range(0, len(ids), BATCH):
+            with reading(link.connection, link.address) as cursor:
+                texts, signs = note_vectors.read(cursor, link.scope, ids[start : start + BATCH])
+            if texts:
+                cache.put(model.identity, texts, signs)
+
+
+def embed(link: VaultLink) -> None:
+    """Index the vault, and embed what neither the cache nor the server had.
+
+    Without the model the notes travel without vectors, which is reported as a problem.
+    """
+    runtime, vault = link.runtime, link.vault
+    with explained(runtime.home.index_path):
+        numbers = compartments.numbers(runtime.state.index, [vault])
+        waiting = vectors.pending(runtime.state.index, numbers)
+    if not waiting or runtime.models.embedder is None:
+        return
+    try:
+        index(
+            runtime.state, runtime.models, [vault], whole=False, rebuild=False,
+            progress=runtime.progress,
+        )  # fmt: skip
+    except Unavailable as error:
+        problem = Problem("embedding", str(error))
+        if problem not in link.problems:
+            link.problems.append(problem)
