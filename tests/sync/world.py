@@ -11,12 +11,10 @@ import re
 import shutil
 import signal
 import unicodedata
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import DjinnError
 from djinn_memory.store.postgres.connection import ServerAddress
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.names import path_key
@@ -76,7 +74,9 @@ class World:
         self.words: set[bytes] = set()
         self.removed: set[bytes] = set()
         self.kills = 0
+        self.changes = [0] * len(self.homes)
         self._backup: str | None = None
+        self._dropped: list[str] = []
 
     def _fresh(self) -> str:
         word = f"word{len(self.words)}"
@@ -154,6 +154,7 @@ class World:
     def restore_server(self) -> None:
         """The server is restored from its backup, if there is one."""
         if self._backup:
+            self._dropped.append(self._database)
             self.address = self.server.address(self.server.create(self._backup))
             for home in self.homes:
                 home.address = self.address
@@ -205,6 +206,7 @@ class World:
         elif chance < sync + kill:
             self.kill(who, dice.uniform(0.02, 0.5))
         else:
+            self.changes[who] += 1
             self._edit_at_random(dice, who, years)
 
     def _edit_at_random(self, dice: Random, who: int, years: int) -> None:
@@ -221,8 +223,9 @@ class World:
     def close(self) -> None:
         for home in self.homes:
             home.djinn.close()
-            with suppress(OSError, DjinnError):
-                shutil.rmtree(home.home.root)
+            shutil.rmtree(home.home.root, ignore_errors=True)
+        for database in filter(None, (*self._dropped, self._backup, self._database)):
+            self.server.drop(database)
 
 
 assert unicodedata.normalize("NFC", NAMES[5]) == NAMES[4]
