@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from djinn_memory.store.postgres.connection import ServerAddress
-from tests.sync.homes import SyncedHome, register
+from tests.postgres import DatabaseServer
+from tests.sync.homes import HASHING, SyncedHome, register
 
 
 @pytest.fixture
 def homes(
-    tmp_path: Path, home_template: Path, database: ServerAddress
-) -> tuple[SyncedHome, SyncedHome]:
-    register(database)
-    return (
-        SyncedHome(tmp_path / "anna", home_template, database),
-        SyncedHome(tmp_path / "ben", home_template, database),
-    )
+    tmp_path: Path, home_template: Path, postgres: DatabaseServer
+) -> Iterator[tuple[SyncedHome, SyncedHome]]:
+    with postgres.migrated(HASHING) as address:
+        register(address)
+        yield (
+            SyncedHome(tmp_path / "anna", home_template, address),
+            SyncedHome(tmp_path / "ben", home_template, address),
+        )
 
 
 def test_notes_travel_byte_for_byte(homes: tuple[SyncedHome, SyncedHome]) -> None:
