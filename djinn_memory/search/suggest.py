@@ -55,10 +55,11 @@ def near_spellings(index: Index, text: str) -> tuple[str, ...]:
 
 
 def unknown_values(index: Index, filters: Filters) -> tuple[Problem, ...]:
-    """A problem for each tag and type of a filter that no visible memory has."""
+    """A problem for each tag, type and domain of a filter that no visible memory has."""
     problems = []
     alone = [("tags", tag, Filters(tags=(tag,))) for tag in filters.tags]
     alone += [("types", kind, Filters(types=(kind,))) for kind in filters.types]
+    alone += [("domains", name, Filters(domains=(name,))) for name in filters.domains]
     for field, value, only in alone:
         if not index.count(Selection(only)):
             near = alike(value, index.values(field.removesuffix("s")))

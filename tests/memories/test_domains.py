@@ -12,6 +12,7 @@ from djinn_memory.errors import ConfigError, DjinnError, NotFound, Refused, Usag
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init, remove_agent
 from djinn_memory.store.index.memory_rows import FEW
+from tests.memories.imports.exports import LOG, lines
 
 NOTES = {
     "salary.md": "---\ntitle: Salary\ntype: decision\ndomain: money\ntags: [pay]\n---\n"
@@ -91,6 +92,31 @@ def test_a_link_to_a_hidden_memory_leads_nowhere(djinn: Djinn, home: Home) -> No
     djinn.index()
     [link] = djinn.memories.links(name="Kettle", agent="me").links
     assert link.title == "Salary"
+
+
+@pytest.mark.parametrize("name", ["money", "typo"])
+def test_a_domain_that_no_visible_memory_has_is_named(djinn: Djinn, name: str) -> None:
+    """A hidden domain and one that does not exist are told in the same words."""
+    result = djinn.search(f"kettle domain:{name}", agent="grace")
+    assert result.hits == ()
+    assert [f"{problem.what}: {problem.why}" for problem in result.problems] == [
+        f"domains {name}: no memory has it"
+    ]
+    assert djinn.search("kettle domain:money").problems == ()
+    [problem] = djinn.search("kettle domain:harbor").problems
+    assert problem.why == "no memory has it; did you mean Harbour?"
+
+
+def test_an_import_does_not_tell_of_hidden_turns(djinn: Djinn, tmp_path: Path) -> None:
+    """Whether finn imported before he was limited changes no later report."""
+    log = lines(tmp_path / "log.jsonl", LOG)
+    djinn.import_history([log], domain="money", agent="finn")
+    djinn.home.edit((("access", "finn"), ["harbour"]))
+    with Djinn(Home(djinn.home.root)) as limited:
+        reports = [limited.import_history([log], agent=agent) for agent in ("finn", "finn", "me")]
+        assert [(report.recorded, report.known) for report in reports] == [(2, 0), (0, 2), (2, 0)]
+        assert limited.episodes.list(agent="finn").total == 2
+        assert limited.import_history([log], agent="finn", dry_run=True).known == 2
 
 
 def test_grants_that_change_hold_at_once(djinn: Djinn, home: Home) -> None:

@@ -123,9 +123,9 @@ def record_turns(
         recorded = _recorded(runtime, index, vault, turns)
         known = _known(index, len(turns))
         drafts = [
-            _draft(vault, identity, turn, known, similar)
+            _draft(vault, _identity(vault, turn), turn, known, similar)
             for turn in turns
-            if (identity := _identity(vault, turn)) not in recorded
+            if turn.source is None or turn.source not in recorded
         ]
     places: dict[str, str] = {}
     once = any(turn.source for turn in turns)
@@ -167,7 +167,7 @@ def known_replies(runtime: Runtime, agent: str, sources: Sequence[str]) -> dict[
     A turn that was purged counts as recorded with all replies. The index must be up to date.
     """
     vault = runtime.home.personal(agent)
-    ids = {_derived(vault, source): source for source in sources}
+    ids = _ids(vault, sources)
     known = dict.fromkeys((ids[key] for key in _purged(runtime, [*ids])), sys.maxsize)
     with runtime.index([vault]) as index:
         for memory in index.memories(Selection(ids=tuple(ids)), fields=("replies",)):
@@ -183,8 +183,20 @@ def _purged(runtime: Runtime, ids: Sequence[str]) -> set[str]:
     return reading.subjects(ledger, EPISODE_PURGED, ids) if ledger else set()
 
 
+def _ids(vault: Vault, sources: Iterable[str]) -> dict[str, str]:
+    """The sources of turns by the ids that their episodes may have."""
+    sources = list(sources)
+    usual = {derived_id(f"{vault.id} {source}"): source for source in sources}
+    return {**usual, **{_derived(vault, source): source for source in sources}}
+
+
 def _derived(vault: Vault, source: str) -> str:
-    return derived_id(f"{vault.id} {source}")
+    """The id of a new episode. A limited agent's is another, since a hidden one may have the usual.
+
+    Otherwise an import would tell the agent which turns of an export are hidden from it.
+    """
+    reader = f" for {vault.reader}" if vault.reader else ""
+    return derived_id(f"{vault.id} {source}{reader}")
 
 
 def _identity(vault: Vault, turn: Turn) -> str:
@@ -194,13 +206,14 @@ def _identity(vault: Vault, turn: Turn) -> str:
 
 def _recorded(
     runtime: Runtime, index: Index | None, vault: Vault, turns: Sequence[Turn]
-) -> set[str | None]:
-    """The ids of the turns from other programs that were recorded, or purged, before."""
-    ids = tuple(_derived(vault, turn.source) for turn in turns if turn.source)
-    recorded: set[str | None] = {*_purged(runtime, ids)}
+) -> set[str]:
+    """The sources of the turns from other programs that were recorded, or purged, before."""
+    ids = _ids(vault, (turn.source for turn in turns if turn.source))
+    recorded = {ids[key] for key in _purged(runtime, [*ids])}
     if index is None or not ids:
         return recorded
-    return recorded | {memory.id for memory in index.memories(Selection(ids=ids), fields=())}
+    memories = index.memories(Selection(ids=tuple(ids)), fields=())
+    return recorded | {ids[memory.id or ""] for memory in memories}
 
 
 def _known(index: Index | None, turns: int) -> Known:
