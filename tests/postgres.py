@@ -5,14 +5,18 @@ Every test module has these fixtures. `database` is the address of an empty, mig
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from djinn_memory.store.postgres import embedded, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
@@ -79,6 +83,38 @@ def running() -> Iterator[DatabaseServer]:
         yield DatabaseServer(server)
     finally:
         server.release()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def debian_server() -> Iterator[ServerAddress]:
+    """A server of Debian's PostgreSQL packages, which have pg_trgm and no pgvector."""
+    programs = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+    if programs is None:
+        # The package is large, so CI does not install it.
+        why = "no PostgreSQL of Debian here; apt-get install postgresql postgresql-contrib"
+        pytest.xfail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
+    root = Path(tempfile.mkdtemp(prefix=PREFIX))
+    data = root / "data"
+    data.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(data, pwd.getpwnam("nobody").pw_uid, -1)
+
+    def run(program: str, *arguments: str) -> None:
+        command = [*embedded.as_owner(data), str(programs / program), "-D", str(data), *arguments]
+        subprocess.run(command, check=True, cwd=data, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+
+    try:
+        run("initdb", "-U", "djinn", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+        run("pg_ctl", "-w", "-l", "server.log", "-o", "-k . -c fsync=off -c listen_addresses=''",
+            "start")  # fmt: skip
+        yield ServerAddress.of(
+            make_conninfo(host=str(data), port=5432, user="djinn", dbname="postgres")
+        )
+    finally:
+        with suppress(subprocess.CalledProcessError):
+            run("pg_ctl", "-w", "-m", "immediate", "stop")
         shutil.rmtree(root, ignore_errors=True)
 
 

