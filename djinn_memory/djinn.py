@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from djinn_memory.home.home import Home, discover
 from djinn_memory.memories.context.requests import BuildContext, ContextBundle
 from djinn_memory.memories.hooks.intake import take_in
@@ -359,7 +361,8 @@ class Djinn(Namespace):
         """
         from djinn_memory.search.search import search
 
-        return search(self.runtime, request)
+        backend = request.backend or self.runtime.home.config.backend
+        return search(self.runtime, replace(request, backend=backend))
 
     @operation(ShowStatus)
     def status(self, request: ShowStatus) -> HomeStatus:

@@ -19,6 +19,7 @@ S = TypeVar("S", bound=Struct)
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
 Mode = Literal["hybrid", "words", "meaning"]
 Expand = Literal["none", "prf", "llm"]
+Backend = Literal["sqlite", "postgres"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
 Certainty = Literal["certain", "likely", "unsure"]
@@ -274,7 +275,7 @@ class Hit(Memory, frozen=True, kw_only=True):
 class SearchStep(Struct, frozen=True):
     """The result of an optional part of a search."""
 
-    name: Literal["expand", "rerank"]
+    name: Literal["expand", "rerank", "index"]
     """The setting that enabled it."""
     what: str
     """A description in one sentence."""

@@ -41,6 +41,8 @@ from djinn_memory.system.waits import announced
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.store.index.sqlite_index import SqliteIndex
+    from djinn_memory.store.postgres.index.opening import ServerIndexes
+    from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
     from djinn_memory.store.state import State
 
 P = ParamSpec("P")
@@ -133,8 +135,22 @@ class Runtime:
         """A context with a consistent snapshot of the index of some vaults."""
         return self.state.reading(vaults)
 
+    @contextmanager
+    def server_index(self, vaults: Sequence[Vault]) -> Iterator[PostgresIndex]:
+        """A context with a consistent snapshot of some vaults' index on the home's server."""
+        with self._server_indexes.reading(vaults, self.models.recipe) as index:
+            yield index
+
+    @cached_property
+    def _server_indexes(self) -> ServerIndexes:
+        from djinn_memory.store.postgres.index.opening import ServerIndexes
+
+        return ServerIndexes(self.home)
+
     def close(self) -> None:
         """Close the files of the home. The next call opens them again."""
+        if "_server_indexes" in self.__dict__:
+            self._server_indexes.close()
         # With broken settings nothing was opened, and asking for the state would raise.
         if "state" in self.__dict__:
             self.state.close()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, convert, field
 
-from djinn_memory.models import Dialect, Expand, Mode, Strategy
+from djinn_memory.models import Backend, Dialect, Expand, Mode, Strategy
 from djinn_memory.scoring import Days, Factor, ScoringConfig
 
 NAME = r"^[^\W_][\w.-]{0,63}\Z"
@@ -355,7 +355,7 @@ class Config(Struct, forbid_unknown_fields=True):
     state_dir: str = ".djinn"
     inbox: str | None = None
     working_memory: Redis | None = None
-    backend: Literal["sqlite", "postgres"] = "sqlite"
+    backend: Backend = "sqlite"
     exclude: list[str] = field(default_factory=list)
     domains: dict[Name, str] = field(default_factory=dict)
     access: dict[Name, list[Name]] = field(default_factory=dict)

@@ -25,7 +25,7 @@ FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
 _SERVED = frozenset({"agent", "session"})
 """Fields of a request that the server fills in."""
 
-_FOR_PERSONS = frozenset({"allow_secret"})
+_FOR_PERSONS = frozenset({"allow_secret", "backend"})
 """Fields that only a person may set."""
 
 _DAYS = frozenset({"since", "until", "as_of"})

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from djinn_memory.notes.fact_note import PastValue
     from djinn_memory.runtime import Runtime
     from djinn_memory.search.reranker import Reranker
+    from djinn_memory.search.source import SearchSource
 
 DEPTH = 200
 """Number of candidates from each leg. On two collections 50 give the same order as 400."""
@@ -215,6 +216,7 @@ class Search:
     def __init__(
         self,
         runtime: Runtime,
+        source: SearchSource,
         query: Query,
         selection: Selection,
         vaults: tuple[Vault, ...],
@@ -224,6 +226,7 @@ class Search:
         reranker: Reranker | None = None,
     ) -> None:
         self.runtime = runtime
+        self.source = source
         self.query = query
         self.selection = selection
         self.vaults = vaults

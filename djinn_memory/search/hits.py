@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -138,11 +137,6 @@ def context(vault: Vault, path: str) -> str | None:
     """The description of the innermost described folder that contains `path`."""
     texts = [(len(prefix), text) for prefix, text in vault.contexts if path.startswith(prefix)]
     return max(texts)[1] if texts else None
-
-
-def on_disk(vault: Vault, path: str | os.PathLike[str]) -> bool:
-    """Whether the file of a note exists and may be read."""
-    return os.path.isfile(os.path.join(vault.root, path))  # noqa: PTH113, PTH118 - never raises
 
 
 def matcher(vocabulary: Vocabulary, stems: AbstractSet[str]) -> Callable[[str], bool]:

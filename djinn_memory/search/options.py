@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from djinn_memory.models import Expand, Mode
+from djinn_memory.models import Backend, Expand, Mode
 from djinn_memory.search.narrowing import Narrowing
 
 
@@ -37,5 +37,11 @@ class SearchOptions(Narrowing, frozen=True):
         Meta(
             description="Expand the query with words of the best notes (prf), or with the "
             "chat model (llm)."
+        ),
+    ] = None
+    backend: Annotated[
+        Backend | None,
+        Meta(
+            description="Search the index of this home (sqlite), or that of its server (postgres)."
         ),
     ] = None

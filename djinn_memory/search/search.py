@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import UsageError
 from djinn_memory.home.settings import CHAT_MODEL
-from djinn_memory.indexing.refresh import sweep
 from djinn_memory.languages.calendar_names import has_words_of_time
 from djinn_memory.models import Filters, Hit, Mode, SearchResult
 from djinn_memory.notes.dates import moment
@@ -24,6 +23,7 @@ from djinn_memory.search.dates.former import FORMER, FormerValues, gather_former
 from djinn_memory.search.legs import LEGS
 from djinn_memory.search.legs.meaning import MeaningLeg
 from djinn_memory.search.legs.words_query import CUT, content, overlong, phrase
+from djinn_memory.search.source import source_of
 from djinn_memory.search.stages.names import NAME, put_named_first
 from djinn_memory.search.stages.periods import holds, prefer_current
 from djinn_memory.search.stages.planes import PlaneCounts, known_planes
@@ -80,9 +80,8 @@ def search(
     """
     began = time.monotonic()
     search = _parse(runtime, options, excerpt, planes)
-    runtime.take_in(options.agent)
-    pending = _refresh(search)
-    with runtime.index(search.vaults) as search.index:
+    pending = _refresh(search, options.agent)
+    with search.source.index(search.vaults) as search.index:
         _settle(search)
         asks = search.query.asks
         search.problems += unknown_values(search.index, search.selection.filters)
@@ -117,6 +116,7 @@ def search(
         if planes and not (period and period.everything):
             chosen = known_planes(search, chosen, judge)
         shown = _present(search, chosen)
+        search.steps += search.source.steps()
         if period and period.everything:
             sure = period.answered(chosen)
         else:
@@ -169,6 +169,7 @@ def _parse(
         raise UsageError("the query is empty; give a question or keywords")
     search = Search(
         runtime,
+        source_of(runtime, options.backend),
         question,
         Selection(filters, None if options.expired else now),
         runtime.home.scope(agent, filters.vaults),
@@ -216,11 +217,12 @@ def _expand(search: Search) -> None:
     search.problems += [problem] if problem else []
 
 
-def _refresh(search: Search) -> int:
+def _refresh(search: Search, agent: str | None) -> int:
     """Index recent changes, within limits; returns how many files are still waiting."""
+    refresh = search.source.refresh(agent, search.vaults)
     meaning = search.legs.get("meaning")
     spare = meaning.question.spare if isinstance(meaning, MeaningLeg) else None
-    pending, problems = sweep(search.runtime.state, search.vaults, spare)
+    pending, problems = refresh(spare)
     search.problems += problems
     return pending
 
@@ -290,7 +292,8 @@ def _cut(search: Search, most: int) -> list[Candidate]:
                 continue
             if key not in present:
                 vault = vaults[memory.vault]
-                present[key] = hits.on_disk(vault, memory.path) and holds(search, memory, vault)
+                exists = search.source.exists(vault, memory.path)
+                present[key] = exists and holds(search, memory, vault)
             if not present[key] or (taken[key] and key in search.values):
                 continue
             chunk = shown_chunk(search, candidate)

@@ -1,36 +1,163 @@
-"""The index on a Postgres server conforms, and finds what the local index finds."""
+"""The index on a Postgres server conforms, and a search on it finds what the local one finds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
+from djinn_memory.errors import Unavailable
 from djinn_memory.home.home import Home
+from djinn_memory.models import SearchResult
 from djinn_memory.search.backend import Index
+from djinn_memory.store.postgres.servers import URL
 from tests.search.conformance import SAMPLES, IndexConformance
-from tests.search.postgres_index import opened, push
+from tests.search.postgres_index import opened, push, remove
 from tests.sync.pushes import TableServer, tables
 
 __all__ = ["tables"]
 
+TEXTS = {
+    "mill.md": "---\naliases: [Große Mühle]\ntags: [food/bread]\n---\n# Die Mühle\n\n"
+    "Die Mühlen mahlen nicht mehr, und das Brot ist von gestern. [[Lamp]]\n",
+    "capital.md": "# 東京\n\n東京都は日本の首都です。\n\n## Food\n\nSoba in the harbour.\n",
+    "work.md": "---\ndomain: work\n---\nThe harbour lamp of the office, and the tide of papers.\n",
+    "soon.md": "---\nexpires: 2020-01-01\n---\nThe harbour was closed for a day.\n",
+    "former.md": "---\nvalid_to: 2021-01-01\n---\nThe lamp was green before.\n",
+    "long.md": "# Long\n\n" + "".join(
+        f"## Part {part}\n\n{'The tide comes and the lamp burns. ' * 12}\n\n" for part in range(12)
+    ),
+    "secret-link.md": "See [[work]] and [[tide]], which is at the harbour.\n",
+}  # fmt: skip
+
+QUESTIONS = (
+    "tide", "lamps in the harbour", '"the tide" -twice', "tag:sea harbour", "type:fact lamp",
+    "tag:food", "Mühle", "mühlen mahlen", "東京", "都", "日本 首都", "harbuor", "path:long lamp",
+    "when does the tide come", "kettle.md", "Große Mühle", "harbour office papers", "the of and",
+)  # fmt: skip
+
 
 @pytest.fixture
-def filled(home: Home, shared: Path, tables: TableServer) -> Home:
-    """The samples, indexed here and on the server."""
+def djinn(home: Home, shared: Path, tables: TableServer, monkeypatch: pytest.MonkeyPatch) -> Djinn:
+    """A home with samples in all vaults, indexed here and on the server."""
+    monkeypatch.setenv(URL, tables.address.conninfo)
     for sample in SAMPLES:
         (home.root / "vaults" / sample.vault / sample.path).write_text(sample.write())
+    for name, text in TEXTS.items():
+        (shared / name).write_text(text, encoding="utf-8")
     djinn = Djinn(home)
     djinn.index()
     for vault in home.vaults:
         push(tables, djinn, vault)
-    return home
+    return djinn
 
 
 class TestPostgresIndex(IndexConformance):
     @pytest.fixture
-    def index(self, filled: Home, tables: TableServer) -> Iterator[Index]:
-        with opened(tables, filled, filled.named(("shared",))) as index:
+    def index(self, home: Home, shared: Path, tables: TableServer) -> Iterator[Index]:
+        for sample in SAMPLES:
+            (home.root / "vaults" / sample.vault / sample.path).write_text(sample.write())
+        djinn = Djinn(home)
+        djinn.index()
+        for vault in home.vaults:
+            push(tables, djinn, vault)
+        with opened(tables, home, home.named(("shared",))) as index:
             yield index
+
+
+def comparable(result: SearchResult) -> tuple[SearchResult, list[object]]:
+    """A result, with the scores of its hits. Sums of other orders differ in the last places."""
+    scores = [pytest.approx(hit.score, abs=0.001) for hit in result.hits]
+    hits = tuple(replace(hit, score=0, feedback=0, legs={}) for hit in result.hits)
+    return replace(result, hits=hits, milliseconds=0.0, steps=()), scores
+
+
+def test_a_search_finds_the_same_on_the_server(djinn: Djinn) -> None:
+    for question in QUESTIONS:
+        for mode in ("hybrid", "words", "meaning"):
+            local = djinn.search(query=question, mode=mode)
+            there = djinn.search(query=question, mode=mode, backend="postgres")
+            assert comparable(there) == comparable(local), (question, mode)
+
+
+def test_what_an_agent_may_not_see_is_hidden_on_the_server(djinn: Djinn) -> None:
+    home = djinn.runtime.home
+    home.edit((("agents",), ["me", "guest"]), (("access",), {"guest": ["sea"]}))
+    guest = Djinn(Home(home.root))
+    for question in QUESTIONS:
+        local = guest.search(query=question, agent="guest")
+        there = guest.search(query=question, agent="guest", backend="postgres")
+        assert comparable(there) == comparable(local), question
+        assert {hit.path for hit in there.hits}.isdisjoint({"work.md", "secret.md"})
+    assert [hit.path for hit in guest.search(query="office papers", backend="postgres").hits][
+        :1
+    ] == ["work.md"]
+
+
+def test_a_note_needs_no_file_here(djinn: Djinn, shared: Path) -> None:
+    (shared / "lamp.md").unlink()
+    assert "lamp.md" in {
+        hit.path for hit in djinn.search(query="lamp oil", backend="postgres").hits
+    }
+    djinn.index()
+    assert "lamp.md" not in {hit.path for hit in djinn.search(query="lamp oil").hits}
+
+
+def test_changed_and_removed_notes(djinn: Djinn, shared: Path, tables: TableServer) -> None:
+    vault = djinn.runtime.home.shared
+    (shared / "tide.md").write_text("# Tide\n\nThe ebb follows the flood, and the lamp is out.\n")
+    (shared / "kettle.md").unlink()
+    djinn.index()
+    push(tables, djinn, vault, ["tide.md"])
+    remove(tables, vault, ["kettle.md"])
+    for question in (*QUESTIONS, "ebb and flood", "kettle sings"):
+        local = djinn.search(query=question)
+        there = djinn.search(query=question, backend="postgres")
+        assert comparable(there) == comparable(local), question
+
+
+def test_posting_lists_are_merged_and_cleaned(
+    djinn: Djinn, tables: TableServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = djinn.runtime.home.shared
+    expected = [comparable(djinn.search(query=question)) for question in QUESTIONS]
+    segments: Callable[[], int] = lambda: tables.value("select count(*) from index_segments")  # noqa: E731
+    for most in ("MAX_SEGMENTS", "MERGED_SEGMENTS"):
+        monkeypatch.setattr(f"djinn_memory.store.postgres.index.writer.{most}", 4)
+    for path in (*TEXTS, *(sample.path for sample in SAMPLES if sample.vault == "shared")):
+        push(tables, djinn, vault, [path])
+    assert 1 < segments() <= 6
+    there = [comparable(djinn.search(query=each, backend="postgres")) for each in QUESTIONS]
+    assert there == expected
+    monkeypatch.setattr("djinn_memory.store.postgres.index.writer.MAX_GONE", 0)
+    for _ in range(3):
+        push(tables, djinn, vault)
+    assert tables.value(
+        "select sum(segments.chunks) <= 2 * max(sets.chunks) + 30 from index_segments as segments "
+        "join index_domain_sets as sets using (user_id)"
+    )
+    there = [comparable(djinn.search(query=each, backend="postgres")) for each in QUESTIONS]
+    assert there == expected
+
+
+def test_the_plan_is_explained(djinn: Djinn) -> None:
+    result = djinn.search(query="harbour lamp", backend="postgres")
+    [step] = [step for step in result.steps if step.name == "index"]
+    assert step.what.startswith("Postgres, vaults: ")
+    assert "words by index_postings_pkey" in step.what
+    assert not djinn.search(query="harbour lamp").steps
+
+
+def test_a_server_that_is_down_ends_in_one_line(
+    djinn: Djinn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL, "postgresql://nobody@127.0.0.1:1/none")
+    with pytest.raises(Unavailable, match="does not answer"):
+        djinn.search(query="lamp", backend="postgres")
+    djinn.runtime.home.edit((("backend",), "postgres"))
+    with pytest.raises(Unavailable, match="does not answer"):
+        Djinn(Home(djinn.runtime.home.root)).search(query="lamp")
+    assert djinn.search(query="lamp", backend="sqlite").hits

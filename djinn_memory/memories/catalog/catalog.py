@@ -16,8 +16,8 @@ from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.markdown import body
 from djinn_memory.notes.vault import files as disk
+from djinn_memory.notes.vault.files import on_disk
 from djinn_memory.search.backend import Index
-from djinn_memory.search.hits import on_disk
 from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.index.memories import shares_file
 from djinn_memory.store.index.records import IndexedMemory, Selection, TitledRef

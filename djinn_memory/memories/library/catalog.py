@@ -20,7 +20,7 @@ from djinn_memory.models import Filters, Vault, extended
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.search.hits import on_disk
+from djinn_memory.notes.vault.files import on_disk
 from djinn_memory.store.index.records import MemorySize, Selection
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State

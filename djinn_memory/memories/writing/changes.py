@@ -24,7 +24,7 @@ from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.periods import first_end, period_date
 from djinn_memory.notes.slugs import slug, unique
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.search.hits import on_disk
+from djinn_memory.notes.vault.files import on_disk
 
 
 def change_note(

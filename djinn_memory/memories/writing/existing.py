@@ -19,7 +19,7 @@ from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold, folder, slug
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.search.hits import on_disk
+from djinn_memory.notes.vault.files import on_disk
 from djinn_memory.store.index.records import TitledRef
 from djinn_memory.store.state import State
 

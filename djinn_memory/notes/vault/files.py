@@ -30,6 +30,11 @@ def read(vault: Vault, path: str) -> bytes:
         return file.read(MAX_BYTES)
 
 
+def on_disk(vault: Vault, path: str | os.PathLike[str]) -> bool:
+    """Whether the file of a note exists and may be read."""
+    return os.path.isfile(os.path.join(vault.root, path))  # noqa: PTH113, PTH118 - never raises
+
+
 def edit(vault: Vault, path: str, change: Callable[[bytes], bytes]) -> None:
     """Apply `change` to the bytes of a note; see `revise`."""
     read(vault, path)

@@ -119,7 +119,7 @@ class MeaningLeg(Leg):
 
     def __init__(self, search: Search) -> None:
         state = search.runtime.state
-        with search.runtime.index(search.vaults) as index:
+        with search.source.index(search.vaults) as index:
             self.question = QuestionVector(
                 search.runtime.models,
                 index,

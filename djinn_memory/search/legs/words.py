@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from djinn_memory.models import SearchStep
 from djinn_memory.search.candidates import Candidate, Leg, Scored, Search
+from djinn_memory.search.legs.rare_words import exact_hits
 from djinn_memory.search.legs.words_query import WordsQuery, compose, score
-from djinn_memory.search.rare_words import exact_hits
 from djinn_memory.search.stages import prf
 from djinn_memory.store.index.records import ChunkRef, Forms, Selection, WordMatch
 from djinn_memory.system.plural import count

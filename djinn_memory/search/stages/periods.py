@@ -10,7 +10,6 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.periods import Period, period_of
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.candidates import Search, ValueThen
 from djinn_memory.store.index.records import IndexedMemory
 
@@ -64,7 +63,7 @@ def holds(search: Search, memory: IndexedMemory, vault: Vault) -> bool:
 
     value = None
     with suppress(OSError, DjinnError):
-        note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
+        note = parse(memory.path, search.source.read(vault, memory.path), vault.dialect)
         values = timeline(note)
         value = values.on(at or now)
         if value and (at or value != values.current):
@@ -87,7 +86,7 @@ def _entity_held(search: Search, memory: IndexedMemory, vault: Vault) -> bool:
     from djinn_memory.search.stages.statements import answering, joined, statements, then
 
     with suppress(OSError, DjinnError):
-        note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
+        note = parse(memory.path, search.source.read(vault, memory.path), vault.dialect)
         asks_for_time = at or search.windows
         when = at if asks_for_time else now
         listed = then([*statements(note.text)], when, search.windows)

@@ -118,6 +118,28 @@ class PostgresIndex:
         """The vaults of this view that the server has."""
         return tuple(scope.vault for scope in self._scopes)
 
+    def content(self, vault: str, path: str) -> bytes | None:
+        """The bytes of a note that the reader may see."""
+        for scope in self._scopes.named([vault]):
+            listed = self._scopes.rows(
+                "select content from notes where user_id = %s and path = %s and not deleted "
+                "and note_id in (select note_id from index_memories where user_id = %s "
+                "and path = %s and domain_set = any(%s))",
+                (scope.id, path, scope.id, path, scope.visible),
+            )
+            for (content,) in listed:
+                return bytes(content)
+        return None
+
+    def plan(self) -> str:
+        """What was read, and the indexes that the server's planner used for the last question."""
+        vaults = ", ".join(scope.name for scope in self._scopes) or "none"
+        used = (
+            f"{name} by {', '.join(indexes) or 'a scan'}"
+            for name, indexes in self._scopes.plans().items()
+        )
+        return "; ".join([f"Postgres, vaults: {vaults}", *used])
+
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
         """The chunks with these numbers."""
         return {

@@ -99,6 +99,7 @@ class Scopes:
             ReadScope(position, scope, vault, tuple(known[scope]))
             for position, (scope, vault) in enumerate(present)
         )
+        self._planned: dict[str, tuple[str, Sequence[object]]] = {}
         self._by_name = {scope.name: scope for scope in self.all}
 
     def __iter__(self) -> Iterator[ReadScope]:
@@ -117,11 +118,42 @@ class Scopes:
             if 0 <= position < len(self.all):
                 yield self.all[position], listed
 
-    def rows(self, sql: str, values: Sequence[object] = (), *, binary: bool = False) -> list[Row]:
-        """All rows of a query."""
+    def rows(
+        self,
+        sql: str,
+        values: Sequence[object] = (),
+        *,
+        binary: bool = False,
+        plan: str | None = None,
+    ) -> list[Row]:
+        """All rows of a query. With `plan`, its plan is shown under this name; see `plans`."""
+        if plan:
+            self._planned[plan] = sql, values
         self._tx.execute(sql.encode(), values, binary=binary)
         return self._tx.fetchall()
+
+    def plans(self) -> dict[str, list[str]]:
+        """The indexes that the server uses for named statements. An empty list is a scan."""
+        plans = {}
+        for name, (sql, values) in self._planned.items():
+            self._tx.execute(f"explain (format json) {sql}".encode(), values)
+            row = self._tx.fetchone()
+            assert row
+            plans[name] = sorted(set(_indexes(row[0])))
+        return plans
 
     def run(self, sql: str) -> None:
         """Run a statement that returns nothing, such as `set local`."""
         self._tx.execute(sql.encode())
+
+
+def _indexes(plan: Any) -> Iterator[str]:
+    """The names of the indexes in a plan, as Postgres returns it in JSON."""
+    if isinstance(plan, list):
+        for part in plan:
+            yield from _indexes(part)
+    elif isinstance(plan, dict):
+        if name := plan.get("Index Name"):
+            yield name
+        for part in plan.values():
+            yield from _indexes(part)

@@ -198,6 +198,7 @@ class PostgresVectorIndex:
             "on memory.user_id = chunk.user_id and memory.number = chunk.memory",
             (*values, vectors.literal(vector), count, scope.id),
             binary=True,
+            plan="vectors",
         )
 
     def _indexed(self, scope: ReadScope) -> bool:

@@ -274,7 +274,7 @@ class PostgresWordIndex:
             return 0.0, self._nothing
         if len(terms) == 1:
             matches = self._list(terms[0], prefix=prefix)
-            holding = len(matches.chunks) if prefix else self.frequency(terms[0])
+            holding = self._held(terms[0]) if prefix else self.frequency(terms[0])
             return idf(self.total, holding), matches
         known = self._phrases.get(words)
         if known is None:
@@ -333,6 +333,18 @@ class PostgresWordIndex:
             self._load([(term, prefix)])
         return self._lists[term, prefix]
 
+    def _held(self, prefix: str) -> int:
+        """The number of chunks with a term that begins with a text; lists also name others."""
+        chunks = self._list(prefix, prefix=True).chunks.tolist()
+        counts = (
+            self._scopes.rows(
+                "select count(*) from index_terms where user_id = %s and chunk = any(%s)",
+                (scope.id, numbers),
+            )
+            for scope, numbers in self._scopes.of(chunks)
+        )
+        return sum(count for [(count,)] in counts)
+
     def _load(self, wanted: Iterable[tuple[str, bool]]) -> None:
         """Read the posting lists of terms; with True, of all terms that begin with a text."""
         missing = [key for key in dict.fromkeys(wanted) if key not in self._lists]
@@ -346,6 +358,7 @@ class PostgresWordIndex:
                     "where user_id = %s and term = any(%s)",
                     (scope.id, whole),
                     binary=True,
+                    plan="words",
                 ):
                     entries[term, False].append(part)
             for term in (term for term, prefix in missing if prefix):

@@ -1,0 +1,120 @@
+"""Where a search finds its index, and the notes that it cites: this home, or its server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from djinn_memory.errors import NotFound
+from djinn_memory.indexing.refresh import sweep
+from djinn_memory.models import Problem, SearchStep, Vault
+from djinn_memory.notes.vault import files as disk
+
+if TYPE_CHECKING:
+    from djinn_memory.embedding.embedder import Embedder
+    from djinn_memory.runtime import Runtime
+    from djinn_memory.search.backend import Index
+    from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+
+Spare = Callable[[], "Embedder | None"]
+
+
+class SearchSource(Protocol):
+    """The index and the notes that a search reads."""
+
+    def refresh(
+        self, agent: str | None, vaults: Sequence[Vault]
+    ) -> Callable[[Spare | None], tuple[int, Sequence[Problem]]]:
+        """Prepare to bring the index up to date. The result does it, within limits.
+
+        It returns how many changed files are left, and the problems.
+        """
+
+    def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[Index]:
+        """A context with a consistent snapshot of the index of some vaults."""
+
+    def exists(self, vault: Vault, path: str) -> bool:
+        """Whether a note of the index still exists."""
+
+    def read(self, vault: Vault, path: str) -> bytes:
+        """The bytes of a note. Call it while the index is open."""
+
+    def steps(self) -> Sequence[SearchStep]:
+        """What `--explain` tells of the source. Call it while the index is open."""
+
+
+class LocalSource:
+    """The index and the files of this home."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def refresh(
+        self, agent: str | None, vaults: Sequence[Vault]
+    ) -> Callable[[Spare | None], tuple[int, Sequence[Problem]]]:
+        """See `SearchSource`."""
+        self._runtime.take_in(agent)
+        return lambda spare: sweep(self._runtime.state, vaults, spare)
+
+    def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[Index]:
+        """See `SearchSource`."""
+        return self._runtime.index(vaults)
+
+    def exists(self, vault: Vault, path: str) -> bool:
+        """Whether the file is on the disk."""
+        return disk.on_disk(vault, path)
+
+    def read(self, vault: Vault, path: str) -> bytes:
+        """See `SearchSource`."""
+        return disk.read(vault, path)
+
+    def steps(self) -> Sequence[SearchStep]:
+        """Nothing."""
+        return ()
+
+
+class ServerSource:
+    """The index and the notes on the home's Postgres server, whose files need not be here."""
+
+    _index: PostgresIndex
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def refresh(
+        self, agent: str | None, vaults: Sequence[Vault]
+    ) -> Callable[[Spare | None], tuple[int, Sequence[Problem]]]:
+        """Nothing is read: what the server has was pushed."""
+        return lambda spare: (0, ())
+
+    @contextmanager
+    def index(self, vaults: Sequence[Vault]) -> Iterator[Index]:
+        """See `SearchSource`."""
+        with self._runtime.server_index(vaults) as self._index:
+            yield self._index
+
+    def exists(self, vault: Vault, path: str) -> bool:
+        """Every note of the index is in the same snapshot of the server."""
+        return True
+
+    def read(self, vault: Vault, path: str) -> bytes:
+        """See `SearchSource`."""
+        content = self._index.content(vault.name, path)
+        if content is None:
+            raise NotFound(f"the server has no note {vault.name}:{path}")
+        return content
+
+    def steps(self) -> Sequence[SearchStep]:
+        """What the server's planner uses. A process that answers many questions never shows it."""
+        if self._runtime.state.change_watch is not None:
+            return ()
+        began = time.perf_counter()
+        used = self._index.plan()
+        return [SearchStep("index", used, (time.perf_counter() - began) * 1000)]
+
+
+def source_of(runtime: Runtime, backend: str | None) -> SearchSource:
+    """Where a search reads: `postgres` is the home's server, everything else this home."""
+    return ServerSource(runtime) if backend == "postgres" else LocalSource(runtime)

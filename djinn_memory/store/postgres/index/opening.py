@@ -1,0 +1,57 @@
+"""Opens the index on a home's server, and keeps the connection for the next question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from djinn_memory.models import Vault
+from djinn_memory.store.postgres.connection import connect, reading
+from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+from djinn_memory.store.postgres.migrations import state
+from djinn_memory.store.postgres.servers import server_address
+
+if TYPE_CHECKING:
+    from djinn_memory.home.home import Home
+    from djinn_memory.store.postgres.connection import Connection, ServerAddress
+
+
+class ServerIndexes:
+    """The indexes on the server of a home."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._opened: tuple[Connection, ServerAddress] | None = None
+
+    @contextmanager
+    def reading(self, vaults: Sequence[Vault], recipe: str) -> Iterator[PostgresIndex]:
+        """The index of some vaults. All reads in the block see one state of the server.
+
+        `recipe` are the settings of the home's embedder. Raises `Unavailable` if the server does
+        not answer, and `Refused` if its schema does not fit this djinn.
+        """
+        connection, address = self._connected()
+        home = self._home
+        with reading(connection, address) as tx:
+            yield PostgresIndex(tx, vaults, home.vaults, home.config.access, recipe)
+
+    def close(self) -> None:
+        """Close the connection. The next question opens another."""
+        if self._opened:
+            self._opened[0].close()
+            self._opened = None
+
+    def _connected(self) -> tuple[Connection, ServerAddress]:
+        if self._opened and (self._opened[0].closed or self._opened[0].broken):
+            self._opened = None
+        if self._opened is None:
+            address = server_address(self._home)
+            connection = connect(address)
+            try:
+                state(connection, address)
+            except BaseException:
+                connection.close()
+                raise
+            self._opened = connection, address
+        return self._opened
