@@ -18,7 +18,7 @@ from djinn_memory.errors import DjinnError, Refused, Remedy, Unavailable
 from djinn_memory.store.ledger import sync_state, uuid7
 from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, ScopeState
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.connection import explained, reading
+from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.sync.notes import pull, push, vectors
 from djinn_memory.sync.notes.link import VaultLink
@@ -244,5 +244,5 @@ def _finish(
         rev, whole = state.rev, state.whole
     sync_state.advance(link.ledger, link.scope, replace(state, rev=rev, whole=whole), snapshot.mark)
     sync_state.plan(link.ledger, link.scope, [])
-    with explained(link.address), link.connection.transaction(), link.connection.cursor() as cursor:
+    with link.transaction() as cursor:
         server_notes.record_home(cursor, link.scope, link.home_id, link.home_name, rev)

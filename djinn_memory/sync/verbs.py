@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.sync import server
+from djinn_memory.sync.exchange_requests import (
+    ConflictList,
+    ListConflicts,
+    PullSync,
+    PushSync,
+    RunSync,
+    SyncComparison,
+    SyncReport,
+    VerifySync,
+)
 from djinn_memory.sync.requests import (
     InitSync,
     MigratedServer,
@@ -40,3 +50,48 @@ class Sync(Namespace):
     def status(self, request: ShowSyncStatus) -> ServerStatus:
         """Show the server, its versions and its vaults. Raises `Unavailable` if it is down."""
         return server.describe(self.runtime)
+
+    @operation(RunSync, patient=True)
+    def run(self, request: RunSync) -> SyncReport:
+        """Receive the changes of other homes, then send those of this home.
+
+        A note that was changed here and elsewhere keeps the server's text, and the text of this
+        home becomes a conflict copy beside it. An interrupted run is resumed by the next one.
+        """
+        from djinn_memory.sync.session import synchronize
+
+        return synchronize(self.runtime, request, "both")
+
+    @operation(PullSync, patient=True)
+    def pull(self, request: PullSync) -> SyncReport:
+        """Receive the changes of other homes, and send nothing."""
+        from djinn_memory.sync.session import synchronize
+
+        return synchronize(self.runtime, request, "pull")
+
+    @operation(PushSync, patient=True)
+    def push(self, request: PushSync) -> SyncReport:
+        """Send the changes of this home, and receive nothing.
+
+        A note that another home changed too waits until changes are received.
+        """
+        from djinn_memory.sync.session import synchronize
+
+        return synchronize(self.runtime, request, "push")
+
+    @operation(ListConflicts)
+    def conflicts(self, request: ListConflicts) -> ConflictList:
+        """List the conflict copies of vaults. This needs no server.
+
+        To settle a conflict, edit the note and delete the copy.
+        """
+        from djinn_memory.sync import session
+
+        return session.conflicts(self.runtime, request)
+
+    @operation(VerifySync, patient=True)
+    def verify(self, request: VerifySync) -> SyncComparison:
+        """Compare the files of vaults with the server, byte for byte, and name what differs."""
+        from djinn_memory.sync import session
+
+        return session.verify(self.runtime, request)

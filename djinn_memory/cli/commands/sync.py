@@ -1,13 +1,29 @@
-"""djinn sync init, migrate, status."""
+"""djinn sync init, migrate, status, run, pull, push, conflicts, verify."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
+from typing import Annotated
 
-from djinn_memory.cli import output
+from msgspec import Meta, Struct
+
+from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.errors import Unavailable
+from djinn_memory.sync.exchange_requests import (
+    ConflictList,
+    ListConflicts,
+    PullSync,
+    PushSync,
+    RunSync,
+    SyncComparison,
+    SyncReport,
+    VaultExchange,
+    VerifySync,
+)
 from djinn_memory.sync.requests import (
     InitSync,
     MigratedServer,
@@ -18,6 +34,12 @@ from djinn_memory.sync.requests import (
     SyncedVault,
 )
 from djinn_memory.system.plural import count
+
+_VAULTS = {"vaults": Field("NAME", candidates.vaults)}
+
+
+def _is_incomplete(answer: SyncReport) -> bool:
+    return any(exchanged.waiting for exchanged in answer.vaults) and not answer.dry_run
 
 
 @command("sync.init", InitSync, fields={"url": Field("URL")})
@@ -95,6 +117,153 @@ def status(call: Call, answer: ServerStatus) -> None:
     if answer.others:
         say("Other vaults of the server:")
         _print_vaults(answer.others)
+
+
+class WatchSync(Struct, frozen=True):
+    """The option that keeps a run going."""
+
+    watch: Annotated[
+        bool,
+        Meta(
+            description="Run again when another home changes something, and every sync.seconds "
+            "seconds, until you stop it."
+        ),
+    ] = False
+
+
+def _run(call: Call) -> SyncReport | None:
+    if not call.view.watch:
+        report: SyncReport = call.run()
+        return report
+    from djinn_memory.sync.session import wait_for_changes
+
+    # From here on, Ctrl-C ends the program, which the next run survives as it does a kill.
+    while True:
+        try:
+            report = call.run()
+        except Unavailable as error:
+            talk(f"warning: {clean(str(error))}")
+        else:
+            _print_watched(call, report)
+        wait_for_changes(call.djinn.runtime)
+
+
+def _print_watched(call: Call, report: SyncReport) -> None:
+    """Print what a run changed. A run that changed nothing is silent."""
+    output.problems(report.problems)
+    if call.json:
+        output.as_json("sync.run", report, indent=None)
+    elif any(_counts(exchanged) for exchanged in report.vaults):
+        _print_exchange(report)
+    sys.stdout.flush()
+
+
+@command(
+    "sync.run", RunSync, view=WatchSync, run=_run, progress=True, fields=_VAULTS,
+    failed=_is_incomplete,
+)  # fmt: skip
+def run(call: Call, answer: SyncReport) -> None:
+    """Receive the changes of other homes, then send those of this home.
+
+    Notes, attachments up to `sync.attachments_mb`, and the ledger's events are exchanged for the
+    vaults in `sync.vaults`. A note that was changed here and elsewhere keeps the server's text; the
+    text of this home becomes a copy named `... (conflict HOST HASH).md` beside it. An edit beats a
+    deletion. What is deleted elsewhere goes to the trash here. An interrupted run is resumed.
+
+    Examples:
+        djinn sync run
+        djinn sync run --dry-run
+        djinn sync run --watch
+    """
+    _print_exchange(answer)
+
+
+@command("sync.pull", PullSync, progress=True, fields=_VAULTS, failed=_is_incomplete)
+def pull(call: Call, answer: SyncReport) -> None:
+    """Receive the changes of other homes.
+
+    Nothing is sent.
+
+    Examples:
+        djinn sync pull
+        djinn sync pull --dry-run --vault shared
+    """
+    _print_exchange(answer)
+
+
+@command("sync.push", PushSync, progress=True, fields=_VAULTS, failed=_is_incomplete)
+def push(call: Call, answer: SyncReport) -> None:
+    """Send the changes of this home.
+
+    No file changes here. A note that another home changed too waits for `djinn sync run`.
+
+    Examples:
+        djinn sync push
+    """
+    _print_exchange(answer)
+
+
+@command("sync.conflicts", ListConflicts, fields=_VAULTS)
+def conflicts(call: Call, answer: ConflictList) -> None:
+    """List the notes that were changed in two homes.
+
+    Each line names the copy with the text of one home, and the note with the other text. To settle
+    a conflict, edit the note and delete the copy.
+
+    Examples:
+        djinn sync conflicts
+    """
+    if not answer.conflicts:
+        talk("No conflicts.")
+    for conflict in answer.conflicts:
+        original = conflict.original or "(the note is gone)"
+        say(clean(f"{conflict.vault}/{conflict.path}  ->  {original}"))
+
+
+@command(
+    "sync.verify",
+    VerifySync,
+    progress=True,
+    fields=_VAULTS,
+    failed=lambda answer: bool(answer.drifts),
+)
+def verify(call: Call, answer: SyncComparison) -> None:
+    """Compare the vaults with the server, byte for byte.
+
+    Each difference is one line. Exits with 1 if there is one.
+
+    Examples:
+        djinn sync verify
+    """
+    for drift in answer.drifts:
+        say(clean(f"{drift.vault}/{drift.path} {drift.why}"))
+    say(f"{count(answer.compared, 'note')} compared, {count(len(answer.drifts), 'difference')}")
+
+
+def _counts(exchanged: VaultExchange) -> list[str]:
+    """What a run changed in a vault, such as `2 received`."""
+    numbers = (
+        (exchanged.received, "received"),
+        (exchanged.removed, "removed here"),
+        (exchanged.sent, "sent"),
+        (exchanged.withdrawn, "deleted on the server"),
+        (exchanged.events_received, "events received"),
+        (exchanged.events_sent, "events sent"),
+    )
+    return [f"{number:,} {words}" for number, words in numbers if number]
+
+
+def _print_exchange(report: SyncReport) -> None:
+    for exchanged in report.vaults:
+        counts = ", ".join(_counts(exchanged)) or "no changes"
+        dry = " (dry run)" if report.dry_run else ""
+        say(f"{clean(exchanged.vault)}: {counts}{dry}")
+        for path in exchanged.conflicts:
+            say(clean(f"  conflict: {path}"))
+        for path in exchanged.waiting:
+            say(clean(f"  waits: {path}"))
+    if any(exchanged.conflicts for exchanged in report.vaults):
+        talk("Next: compare each conflict with its note; `djinn sync conflicts` lists them.")
 
 
 def _tables(applied: Sequence[str]) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from djinn_memory.store.postgres.bulk import copying
+from djinn_memory.store.postgres.connection import explained
 
 if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
+    from djinn_memory.store.postgres.connection import (
+        Connection,
+        Cursor,
+        ScopeWriter,
+        ServerAddress,
+    )
 
 CHANNEL = "djinn_sync"
 """The channel on which a writer announces the id of its scope."""
@@ -239,6 +245,20 @@ def _insert(
 def announce(writer: ScopeWriter) -> None:
     """Tell listening homes that the scope changes with this transaction. They also poll."""
     writer.tx.execute("select pg_notify(%s, %s)", (CHANNEL, str(writer.scope)))
+
+
+def listen(
+    connection: Connection, address: ServerAddress, scopes: Collection[str], seconds: float
+) -> bool:
+    """Wait until a writer announces one of these scopes, at most some seconds. Returns whether."""
+    with explained(address):
+        connection.execute(f"listen {CHANNEL}".encode())
+        announced = any(
+            notice.payload in scopes
+            for notice in connection.notifies(timeout=seconds, stop_after=1)
+        )
+        connection.execute(f"unlisten {CHANNEL}".encode())
+    return announced
 
 
 def record_home(cursor: Cursor, scope: UUID, home: UUID, name: str, rev: int) -> None:

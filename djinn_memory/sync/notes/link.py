@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -10,11 +12,12 @@ from msgspec import Struct, field
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
+from djinn_memory.store.postgres.connection import explained
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.sync.notes.files import VaultFiles
 
 if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import Connection, ServerAddress
+    from djinn_memory.store.postgres.connection import Connection, Cursor, ServerAddress
 
 
 class VaultLink(Struct):
@@ -38,6 +41,16 @@ class VaultLink(Struct):
     def ledger(self) -> Ledger:
         """The ledger of the home, which holds what is known of the server."""
         return self.runtime.state.ledger
+
+    @contextmanager
+    def transaction(self) -> Iterator[Cursor]:
+        """A transaction that writes no revision."""
+        with (
+            explained(self.address),
+            self.connection.transaction(),
+            self.connection.cursor() as cursor,
+        ):
+            yield cursor
 
     def report(self, path: str, why: str) -> None:
         """Add a problem with a file, once."""

@@ -1,0 +1,143 @@
+"""Runs synchronization for the vaults of a home that go to its server."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from uuid import UUID
+
+from djinn_memory.errors import NotFound, Refused, Unavailable
+from djinn_memory.memories.changes.commit import recover
+from djinn_memory.models import Problem, Vault
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger.sync_state import home_id
+from djinn_memory.store.postgres.notes import listen, remove_tombstones
+from djinn_memory.store.postgres.servers import ServerConnection, connected
+from djinn_memory.sync import events
+from djinn_memory.sync.exchange_requests import (
+    ConflictCopy,
+    ConflictList,
+    Drift,
+    ListConflicts,
+    RunSync,
+    SyncComparison,
+    SyncReport,
+    VaultExchange,
+    VerifySync,
+)
+from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.names import original_path, path_key
+from djinn_memory.sync.run import Direction, exchange
+from djinn_memory.sync.verify import compare
+from djinn_memory.system.locks import lock
+
+
+def synchronize(runtime: Runtime, request: RunSync, direction: Direction) -> SyncReport:
+    """Synchronize vaults. Raises `Busy` if another process does."""
+    vaults = _chosen(runtime, request.vaults)
+    recover(runtime.state)
+    exchanged: list[VaultExchange] = []
+    problems: list[Problem] = []
+    with _locked(runtime), connected(runtime.home) as server:
+        for vault in vaults:
+            link = _link(runtime, server, vault)
+            exchanged.append(_synchronize(link, direction, dry_run=request.dry_run))
+            problems += link.problems
+    return SyncReport(exchanged, request.dry_run, problems)
+
+
+def _synchronize(link: VaultLink, direction: Direction, *, dry_run: bool) -> VaultExchange:
+    result = exchange(link, direction, dry_run=dry_run)
+    told = events.ExchangedEvents() if dry_run else events.exchange(link, direction)
+    if not dry_run and direction != "pull":
+        keep_days = link.runtime.home.config.sync.keep_days
+        with link.transaction() as cursor:
+            remove_tombstones(cursor, link.scope, keep_days)
+    return VaultExchange(
+        link.vault.name, result.received, result.removed, result.sent, result.withdrawn,
+        told.pulled, told.pushed, result.conflicts, result.waiting,
+    )  # fmt: skip
+
+
+def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:
+    """List the conflict copies of vaults, without the server."""
+    copies: list[ConflictCopy] = []
+    for vault in _chosen(runtime, request.vaults):
+        runtime.refresh([vault])
+        paths = _paths(runtime, vault)
+        by_key = {path_key(path): path for path in paths}
+        for path in paths:
+            if original := original_path(path):
+                copies.append(ConflictCopy(vault.name, path, by_key.get(path_key(original))))
+    return ConflictList(copies)
+
+
+def verify(runtime: Runtime, request: VerifySync) -> SyncComparison:
+    """Compare vaults with the server, byte for byte."""
+    compared, drifts = 0, list[Drift]()
+    with _locked(runtime), connected(runtime.home) as server:
+        for vault in _chosen(runtime, request.vaults):
+            number, differing = compare(_link(runtime, server, vault))
+            compared += number
+            drifts += differing
+    return SyncComparison(compared, drifts)
+
+
+def wait_for_changes(runtime: Runtime) -> None:
+    """Wait until a server announces a change, at most `sync.seconds`.
+
+    An announcement may be lost, and says nothing about files: the next run finds every change.
+    """
+    sync, scopes = runtime.home.config.sync, {vault.id for vault in runtime.home.synced}
+    try:
+        with connected(runtime.home) as server:
+            listen(server.connection, server.address, scopes, sync.seconds)
+    except Unavailable:
+        time.sleep(sync.seconds)
+
+
+def _paths(runtime: Runtime, vault: Vault) -> list[str]:
+    from djinn_memory.store.index.memories import contents
+
+    return [path for path, *_ in contents(runtime.state.index, vault)]
+
+
+def _chosen(runtime: Runtime, names: Sequence[str]) -> list[Vault]:
+    """The vaults with these names, or all that go to the server."""
+    synced = {vault.name: vault for vault in runtime.home.synced}
+    for vault in runtime.home.named(names) if names else ():
+        if vault.name not in synced:
+            raise Refused(
+                f"vault {vault.name} does not go to the server; add it to sync.vaults in "
+                f"{runtime.home.config_path} first"
+            )
+    if not synced:
+        raise NotFound("no vault goes to the server; name one in sync.vaults")
+    return [synced[name] for name in dict.fromkeys(names)] or list(synced.values())
+
+
+@contextmanager
+def _locked(runtime: Runtime) -> Iterator[None]:
+    """Let one process of the home at a time exchange with the server."""
+    with lock(runtime.home.state / "sync.lock", timeout=2):
+        yield
+
+
+def _link(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLink:
+    return VaultLink(
+        runtime, server.connection, server.address, server.state.model, vault, _scope(vault),
+        home_id(runtime.state.ledger), socket.gethostname(), VaultFiles(vault),
+    )  # fmt: skip
+
+
+def _scope(vault: Vault) -> UUID:
+    try:
+        return UUID(vault.id)
+    except ValueError:
+        raise Refused(
+            f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
+            f"set vaults.{vault.name}.id in config.yaml to a new UUID"
+        ) from None
