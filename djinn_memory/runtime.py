@@ -296,8 +296,12 @@ def operation(
 def check_bounds(request: object) -> None:
     """Raise `UsageError` for a value outside the bounds or choices declared for its field.
 
-    One text where a field takes several is refused too: Python would read it letter by letter.
+    One text where a field takes several is refused too: Python would read it letter by letter. So
+    is None where a value is needed.
     """
+    for name in _needed(cast(Any, type(request))):
+        if getattr(request, name) is None:
+            raise UsageError("None: give a value", argument=name)
     for name in _lists(cast(Any, type(request))):
         value = getattr(request, name)
         if isinstance(value, str | bytes | PurePath):
@@ -339,6 +343,13 @@ def _limited(kind: type) -> list[tuple[str, list[Any], list[Meta]]]:
         for name, literals, metas in limits
         if literals or metas
     ]
+
+
+@cache
+def _needed(kind: type) -> list[str]:
+    """The fields that cannot be None."""
+    hints = get_type_hints(kind).items()
+    return [name for name, hint in hints if hint is not Any and NoneType not in get_args(hint)]
 
 
 @cache

@@ -122,6 +122,19 @@ def test_what_is_no_text_is_refused(djinn: Djinn, value: Any) -> None:
             call()
 
 
+def test_none_is_refused_where_a_value_is_needed(djinn: Djinn) -> None:
+    calls: dict[str, Any] = {
+        "type": lambda: djinn.remember(None, "Lamp", "Two lamps."),  # type: ignore[arg-type]
+        "query": lambda: djinn.search(None),  # type: ignore[arg-type]
+        "value": lambda: djinn.facts.set("a", "b", None),  # type: ignore[arg-type]
+        "paths": lambda: djinn.documents.ingest(None),  # type: ignore[arg-type]
+        "limit": lambda: djinn.memories.list(limit=None),  # type: ignore[arg-type]
+    }
+    for name, call in calls.items():
+        with pytest.raises(UsageError, match=f"^{name} None: give a value$"):
+            call()
+
+
 def test_one_text_for_a_list_is_refused(djinn: Djinn, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Ahoy")
     for wrong in (str(tmp_path), tmp_path):

@@ -128,11 +128,14 @@ def types(ctx: typer.Context) -> list[str]:
     return sorted({*_types(ctx), *(kind for kinds in PLANES.values() for kind in kinds)})
 
 
-def entity_kinds() -> list[str]:
-    """The kinds of entities that djinn knows."""
+_kinds = _of_home(lambda djinn, line: _values(djinn, line, "kind"))
+
+
+def entity_kinds(ctx: typer.Context) -> list[str]:
+    """The kinds of entities that djinn knows, then those of the user."""
     from djinn_memory.memories.entities.requests import KINDS
 
-    return list(KINDS)
+    return list(dict.fromkeys([*KINDS, *_kinds(ctx)]))
 
 
 def fact_sources(ctx: typer.Context) -> list[str]:

@@ -116,6 +116,11 @@ def local_day(at: str) -> str:
         return at[:10]
 
 
+def local_minute(at: str) -> str:
+    """The local day and time of an ISO time, such as `2026-05-04 09:30`."""
+    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
+
+
 def day_begins(day: str) -> str:
     """The first second of a day in the time zone of this machine, as a time in UTC."""
     with suppress(ValueError, OverflowError):

@@ -30,11 +30,15 @@ LOCK_SECONDS = 30.0
 
 
 def named_jobs(names: Sequence[str], skip: Sequence[str] = ()) -> tuple[Job, ...]:
-    """The jobs with these names. Without names, all jobs but those of `skip`.
+    """The jobs with these names, also several in one text, separated by commas.
+
+    Without names, all jobs but those of `skip`.
 
     `UsageError` lists the known jobs.
     """
     known = ", ".join(JOBS)
+    # `--only rot,gaps` is a usual way to write it.
+    names = [part.strip() for name in names for part in name.split(",")]
     for name in names:
         if name not in JOBS:
             raise UsageError(f"{name}: unknown task; allowed: {known}", argument="only")

@@ -51,6 +51,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Home:
     (folder / "shared" / "habit.md").write_text(
         "---\ntype: pattern\ntitle: Plans on Mondays\n---\nPlans.\n"
     )
+    (folder / "shared" / "aurora.md").write_text(
+        "---\ntype: boat\nplane: knowledge\n---\nA boat.\n"
+    )
     djinn = Djinn(home)
     djinn.index()
     djinn.facts.set("harbour", "depth", "4 m", shared=True)
@@ -229,6 +232,8 @@ def test_values_are_those_that_the_agent_sees(kept: Home, ask: Ask) -> None:
     assert ask(kept.root, "fact", "forget", "") == ["harbour", "harbour/depth"]
     assert ask(kept.root, "fact", "verify", "harbour", "") == ["depth"]
     assert ask(kept.root, "pattern", "show", "") == ["Plans on Mondays"]
+    kinds = ["person", "place", "project", "concept", "boat"]
+    assert ask(kept.root, "entity", "list", "--kind", "") == kinds
 
 
 @pytest.mark.parametrize(

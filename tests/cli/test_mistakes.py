@@ -36,6 +36,7 @@ MISTAKES = {
     "search": "write `djinn search QUERY...`",
     "show": "write `djinn show NAME...`",
     "search ''": "give a question or keywords",
+    "context tide --limit 5": "did you mean --limit-per-type?",
     "search tide --limit many": "give a whole number from 1 to 1,000",
     "search tide --limit 0": "give a whole number from 1 to 1,000",
     "search tide --format json": "use --json",

@@ -21,7 +21,7 @@ WIDEST = 60
 """Maximum characters of a value in a list."""
 
 NAME = Field("NAME", candidates.entities)
-KIND = Field("KIND", lambda ctx: candidates.entity_kinds())
+KIND = Field("KIND", candidates.entity_kinds)
 
 
 @command(
@@ -140,8 +140,9 @@ def merge(call: Call, answer: verbs.EntityMerge) -> None:
         for note in answer.notes:
             say(f"would change links in {clean(note)}")
         return
-    links = f"{count(answer.links, 'link')} in {count(len(answer.notes), 'note')}"
-    say(f"merged {clean(call.request.name)} into {clean(entity.title)}, {links} -> {place}")
+    links = f", {count(answer.links, 'link')} in {count(len(answer.notes), 'note')}"
+    merged = f"merged {clean(call.request.name)} into {clean(entity.title)}"
+    say(f"{merged}{links if answer.links else ''} -> {place}")
     output.problems(answer.left)
 
 
@@ -181,16 +182,24 @@ def _print_change(change: verbs.EntityChange, what: str = "") -> None:
     detail = f" {clean(what)}" if what else ""
     place = clean(f"{entity.vault}/{entity.path}")
     say(f"{change.action} {clean(entity.title)}{detail} -> {place}")
+    for name, others in change.also_named.items():
+        output.warn(clean(f"{name!r} is also a name of {', '.join(others)}"))
 
 
 def _print_candidates(listed: tuple[EntityCandidate, ...]) -> None:
     talk("not sure which entity is meant; write a whole name, or the text around it as --context")
     output.columns(
         [
-            [f"{each.score:.2f}", each.title, each.type or "-", each.address, each.evidence or ""]
+            [
+                f"{each.score:.2f}",
+                each.title,
+                each.type or "-",
+                f"{each.vault}/{each.path}",
+                each.evidence or "",
+            ]
             for each in listed
         ],
-        head="chance name kind address evidence",
+        head="chance name kind path evidence",
     )
 
 

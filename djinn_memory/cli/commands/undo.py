@@ -16,7 +16,7 @@ from djinn_memory.memories.changes.requests import (
     UndoChange,
     UndoReport,
 )
-from djinn_memory.notes.dates import local_day
+from djinn_memory.notes.dates import local_minute
 from djinn_memory.system.plural import count
 
 
@@ -67,11 +67,11 @@ def undo(call: Call, answer: UndoReport | ChangeList) -> None:
     """
     if isinstance(answer, ChangeList):
         rows = [
-            [change.id, local_day(change.at), change.status, change.command, change.what]
+            [change.id, local_minute(change.at), change.status, change.command, change.what]
             for change in answer.changes
         ]
         output.columns(
-            rows, head="id day status command change", empty="djinn has changed no notes."
+            rows, head="id time status command change", empty="djinn has changed no notes."
         )
         return
     verb = "took back" if answer.undone else "would take back"

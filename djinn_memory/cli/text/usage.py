@@ -75,6 +75,7 @@ def _option(error: Any, ctx: Any) -> str:
         return f"write it before the command: `{root.command_path} {error.option_name} ... {words}`"
     names = [name for param in ctx.command.params for name in param.opts if name.startswith("-")]
     near = get_close_matches(error.option_name, names, 1, 0.7)
+    near = near or [name for name in names if name.startswith(f"{error.option_name}-")]
     if near:
         return f"did you mean {near[0]}?"
     remedy = f"see `{ctx.command_path} --help`"

@@ -185,6 +185,10 @@ def links_of(index: Index, memory: IndexedMemory) -> tuple[Links, Links]:
     return other_ends("source", "target"), other_ends("target", "source")
 
 
+_NO_KINDS = ("fact", "relationship", "skill")
+"""Types of the plane `knowledge` that are no kinds of entities."""
+
+
 def values(index: Index, field: CatalogField) -> list[str]:
     """The values of a field, in alphabetical order."""
     if field == "document":
@@ -192,6 +196,9 @@ def values(index: Index, field: CatalogField) -> list[str]:
     if field == "entity":
         known = Filters(planes=("knowledge",), excluded=(("type", "fact"),))
         return index.values("title", Selection(known, whole_files=True))
+    if field == "kind":
+        known = Filters(planes=("knowledge",), excluded=tuple(("type", kind) for kind in _NO_KINDS))
+        return index.values("type", Selection(known, whole_files=True))
     if field == "pattern":
         return index.values("title", Selection(Filters(types=("pattern",)), whole_files=True))
     if field in ("fact", "category", "key"):

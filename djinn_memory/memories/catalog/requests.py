@@ -22,7 +22,17 @@ MIN_BUDGET, MOST_BUDGET = 100, 1_000_000
 """In tokens: a smaller context holds no memory, and no model reads more."""
 
 CatalogField = Literal[
-    "tag", "type", "title", "document", "entity", "fact", "category", "key", "session", "pattern"
+    "tag",
+    "type",
+    "title",
+    "document",
+    "entity",
+    "kind",
+    "fact",
+    "category",
+    "key",
+    "session",
+    "pattern",
 ]
 
 

@@ -61,7 +61,7 @@ def find_entity(index: Index, name: str) -> IndexedMemory:
     if not entities:
         raise no_entity(index, name)
     if len(entities) > 1:
-        places = ", ".join(entity.address for entity in entities[:MOST_PLACES])
+        places = ", ".join(f"{each.vault}/{each.path}" for each in entities[:MOST_PLACES])
         places += f" and {len(entities) - MOST_PLACES} more" if entities[MOST_PLACES:] else ""
         raise UsageError(
             f"{name!r} is the name of several entities: {places}; use one of these names"

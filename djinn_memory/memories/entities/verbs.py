@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from djinn_memory.errors import Busy
 from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
 from djinn_memory.memories.entities.mentions import everyone, occurrences
 from djinn_memory.memories.entities.merging.merge import merge
 from djinn_memory.memories.entities.merging.split import split
-from djinn_memory.memories.entities.names import named_entity, no_entity, of_kind
+from djinn_memory.memories.entities.names import named_entity, no_entity, of_kind, same_name
 from djinn_memory.memories.entities.requests import (
     AddEntity,
     ChangeAliases,
@@ -30,6 +32,7 @@ from djinn_memory.memories.entities.resolution.resolve import (
     resolve_mention,
 )
 from djinn_memory.memories.entities.writer import (
+    Written,
     add_entity,
     change_aliases,
     remove_entity,
@@ -82,6 +85,9 @@ class EntityChange(Struct, frozen=True):
     into the history."""
     entity: EntityDetail
     """The entity after the change, without its mentions."""
+    also_named: dict[str, tuple[str, ...]] = {}
+    """The names that were given and that other entities have, too, each with the places of these as
+    `vault/path`. A mention of such a name needs a context."""
     problems: tuple[Problem, ...] = ()
     """Problems that keep the note from being searchable at once."""
 
@@ -138,7 +144,9 @@ class Entities(Namespace):
         Raises `Refused` when another entity has the name and `force` is not set, and for text that
         looks like a secret.
         """
-        return self._change("created", *add_entity(self.runtime, request))
+        written = add_entity(self.runtime, request)
+        given = (request.name, *request.aliases)
+        return self._change("created", *written, also_named=self._others(written, given, request))
 
     @operation(ListEntities)
     def list(self, request: ListEntities) -> EntityPage:
@@ -214,7 +222,9 @@ class Entities(Namespace):
     @operation(ChangeAliases)
     def alias(self, request: ChangeAliases) -> EntityChange:
         """Add or remove aliases of an entity. Raises `UsageError` for an alias that it lacks."""
-        return self._change("changed", *change_aliases(self.runtime, request))
+        written = change_aliases(self.runtime, request)
+        given = request.aliases if request.action == "add" else ()
+        return self._change("changed", *written, also_named=self._others(written, given, request))
 
     @operation(MergeEntities, patient=True)
     def merge(self, request: MergeEntities) -> EntityMerge:
@@ -246,7 +256,28 @@ class Entities(Namespace):
         return EntityRemoval(extended(memory, Memory), moved_to)
 
     def _change(
-        self, action: Action, vault: Vault, path: str, problems: Sequence[Problem]
+        self,
+        action: Action,
+        vault: Vault,
+        path: str,
+        problems: Sequence[Problem],
+        also_named: dict[str, tuple[str, ...]] | None = None,
     ) -> EntityChange:
-        at = moment(self.runtime.now())
-        return EntityChange(action, written_entity(vault, path, at), tuple(problems))
+        entity = written_entity(vault, path, moment(self.runtime.now()))
+        return EntityChange(action, entity, also_named or {}, tuple(problems))
+
+    def _others(
+        self, written: Written, given: Sequence[str], request: AddEntity | ChangeAliases
+    ) -> dict[str, tuple[str, ...]]:
+        """The names that other entities have, too, which the agent sees."""
+        own = (written[0].name, written[1])
+        others: dict[str, tuple[str, ...]] = {}
+        agent = self.runtime.home.agent(request.agent)
+        with suppress(Busy), self.runtime.index(self.runtime.home.scope(agent)) as index:
+            for name in given:
+                places = [(each.vault, each.path) for each in same_name(index, name)]
+                if listed := tuple(
+                    f"{vault}/{path}" for vault, path in places if (vault, path) != own
+                ):
+                    others[name] = listed
+        return others

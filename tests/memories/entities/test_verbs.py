@@ -39,6 +39,21 @@ def values(entity: EntityDetail) -> dict[str, str]:
     return {each.key: each.value for each in entity.properties}
 
 
+def test_a_name_of_another_entity_is_told(djinn: Djinn, home: Home) -> None:
+    home.edit((("access",), {"ben": []}), (("agents",), ["me", "ben"]))
+    djinn = Djinn(Home(home.root))
+    first = djinn.entities.add("Maren Holt", "person", aliases=["Maren"], shared=True)
+    djinn.entities.add("Hidden", "person", aliases=["Maren", "Quay"], domain="sea", shared=True)
+    assert not first.also_named
+    added = djinn.entities.add(
+        "Maren Voss", "person", aliases=["maren", "Voss", "Quay"], shared=True, agent="ben"
+    )
+    assert added.also_named == {"maren": ("shared/people/maren-holt.md",)}
+    again = djinn.entities.alias("add", "Maren Voss", ["Quay"])
+    assert again.also_named == {"Quay": ("shared/people/hidden.md",)}
+    assert not djinn.entities.alias("remove", "Maren Voss", ["Quay"]).also_named
+
+
 def test_an_entity_is_a_note(djinn: Djinn, home: Home) -> None:
     added = djinn.entities.add(
         "Maren Holt", "person", "She sails.", aliases=["Maren"], properties=["city=Gdynia"],

@@ -37,8 +37,10 @@ def test_the_list_of_jobs_is_complete() -> None:
         assert job.does.endswith(".") and job.cost.endswith(".")
         assert job.every >= timedelta(hours=1)
     assert [job.name for job in named_jobs(["expire", "promote"])] == ["promote", "expire"]
-    with pytest.raises(UsageError, match="only nap: unknown task"):
-        named_jobs(["nap"])
+    assert [job.name for job in named_jobs(["rot, expire"])] == ["expire", "rot"]
+    for names in (["nap"], ["rot,nap"]):
+        with pytest.raises(UsageError, match="only nap: unknown task"):
+            named_jobs(names)
 
 
 def test_a_job_is_due_until_it_ran_and_again_after_its_time(djinn: Djinn) -> None:
