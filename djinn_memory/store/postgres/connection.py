@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
     Cursor = psycopg.Cursor[tuple[Any, ...]]
 
+_BEGIN_READING = (
+    "set transaction isolation level repeatable read, read only; "
+    # With it, the settings of the transaction reach the workers of a Citus cluster.
+    "set local citus.propagate_set_commands = 'local'"
+)
+
 CONNECT_SECONDS = 5
 """Maximum time to connect. Local work must not wait for a server that is down."""
 
@@ -132,7 +138,7 @@ def connect(address: ServerAddress) -> Connection:
 def reading(connection: Connection, address: ServerAddress) -> Iterator[Cursor]:
     """A transaction that sees one snapshot and writes nothing."""
     with explained(address), connection.transaction(), connection.cursor() as cursor:
-        cursor.execute("set transaction isolation level repeatable read, read only")
+        cursor.execute(_BEGIN_READING)
         yield cursor
 
 
