@@ -289,10 +289,15 @@ class Search:
             self._memories |= self.index.lookup(missing)
         return self._memories
 
+    def load(self, chunk_ids: Iterable[int]) -> None:
+        """Read chunks at once that will be asked for."""
+        missing = [key for key in chunk_ids if key not in self._chunks]
+        if missing:
+            self._chunks |= self.index.chunks(missing)
+
     def chunk(self, chunk_id: int) -> IndexedChunk:
         """A chunk. It is read once."""
-        if chunk_id not in self._chunks:
-            self._chunks |= self.index.chunks([chunk_id])
+        self.load([chunk_id])
         return self._chunks[chunk_id]
 
     def telling(self, memory_id: int) -> list[IndexedChunk]:

@@ -284,6 +284,7 @@ def _cut(search: Search, most: int) -> list[Candidate]:
     for start in range(0, len(search.candidates), BATCH):
         batch = search.candidates[start : start + BATCH]
         memories = search.lookup([candidate.memory_id for candidate in batch])
+        search.load(candidate.chunk_id for candidate in batch[:most])
         for candidate in batch:
             key = candidate.memory_id
             memory = memories[key]

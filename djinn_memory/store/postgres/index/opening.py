@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from djinn_memory.models import Vault
-from djinn_memory.store.postgres.connection import connect, reading
+from djinn_memory.store.postgres.connection import connect, explained
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
 from djinn_memory.store.postgres.migrations import state
 from djinn_memory.store.postgres.servers import server_address
@@ -33,7 +33,7 @@ class ServerIndexes:
         """
         connection, address = self._connected()
         home = self._home
-        with reading(connection, address) as tx:
+        with explained(address), connection.transaction(), connection.cursor() as tx:
             yield PostgresIndex(tx, vaults, home.vaults, home.config.access, recipe)
 
     def close(self) -> None:
@@ -46,10 +46,15 @@ class ServerIndexes:
         if self._opened and (self._opened[0].closed or self._opened[0].broken):
             self._opened = None
         if self._opened is None:
+            from psycopg import IsolationLevel
+
             address = server_address(self._home)
             connection = connect(address)
             try:
                 state(connection, address)
+                # They are part of each `begin`, and no setting of the session.
+                connection.isolation_level = IsolationLevel.REPEATABLE_READ
+                connection.read_only = True
             except BaseException:
                 connection.close()
                 raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from djinn_memory.store.postgres.rows import ChunkTerms
 
@@ -37,10 +37,28 @@ EDGE = "\n"
 """Ends a column, so that no phrase spans two."""
 
 
+class CountedChunk(NamedTuple):
+    """The terms of a chunk, as BM25 counts them."""
+
+    domain_set: int
+    length: int
+    """The number of terms, with tokens of nothing."""
+    weights: Mapping[str, int]
+    """How often each term occurs, weighted by column."""
+
+
+def counted(domain_set: int, terms: ChunkTerms) -> CountedChunk:
+    """The terms of a chunk with this set of domains, counted."""
+    return CountedChunk(domain_set, length(terms), weighted(terms))
+
+
 def weighted(terms: ChunkTerms) -> Counter[str]:
     """How often each term occurs in a chunk, weighted by column."""
     counts: Counter[str] = Counter()
     for column, weight in zip(terms, WEIGHTS, strict=True):
+        if weight == 1:
+            counts.update(column.split(" "))
+            continue
         for term in column.split(" "):
             counts[term] += weight
     # A token of nothing only takes a place.
@@ -81,14 +99,13 @@ def occurrences(terms: ChunkTerms, phrase: str) -> int:
     return total
 
 
-def grouped(chunks: Mapping[int, tuple[int, ChunkTerms]]) -> dict[str, bytearray]:
-    """The posting list of each term of some chunks, given as domain set and terms by number."""
+def grouped(chunks: Mapping[int, CountedChunk]) -> dict[str, bytearray]:
+    """The posting list of each term of some chunks, given by number."""
     from struct import pack
 
     lists: dict[str, bytearray] = {}
-    for number, (domain_set, terms) in chunks.items():
-        size = length(terms)
-        for term, weight in weighted(terms).items():
+    for number, (domain_set, size, weights) in chunks.items():
+        for term, weight in weights.items():
             entry = pack(ENTRY_FORMAT, number, size, domain_set, min(weight, MOST))
             lists.setdefault(term, bytearray()).extend(entry)
     return lists

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _POSITION_BITS = 48
 """The low bits of a number in the index: the number in the scope. The high bits say which scope."""
 
+NEAR = "index_windows_near_"
+"""The beginning of the name of a scope's HNSW index. It ends with the digits of the scope."""
+
 Row = tuple[Any, ...]
 
 
@@ -42,6 +45,8 @@ class ReadScope(Struct, frozen=True):
     id: UUID
     vault: Vault
     sets: tuple[DomainSet, ...]
+    near: bool
+    """Whether its vectors have an HNSW index."""
 
     @property
     def name(self) -> str:
@@ -79,13 +84,16 @@ class Scopes:
         known: dict[UUID, list[DomainSet]] = defaultdict(list)
         named = {UUID(vault.id): vault for vault in vaults if ":" not in vault.id}
         tx.execute(
-            "select scopes.user_id, number, domains, chunks, length, languages from scopes "
+            "select scopes.user_id, number, domains, chunks, length, languages, "
+            f"to_regclass('{NEAR}' || replace(scopes.user_id::text, '-', '')) is not null "
+            "from scopes "
             "left join index_domain_sets as sets on sets.user_id = scopes.user_id "
             "where scopes.user_id = any(%s)",
             (list(named),),
         )
-        for scope, number, domains, chunks, length, languages in tx:
-            known[scope]
+        near = {}
+        for scope, number, domains, chunks, length, languages, indexed in tx:
+            known[scope], near[scope] = known[scope], indexed
             if number is not None:
                 agents = access.excluded(grants, domains) if domains else []
                 known[scope].append(
@@ -96,7 +104,7 @@ class Scopes:
                 )  # fmt: skip
         present = [(scope, vault) for scope, vault in named.items() if scope in known]
         self.all = tuple(
-            ReadScope(position, scope, vault, tuple(known[scope]))
+            ReadScope(position, scope, vault, tuple(known[scope]), near[scope])
             for position, (scope, vault) in enumerate(present)
         )
         self._planned: dict[str, tuple[str, Sequence[object]]] = {}

@@ -14,7 +14,7 @@ from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.postgres.index import vectors
 from djinn_memory.store.postgres.index.scopes import ReadScope, Row, Scopes
 from djinn_memory.store.postgres.index.selection import CHUNKS, RowCondition, ScopeSelections
-from djinn_memory.store.postgres.index.writer import EXACT_WINDOWS, near_index
+from djinn_memory.store.postgres.index.writer import EXACT_WINDOWS
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -37,20 +37,22 @@ class PostgresVectorIndex:
         """`recipe` are the settings of the embedder for the server's vectors."""
         self._scopes = scopes
         self._recipe = recipe
-        self._sizes: dict[int, bool] = {}
         self.selections: ScopeSelections
         """Set by the index that owns these vectors."""
 
     @cached_property
     def space(self) -> VectorSpace | None:
         """The vectors in use; None while nothing in these scopes is embedded."""
-        if not any(self._holds(scope) for scope in self._scopes):
-            return None
-        [(identity, dimensions, scale, shift)] = self._scopes.rows(
-            "select identity, dimensions, scale, shift from server"
-        )
-        calibration = Calibration(scale, shift)
-        return VectorSpace(1, identity, dimensions, self._recipe, calibration, True)
+        for scope in self._scopes:
+            [(identity, dimensions, scale, shift, holds)] = self._scopes.rows(
+                "select identity, dimensions, scale, shift, exists (select from index_windows "
+                "where user_id = %s and vector is not null and domain_set = any(%s)) from server",
+                (scope.id, scope.visible),
+            )
+            if holds:
+                calibration = Calibration(scale, shift)
+                return VectorSpace(1, identity, dimensions, self._recipe, calibration, True)
+        return None
 
     def waiting(self) -> int:
         """The number of windows that are not embedded yet."""
@@ -134,20 +136,11 @@ class PostgresVectorIndex:
             }
         return known
 
-    def _holds(self, scope: ReadScope) -> bool:
-        """Whether any window of a scope has a vector."""
-        [(holds,)] = self._scopes.rows(
-            "select exists (select from index_windows where user_id = %s and vector is not null "
-            "and domain_set = any(%s))",
-            (scope.id, scope.visible),
-        )
-        return bool(holds)
-
     def _windows(
         self, scope: ReadScope, vector: Vectors, where: RowCondition | None, depth: int
     ) -> list[ChunkRef]:
         """The chunks of the `depth` nearest windows that meet a condition, nearest first."""
-        through_index = self._indexed(scope) and self._many(scope, where)
+        through_index = scope.near and self._many(scope, where)
         count = int(depth * MORE) if through_index else depth + TIES
         listed = self._nearest_rows(scope, vector, where, count, through_index=through_index)
         if not listed:
@@ -200,13 +193,6 @@ class PostgresVectorIndex:
             binary=True,
             plan="vectors",
         )
-
-    def _indexed(self, scope: ReadScope) -> bool:
-        """Whether the vectors of a scope have an HNSW index."""
-        if scope.position not in self._sizes:
-            [(name,)] = self._scopes.rows("select to_regclass(%s)::text", (near_index(scope.id),))
-            self._sizes[scope.position] = name is not None
-        return self._sizes[scope.position]
 
     def _many(self, scope: ReadScope, where: RowCondition | None) -> bool:
         """Whether so many windows meet a condition that reading all would take long."""

@@ -27,6 +27,9 @@ SAMPLED = 2_000
 """Chunks that contain all words of a phrase and are read to count those that contain the phrase. Of
 more chunks this many are read, and the count is estimated."""
 
+MOST_SPLIT = 100
+"""Words of a text whose frequencies are read at once."""
+
 MOST_PHRASES = 100
 """Phrases that are looked for in one statement."""
 
@@ -46,6 +49,8 @@ class PostgresWordIndex:
     def __init__(self, scopes: Scopes) -> None:
         self._scopes = scopes
         self._frequencies: dict[str, int] = {}
+        self._split: dict[str, None] = {}
+        """Words that were split and not counted."""
         self._lists: dict[tuple[str, bool], TermMatches] = {}
         self._phrases: dict[Phrase, tuple[float, TermMatches]] = {}
         self._terms: dict[Phrase, tuple[str, ...]] = {}
@@ -70,7 +75,10 @@ class PostgresWordIndex:
 
     def split(self, text: str) -> list[str]:
         """The words of `text` before they are stemmed."""
-        return self._tokenizer.split(text)
+        words = self._tokenizer.split(text)
+        # Whoever splits a question asks for the frequencies of its words, one by one.
+        self._split.update(dict.fromkeys(words[:MOST_SPLIT]))
+        return words
 
     def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
         """The terms that the index may store for a word of `split`."""
@@ -86,7 +94,11 @@ class PostgresWordIndex:
     def frequency(self, stem: str) -> int:
         """The number of chunks that contain a stemmed word."""
         if stem not in self._frequencies:
-            self._count([stem])
+            stems = {stem: None}
+            for word in self._split:
+                stems |= dict.fromkeys(self.stems(word))
+            self._split.clear()
+            self._count([stem for stem in stems if stem not in self._frequencies])
         return self._frequencies[stem]
 
     def compounds(self, stem: str) -> list[str]:
@@ -117,7 +129,6 @@ class PostgresWordIndex:
     def holding(self, forms: Iterable[str]) -> int:
         """The number of chunks that contain the most frequent form of a word."""
         stems = list(itertools.chain.from_iterable(map(self.stemmed, forms)))
-        self._count([stem for stem in stems if stem not in self._frequencies])
         return max(map(self.frequency, stems), default=0)
 
     def rarity(self, forms: Iterable[str]) -> float:

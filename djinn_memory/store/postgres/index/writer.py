@@ -13,7 +13,9 @@ from msgspec import Struct
 
 from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.index import postings, vectors
-from djinn_memory.store.postgres.rows import ChunkRows, ChunkTerms, NoteRows
+from djinn_memory.store.postgres.index.postings import CountedChunk
+from djinn_memory.store.postgres.index.scopes import NEAR
+from djinn_memory.store.postgres.rows import ChunkRows, NoteRows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -58,7 +60,10 @@ def remove(tx: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> None:
         "where memory.user_id = %s and note_id = any(%s)",
         (scope, list(note_ids)),
     )
-    gone = [(number, postings.unstream(telling, naming)) for number, telling, naming in tx]
+    gone = [
+        postings.counted(number, postings.unstream(telling, naming))
+        for number, telling, naming in tx
+    ]
     if gone:
         _count(tx, scope, gone, -1)
     tx.execute(
@@ -95,7 +100,7 @@ def index_vectors(tx: Cursor, scope: UUID) -> bool:
 
 def near_index(scope: UUID) -> str:
     """The name of the HNSW index of a scope."""
-    return f"index_windows_near_{scope.hex}"
+    return f"{NEAR}{scope.hex}"
 
 
 def compact(tx: Cursor, scope: UUID) -> None:
@@ -110,7 +115,7 @@ def compact(tx: Cursor, scope: UUID) -> None:
             (scope, last, SEGMENT_CHUNKS),
         )
         chunks = {
-            chunk: (number, postings.unstream(telling, naming))
+            chunk: postings.counted(number, postings.unstream(telling, naming))
             for chunk, number, telling, naming in tx
         }
         if not chunks:
@@ -179,8 +184,9 @@ class _Batch:
         self._write_windows()
         self._copy("index_links", _LINK_COLUMNS, self._link_rows())
         if terms:
-            _count(self._tx, self._scope, terms.values(), 1)
-            _write_postings(self._tx, self._scope, terms)
+            counted = {number: postings.counted(*pair) for number, pair in terms.items()}
+            _count(self._tx, self._scope, counted.values(), 1)
+            _write_postings(self._tx, self._scope, counted)
             self._add_languages()
 
     def _chunks(self) -> Iterator[tuple[int, int, int, ChunkRows]]:
@@ -308,16 +314,16 @@ def _take_numbers(tx: Cursor, scope: UUID, count: int) -> int:
     return first
 
 
-def _count(tx: Cursor, scope: UUID, chunks: Iterable[tuple[int, ChunkTerms]], sign: int) -> None:
-    """Add chunks, given as set of domains and terms, to the counts, or with -1 subtract them."""
+def _count(tx: Cursor, scope: UUID, chunks: Iterable[CountedChunk], sign: int) -> None:
+    """Add chunks to the counts, or with -1 subtract them."""
     holding: Counter[tuple[str, int]] = Counter()
     numbers: Counter[int] = Counter()
     lengths: Counter[int] = Counter()
-    for domain_set, terms in chunks:
+    for domain_set, length, weights in chunks:
         numbers[domain_set] += sign
-        lengths[domain_set] += sign * postings.length(terms)
-        for term in postings.weighted(terms):
-            holding[_clean(term), domain_set] += sign
+        lengths[domain_set] += sign * length
+        for term in weights:
+            holding[term, domain_set] += sign
     # In one order, as locks are taken.
     changes = sorted(holding.items())
     tx.execute(
@@ -345,7 +351,7 @@ def _count(tx: Cursor, scope: UUID, chunks: Iterable[tuple[int, ChunkTerms]], si
         )
 
 
-def _write_postings(tx: Cursor, scope: UUID, chunks: Mapping[int, tuple[int, ChunkTerms]]) -> None:
+def _write_postings(tx: Cursor, scope: UUID, chunks: Mapping[int, CountedChunk]) -> None:
     """Write the posting lists of some chunks as a segment."""
     segment = min(chunks)
     with copying(tx, "index_postings", "user_id, term, segment, entries") as copy:
