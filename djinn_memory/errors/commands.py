@@ -95,6 +95,7 @@ ARGUMENTS = {
     "summary.set": ("text",),
     "vaults.add": ("name", "folder"),
     "vaults.remove": ("name",),
+    "sync.facts": ("query",),
     "working.clear": ("key",),
     "working.get": ("key",),
     "working.set": ("key", "value"),

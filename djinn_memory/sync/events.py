@@ -15,10 +15,10 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import reading, sync_events
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.sync_events import EventCursor
-from djinn_memory.store.postgres import event_tables
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres.connection import reading as reading_server
 from djinn_memory.store.postgres.connection import writing
+from djinn_memory.store.postgres.seeds import event_tables
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
 

@@ -10,9 +10,9 @@ from uuid import UUID, uuid5
 from msgspec import Struct
 
 from djinn_memory.models import Vault
-from djinn_memory.store.postgres import projections
 from djinn_memory.store.postgres.rows import NoteRows
-from djinn_memory.store.postgres.seed_rows import SeedRow
+from djinn_memory.store.postgres.seeds import projections
+from djinn_memory.store.postgres.seeds.seed_rows import SeedRow
 from djinn_memory.sync.seeds import documents, entities, episodes, facts, patterns, summaries
 from djinn_memory.sync.seeds.seed_memory import SeedMemory
 

@@ -7,6 +7,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from djinn_memory.models import Problem
+from djinn_memory.store.postgres.seeds.facts import ServerFact
+from djinn_memory.store.postgres.seeds.stats import DocumentCount, KindCount
+
 
 class InitSync(Struct, frozen=True):
     """Prepare a Postgres server and join it."""
@@ -43,6 +47,65 @@ class MigrateSync(Struct, frozen=True):
 
 class ShowSyncStatus(Struct, frozen=True):
     """Show the server and the vaults that it has."""
+
+
+class BackfillSync(Struct, frozen=True):
+    """Fill the vectors that rows on the server lack."""
+
+    batch: Annotated[
+        int, Meta(ge=1, le=1000, description="The number of notes in a transaction.")
+    ] = 8
+
+
+class ShowSyncStats(Struct, frozen=True):
+    """Count the memories on the server."""
+
+    all: Annotated[
+        bool, Meta(description="Count all vaults that the user of the server may read.")
+    ] = False
+
+
+class SearchServerFacts(Struct, frozen=True):
+    """Search the facts on the server: by meaning, then by text."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=2000, description="A question or words.")]
+    limit: Annotated[int, Meta(ge=1, le=1000, description="The maximum number of facts.")] = 15
+    all: Annotated[
+        bool, Meta(description="Search all vaults that the user of the server may read.")
+    ] = False
+
+
+class Backfilled(Struct, frozen=True):
+    """Vectors that were filled on the server."""
+
+    notes: int
+    """The notes whose rows have all their vectors now."""
+    left: int
+    """The notes whose rows lack vectors still, because this home has another version of them."""
+    problems: Sequence[Problem] = ()
+    """Notes that could not be indexed or embedded here."""
+
+
+class SyncStats(Struct, frozen=True):
+    """What the tables of the server hold."""
+
+    memories: Sequence[KindCount]
+    """The memories of each kind."""
+    documents: Sequence[DocumentCount]
+    """The documents of each type."""
+    consolidated: int
+    """The episodes that were read for patterns."""
+    unconsolidated: int
+    """The other episodes."""
+
+
+class ServerFacts(Struct, frozen=True):
+    """Facts on the server that answer a query."""
+
+    facts: Sequence[ServerFact]
+    """The facts: first those by meaning, the nearest first, then those by text."""
+    problems: Sequence[Problem] = ()
+    """Why nothing was compared by meaning."""
 
 
 class SyncedVault(Struct, frozen=True):

@@ -41,9 +41,9 @@ def synchronize(runtime: Runtime, request: RunSync, direction: Direction) -> Syn
     recover(runtime.state)
     exchanged: list[VaultExchange] = []
     problems: list[Problem] = []
-    with _locked(runtime), connected(runtime.home) as server:
+    with locked(runtime), connected(runtime.home) as server:
         for vault in vaults:
-            link = _link(runtime, server, vault)
+            link = linked(runtime, server, vault)
             exchanged.append(_synchronize(link, direction, dry_run=request.dry_run))
             problems += link.problems
     return SyncReport(exchanged, request.dry_run, problems)
@@ -78,9 +78,9 @@ def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:
 def verify(runtime: Runtime, request: VerifySync) -> SyncComparison:
     """Compare vaults with the server, byte for byte."""
     compared, drifts = 0, list[Drift]()
-    with _locked(runtime), connected(runtime.home) as server:
+    with locked(runtime), connected(runtime.home) as server:
         for vault in _chosen(runtime, request.vaults):
-            number, differing = compare(_link(runtime, server, vault))
+            number, differing = compare(linked(runtime, server, vault))
             compared += number
             drifts += differing
     return SyncComparison(compared, drifts)
@@ -120,13 +120,14 @@ def _chosen(runtime: Runtime, names: Sequence[str]) -> list[Vault]:
 
 
 @contextmanager
-def _locked(runtime: Runtime) -> Iterator[None]:
+def locked(runtime: Runtime) -> Iterator[None]:
     """Let one process of the home at a time exchange with the server."""
     with lock(runtime.home.state / "sync.lock", timeout=2):
         yield
 
 
-def _link(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLink:
+def linked(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLink:
+    """A vault of a home and its scope on a server."""
     return VaultLink(
         runtime, server.connection, server.address, server.state.model, vault, _scope(vault),
         home_id(runtime.state.ledger), socket.gethostname(), VaultFiles(vault),

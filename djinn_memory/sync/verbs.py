@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from djinn_memory.runtime import Namespace, operation
-from djinn_memory.sync import server
+from djinn_memory.store.postgres.servers import connected
+from djinn_memory.sync import reading, server
 from djinn_memory.sync.exchange_requests import (
     ConflictList,
     ListConflicts,
@@ -15,12 +16,18 @@ from djinn_memory.sync.exchange_requests import (
     VerifySync,
 )
 from djinn_memory.sync.requests import (
+    Backfilled,
+    BackfillSync,
     InitSync,
     MigratedServer,
     MigrateSync,
     PreparedServer,
+    SearchServerFacts,
+    ServerFacts,
     ServerStatus,
+    ShowSyncStats,
     ShowSyncStatus,
+    SyncStats,
 )
 
 
@@ -95,3 +102,31 @@ class Sync(Namespace):
         from djinn_memory.sync import session
 
         return session.verify(self.runtime, request)
+
+    @operation(BackfillSync, patient=True)
+    def backfill(self, request: BackfillSync) -> Backfilled:
+        """Embed what this home has not embedded, and fill what its vaults lack on the server.
+
+        Raises `Unavailable` without an embedding model, or if the server has another one.
+        """
+        from djinn_memory.sync.backfill import backfill
+
+        return backfill(self.runtime, request)
+
+    @operation(ShowSyncStats, recover=False)
+    def stats(self, request: ShowSyncStats) -> SyncStats:
+        """Count the memories on the server, its documents by type, and its episodes.
+
+        Without `all` only the vaults of this home that go to the server are counted.
+        """
+        with connected(self.runtime.home) as connection:
+            return reading.count_rows(self.runtime, connection, request)
+
+    @operation(SearchServerFacts, recover=False)
+    def facts(self, request: SearchServerFacts) -> ServerFacts:
+        """Search the facts on the server: by meaning, then by text.
+
+        Without `all` only the vaults of this home that go to the server are searched.
+        """
+        with connected(self.runtime.home) as connection:
+            return reading.search_facts(self.runtime, connection, request)

@@ -13,9 +13,9 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.models import Vault
 from djinn_memory.store.export import export_notes
-from djinn_memory.store.postgres import projections as stored
 from djinn_memory.store.postgres.connection import writing
-from djinn_memory.store.postgres.seed_rows import NOTE_TABLES
+from djinn_memory.store.postgres.seeds import projections as stored
+from djinn_memory.store.postgres.seeds.seed_rows import NOTE_TABLES
 from tests.memories.library.papers import pdf
 from tests.sync.pushes import TableServer, note_id, tables
 

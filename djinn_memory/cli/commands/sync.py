@@ -1,4 +1,4 @@
-"""djinn sync init, migrate, status, run, pull, push, conflicts, verify."""
+"""djinn sync: commands about a Postgres server and the vaults that go to it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,19 @@ from djinn_memory.sync.exchange_requests import (
     VerifySync,
 )
 from djinn_memory.sync.requests import (
+    Backfilled,
+    BackfillSync,
     InitSync,
     MigratedServer,
     MigrateSync,
     PreparedServer,
+    SearchServerFacts,
+    ServerFacts,
     ServerStatus,
+    ShowSyncStats,
     ShowSyncStatus,
     SyncedVault,
+    SyncStats,
 )
 from djinn_memory.system.plural import count
 
@@ -264,6 +270,67 @@ def _print_exchange(report: SyncReport) -> None:
             say(clean(f"  waits: {path}"))
     if any(exchanged.conflicts for exchanged in report.vaults):
         talk("Next: compare each conflict with its note; `djinn sync conflicts` lists them.")
+
+
+@command("sync.backfill", BackfillSync)
+def backfill(call: Call, answer: Backfilled) -> None:
+    """Fill the vectors that rows on the server lack.
+
+    This home embeds what it has not embedded yet, and writes the vectors of its notes. A note that
+    this home has in another version than the server is left.
+
+    Examples:
+        djinn sync backfill
+        djinn sync backfill --batch 100
+    """
+    say(f"{count(answer.notes, 'note')} filled, {answer.left:,} left")
+
+
+@command("sync.stats", ShowSyncStats)
+def stats(call: Call, answer: SyncStats) -> None:
+    """Count the memories on the server.
+
+    Episodes, patterns, entities, chunks of documents and facts are counted, and how many of them
+    have a vector.
+
+    Examples:
+        djinn sync stats
+        djinn sync stats --all
+    """
+    output.columns(
+        [
+            [kind.kind, f"{kind.total:,}", f"{kind.with_embedding:,} with an embedding"]
+            for kind in answer.memories
+        ]
+    )
+    for kind in answer.documents:
+        name = clean(kind.document_type or "no type")
+        say(f"{name}: {count(kind.documents, 'document')}, {count(kind.chunks, 'chunk')}")
+    say(f"consolidated: {answer.consolidated:,} of {count(_episodes(answer), 'episode')}")
+
+
+def _episodes(answer: SyncStats) -> int:
+    return answer.consolidated + answer.unconsolidated
+
+
+@command("sync.facts", SearchServerFacts, fields={"query": Field(words=True)})
+def facts(call: Call, answer: ServerFacts) -> None:
+    """Search the facts on the server.
+
+    Facts that are near the question in meaning come first, then those that contain its text.
+
+    Examples:
+        djinn sync facts "where does Maren live"
+        djinn sync facts --all city
+    """
+    if not answer.facts:
+        talk("No facts.")
+    output.columns(
+        [
+            [f"{fact.vault}: {fact.category}/{fact.key}", " ".join(fact.value.split())]
+            for fact in answer.facts
+        ]
+    )
 
 
 def _tables(applied: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event
 from djinn_memory.store.ledger.redaction import joined
-from djinn_memory.store.postgres.projections import cleaned, json_value
+from djinn_memory.store.postgres.values import cleaned, json_value
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor, ScopeWriter

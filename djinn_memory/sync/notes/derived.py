@@ -9,9 +9,9 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from djinn_memory.store.export import export_notes
-from djinn_memory.store.postgres import projections as stored
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.notes import ServerChange
+from djinn_memory.store.postgres.seeds import projections as stored
 from djinn_memory.sync import projections
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.projections import PushedNote

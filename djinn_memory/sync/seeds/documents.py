@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import uuid5
 
-from djinn_memory.store.postgres.seed_rows import DocumentChunkRow, DocumentRow, SeedRow
+from djinn_memory.store.postgres.seeds.seed_rows import DocumentChunkRow, DocumentRow, SeedRow
 from djinn_memory.sync.seeds.seed_memory import SeedMemory, mean_vector, time_of
 
 _COLUMNS = frozenset({

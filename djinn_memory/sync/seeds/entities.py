@@ -14,7 +14,11 @@ from djinn_memory.memories.entities.relations import linked_values
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.fact_note import PastValue
 from djinn_memory.notes.slugs import fold, name_key
-from djinn_memory.store.postgres.seed_rows import KnowledgeEntityRow, KnowledgeRelationRow, SeedRow
+from djinn_memory.store.postgres.seeds.seed_rows import (
+    KnowledgeEntityRow,
+    KnowledgeRelationRow,
+    SeedRow,
+)
 from djinn_memory.sync.seeds.seed_memory import SeedMemory
 
 

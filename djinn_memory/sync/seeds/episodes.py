@@ -10,7 +10,7 @@ from djinn_memory.memories.patterns.outcomes import WORTH
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.journal import JournalRecord
-from djinn_memory.store.postgres.seed_rows import ActionOutcomeRow, EpisodicMemoryRow, SeedRow
+from djinn_memory.store.postgres.seeds.seed_rows import ActionOutcomeRow, EpisodicMemoryRow, SeedRow
 from djinn_memory.sync.seeds.seed_memory import SeedMemory
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from djinn_memory.memories.facts.queries import UNKNOWN, fact_in
 from djinn_memory.memories.facts.statements import FACT
 from djinn_memory.notes.slugs import fold
-from djinn_memory.store.postgres.seed_rows import MemoryFactRow
+from djinn_memory.store.postgres.seeds.seed_rows import MemoryFactRow
 from djinn_memory.sync.seeds.entities import past_value
 from djinn_memory.sync.seeds.seed_memory import SeedMemory, mean_vector, time_of
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from uuid import uuid5
 
 from djinn_memory.memories.patterns.notes import TYPE
-from djinn_memory.store.postgres.seed_rows import SemanticPatternRow
+from djinn_memory.store.postgres.seeds.seed_rows import SemanticPatternRow
 from djinn_memory.sync.seeds.seed_memory import SeedMemory
 
 _EPISODE = re.compile(r"#\^(mem-[0-9a-z]{16})\b")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from djinn_memory.memories.sessions.summary import TITLE, TYPE
 from djinn_memory.notes.slugs import fold
-from djinn_memory.store.postgres.seed_rows import MemorySummaryRow
+from djinn_memory.store.postgres.seeds.seed_rows import MemorySummaryRow
 from djinn_memory.sync.seeds.seed_memory import SeedMemory, time_of
 
 

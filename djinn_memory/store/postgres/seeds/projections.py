@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.seed_rows import (
+from djinn_memory.store.postgres.seeds.seed_rows import (
     JSON_COLUMNS,
     KEYS,
     NOTE_TABLES,
@@ -18,9 +18,9 @@ from djinn_memory.store.postgres.seed_rows import (
     MemorySummaryRow,
     SeedRow,
 )
+from djinn_memory.store.postgres.values import clean, json_value, vector_text
 
 if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
     from djinn_memory.store.postgres.connection import Cursor
 
 NoteSeeds = tuple[UUID, Sequence[SeedRow]]
@@ -213,41 +213,3 @@ def plain(column: str, value: Any) -> Any:
     if isinstance(value, list):
         return [clean(each) if isinstance(each, str) else each for each in value]
     return vector_text(value)
-
-
-def json_value(value: Any) -> Any:
-    """A value for a column of type `jsonb`."""
-    from psycopg.types.json import Jsonb
-
-    return Jsonb(cleaned(value))
-
-
-def vector_text(vector: Vectors) -> str:
-    """A vector as pgvector reads it."""
-    return f"[{','.join(map('%.9g'.__mod__, vector.tolist()))}]"
-
-
-def clean(text: str) -> str:
-    """A text that Postgres can keep: without NULs and lone surrogates."""
-    if "\0" in text:
-        text = text.replace("\0", "\ufffd")
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def cleaned(value: Any) -> Any:
-    """A JSON value whose texts Postgres can keep."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, Mapping):
-        return {clean(str(key)): cleaned(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [*map(cleaned, value)]
-    return value
-
-
-def counts(tx: Cursor, scopes: Sequence[UUID]) -> Iterator[tuple[str, int]]:
-    """The number of rows in each table of the seeds."""
-    for table in NOTE_TABLES.values():
-        sql = f"select count(*) from {table} where user_id = any(%s)"
-        row = tx.execute(sql.encode(), (list(scopes),)).fetchone()
-        yield table, row[0] if row else 0

@@ -14,8 +14,9 @@ from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.derived import DerivedTables, derived_tables
 from djinn_memory.store.postgres import events as stored_events
 from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.projections import clean, mark_episodes
-from djinn_memory.store.postgres.seed_rows import RATING_TABLES
+from djinn_memory.store.postgres.seeds.projections import mark_episodes
+from djinn_memory.store.postgres.seeds.seed_rows import RATING_TABLES
+from djinn_memory.store.postgres.values import clean
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import ScopeWriter

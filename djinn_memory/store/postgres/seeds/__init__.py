@@ -1,0 +1,1 @@
+"""The tables that other programs read. Their rows follow from notes and events."""

@@ -1,0 +1,110 @@
+"""Counts what the tables of a server hold, as their seeds' quick commands do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+_KINDS = (
+    ("episodic", "episodic_memories", "content_embedding"),
+    ("semantic", "semantic_patterns", "pattern_embedding"),
+    ("knowledge", "knowledge_entities", "entity_embedding"),
+    ("documents", "document_chunks", "chunk_embedding"),
+    ("facts", "memory_facts", "embedding"),
+)
+"""The kinds of memories, their tables and the columns with their vectors."""
+
+
+class KindCount(Struct, frozen=True):
+    """The memories of a kind on a server."""
+
+    kind: str
+    """episodic, semantic, knowledge, documents or facts. Of documents the chunks count."""
+    total: int
+    """The number of rows."""
+    with_embedding: int
+    """The rows that have a vector."""
+
+
+class DocumentCount(Struct, frozen=True):
+    """The documents of a type on a server."""
+
+    document_type: str | None
+    """general, technical, personal or reference."""
+    documents: int
+    """The number of documents."""
+    chunks: int
+    """The number of their chunks."""
+
+
+def kind_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[KindCount]:
+    """The memories of each kind, in all scopes that the user may read or in the given ones."""
+    counts = []
+    for kind, table, column in _KINDS:
+        sql = f"select count(*), count({column}) from {table} where {_OWN}"
+        row = tx.execute(sql.encode(), {"scopes": _listed(scopes)}).fetchone()
+        assert row
+        counts.append(KindCount(kind, *row))
+    return counts
+
+
+def document_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[DocumentCount]:
+    """The documents of each type."""
+    rows = tx.execute(
+        "select document_type, count(distinct (user_id, document_id)), count(*) "
+        f"from document_chunks where {_OWN} group by document_type order by document_type".encode(),
+        {"scopes": _listed(scopes)},
+    )
+    return [DocumentCount(*row) for row in rows]
+
+
+def consolidation_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> tuple[int, int]:
+    """The number of episodes that were read for patterns, and of the others."""
+    row = tx.execute(
+        "select count(*) filter (where consolidated_to_semantic), "
+        "count(*) filter (where not consolidated_to_semantic) "
+        f"from episodic_memories where {_OWN}".encode(),
+        {"scopes": _listed(scopes)},
+    ).fetchone()
+    assert row
+    return row[0], row[1]
+
+
+_OWN = "(%(scopes)s::uuid[] is null or user_id = any(%(scopes)s::uuid[]))"
+
+
+def _listed(scopes: Sequence[UUID] | None) -> list[UUID] | None:
+    return None if scopes is None else [*scopes]
+
+
+class WaitingNote(NamedTuple):
+    """A note with rows or windows that have no vector."""
+
+    note_id: UUID
+    path: str
+    hash: bytes
+
+
+def waiting_notes(tx: Cursor, scope: UUID, after: UUID, limit: int) -> list[WaitingNote]:
+    """The notes that follow `after` and have rows or windows without a vector, by id."""
+    tables = " union all ".join(
+        f"select note_id from {table} where user_id = %(scope)s and {column} is null"
+        for _, table, column in _KINDS
+    )
+    rows = tx.execute(
+        f"with waiting as ({tables} union all "
+        "select memory.note_id from index_windows as part join index_memories as memory "
+        "on memory.user_id = part.user_id and memory.number = part.memory "
+        "where part.user_id = %(scope)s and part.vector is null) "
+        "select note_id, path, hash from notes where user_id = %(scope)s and not deleted "
+        "and note_id > %(after)s and note_id in (select note_id from waiting) "
+        "order by note_id limit %(limit)s".encode(),
+        {"scope": scope, "after": after, "limit": limit},
+    )
+    return [WaitingNote(note, path, bytes(digest)) for note, path, digest in rows]

@@ -1,0 +1,54 @@
+"""Reads what the tables of a server hold: counts, and facts that answer a question."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.models import Problem
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.postgres.seeds import facts, stats
+from djinn_memory.store.postgres.servers import ServerConnection
+from djinn_memory.sync.requests import (
+    SearchServerFacts,
+    ServerFacts,
+    ShowSyncStats,
+    SyncStats,
+)
+
+
+def count_rows(runtime: Runtime, server: ServerConnection, request: ShowSyncStats) -> SyncStats:
+    """See `Sync.stats`."""
+    scopes = _scopes(runtime, everything=request.all)
+    with server.reading() as tx:
+        return SyncStats(
+            stats.kind_counts(tx, scopes),
+            stats.document_counts(tx, scopes),
+            *stats.consolidation_counts(tx, scopes),
+        )
+
+
+def search_facts(
+    runtime: Runtime, server: ServerConnection, request: SearchServerFacts
+) -> ServerFacts:
+    """See `Sync.facts`."""
+    problems: list[Problem] = []
+    vector = None
+    embedder = runtime.models.embedder
+    if embedder is not None and embedder.identity == server.state.model.identity:
+        try:
+            [vector] = embedder.embed([request.query], query=True)
+        except DjinnError as error:
+            problems.append(Problem("embedding", f"{error}; facts are compared by text only"))
+    else:
+        why = f"the server has vectors of {server.state.model.identity}, which this home lacks"
+        problems.append(Problem("embedding", f"{why}; facts are compared by text only"))
+    with server.reading() as tx:
+        scopes = _scopes(runtime, everything=request.all)
+        answers = facts.search(tx, request.query, vector, runtime.now(), scopes, request.limit)
+    return ServerFacts(answers, problems)
+
+
+def _scopes(runtime: Runtime, *, everything: bool) -> list[UUID] | None:
+    """The scopes of this home's vaults, or None for all that the user of the server may read."""
+    return None if everything else [UUID(vault.id) for vault in runtime.home.synced]
