@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +16,9 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.store.postgres.connection import ServerAddress, connect
+from djinn_memory.store.postgres.embedded import EmbeddedServer
 from djinn_memory.store.postgres.servers import URL
+from tests.conftest import Run
 from tests.indexing.vaults import fill
 from tests.postgres import DatabaseServer
 
@@ -128,6 +132,31 @@ def test_a_server_that_is_down_changes_nothing(djinn: Djinn) -> None:
     with pytest.raises(Unavailable, match="does not answer"):
         djinn.sync.init(url="postgresql://127.0.0.1:1/memory")
     assert djinn.home.config_path.read_bytes() == before
+
+
+def test_no_server_is_left_behind(home: Home, spawn: Run) -> None:
+    done = spawn("sync", "init", "--embedded", home=home.root)
+    assert done.returncode == 0, done.stderr
+    server = EmbeddedServer(home.state / "postgres")
+    until = time.monotonic() + 30
+    while server.accepts():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_nothing_is_sent_unless_asked(home: Home, run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as spy:
+        spy.setblocking(False)
+        url = f"postgresql://127.0.0.1:{spy.getsockname()[1]}/memory"
+        home.edit((("sync", "url"), url))
+        home.trust(Home(home.root).untrusted)
+        for command in (
+            "remember lesson Lamp white --shared", "index", "search lamp", "recall lamp", "wake",
+            "maintain", "status", "sleep", "memory list", "agent list", "trust --list",
+        ):  # fmt: skip
+            assert run(*command.split(), home=home.root).returncode in (0, 1, 2), command
+        with pytest.raises(BlockingIOError):
+            spy.accept()
 
 
 def test_a_cloned_server_is_not_run(djinn: Djinn) -> None:

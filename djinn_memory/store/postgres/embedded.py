@@ -6,13 +6,15 @@ and after a kill its server runs forever.
 
 from __future__ import annotations
 
-import atexit
 import fcntl
+import hashlib
 import os
 import shlex
 import shutil
 import socket
+import stat
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -43,6 +45,7 @@ LOG_BYTES = 10_000_000
 
 SETTINGS = {
     "listen_addresses": "",
+    "unix_socket_permissions": "0700",
     "max_connections": "50",
     "work_mem": "32MB",
     "maintenance_work_mem": "256MB",
@@ -60,12 +63,21 @@ SETTINGS = {
 }
 """Settings of the server besides `shared_buffers`."""
 
+_STOP_WHEN_UNUSED = """
+import fcntl, os, sys
+descriptor = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(descriptor, fcntl.LOCK_EX)
+os.set_inheritable(descriptor, True)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+"""Waits until no process uses the server, then stops it. New users wait for that."""
+
 
 class EmbeddedServer:
     """A server whose data is the folder `folder`. Each process that uses it holds a shared lock.
 
-    The last process that releases it stops it. The system releases the lock of a killed process, so
-    that the next user of the server stops it.
+    A small process waits until nobody holds the lock, then stops the server. The system releases
+    the lock of a process that ends in any way.
     """
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
@@ -80,7 +92,7 @@ class EmbeddedServer:
 
         Raises `Unavailable` if its programs are missing or it does not start.
         """
-        if self._usage is not None and self._accepts():
+        if self._usage is not None and self.accepts():
             return
         programs()
         make_folder(self.folder.parent, private=True)
@@ -91,20 +103,17 @@ class EmbeddedServer:
             if not (self.folder / "PG_VERSION").exists():
                 self._create()
             self._check_version()
-            if not self._accepts():
+            if not self.accepts():
                 self._launch()
 
     def release(self) -> None:
-        """Stop the server if no other process uses it."""
+        """Stop the server if no other process uses it. The end of a process does the same."""
         if self._usage is None:
             return
         with suppress(Unavailable), self._starting():
             self._stop_if_unused(self._usage)
         os.close(self._usage)
         self._usage = None
-        if self._link:
-            shutil.rmtree(self._link.parent, ignore_errors=True)
-            self._link = None
 
     def conninfo(self, database: str = DATABASE) -> str:
         """The connection string of a running server. It has no password."""
@@ -125,12 +134,10 @@ class EmbeddedServer:
         path = str(self.folder)
         if len(os.fsencode(path)) <= SOCKET_PATH and "," not in path:
             return self.folder
-        if self._link is None:
-            self._link = Path(tempfile.mkdtemp(prefix="djinn-")) / "s"
-            self._link.symlink_to(self.folder)
+        self._link = self._link or _short_link(self.folder)
         return self._link
 
-    def _accepts(self) -> bool:
+    def accepts(self) -> bool:
         """Whether a server listens on the socket."""
         with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
             probe.settimeout(5)
@@ -179,6 +186,7 @@ class EmbeddedServer:
             self._forget_stale_process()
             try:
                 self._run(self.folder, "pg_ctl", *arguments, shlex.join(options), "start")
+                self._stop_when_unused()
                 return
             except Unavailable as error:
                 # The processes of a killed server end after it, and keep its memory until then.
@@ -187,6 +195,17 @@ class EmbeddedServer:
                         f"the PostgreSQL server in {self.folder} does not start", _look_into(log)
                     ) from error
                 pause(0.2, 0.4)
+
+    def _stop_when_unused(self) -> None:
+        stop = [*as_owner(self.folder), str(programs() / "pg_ctl"), "-s", "-m", "fast", "stop"]
+        usage = str(_beside(self.folder, ".in-use"))
+        _waiting.append(
+            subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _STOP_WHEN_UNUSED, usage, *stop],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                cwd=self.folder, env=_environment(self.folder), start_new_session=True,
+            )
+        )  # fmt: skip
 
     def _forget_stale_process(self) -> None:
         """Remove the lock files of a process whose number a different program has by now."""
@@ -206,22 +225,18 @@ class EmbeddedServer:
             fcntl.flock(usage, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
-        if self._accepts():
+        if self.accepts():
             self._run(self.folder, "pg_ctl", "-w", "-s", "-m", "fast", "stop")
 
     def _run(self, folder: Path, program: str, *arguments: str) -> None:
         """Run a program of PostgreSQL with the data folder `folder`."""
         command = [*as_owner(folder), str(programs() / program), *arguments]
-        # Variables such as PGPORT and PGOPTIONS belong to other servers.
-        environment = {key: value for key, value in os.environ.items() if key[:2] != "PG"}
-        # As an option, pg_ctl would pass the path through a shell.
-        environment["PGDATA"] = str(folder)
         try:
             # The server inherits the streams, so that a pipe would stay open.
             with tempfile.TemporaryFile() as output:
                 process = subprocess.run(
                     command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                    cwd=folder, env=environment, check=False,
+                    cwd=folder, env=_environment(folder), check=False,
                 )  # fmt: skip
                 output.seek(0)
                 text = output.read().decode(errors="replace")
@@ -234,13 +249,14 @@ class EmbeddedServer:
 
 _servers: dict[Path, EmbeddedServer] = {}
 
+_waiting: list[subprocess.Popen[bytes]] = []
+"""The processes that stop servers. They outlive this one."""
+
 
 def running(folder: Path, settings: Mapping[str, str] | None = None) -> EmbeddedServer:
     """The server of `folder`, started. It is released when this process ends."""
     folder = folder.resolve()
     if folder not in _servers:
-        if not _servers:
-            atexit.register(release_all)
         _servers[folder] = EmbeddedServer(folder, settings)
     _servers[folder].start()
     return _servers[folder]
@@ -267,7 +283,7 @@ def stop_abandoned(folder: Path) -> bool:
     server = EmbeddedServer(folder)
     server._usage = _usage(folder)
     server.release()
-    return not server._accepts()
+    return not server.accepts()
 
 
 @cache
@@ -302,6 +318,29 @@ def as_owner(folder: Path) -> list[str]:
         "setpriv", f"--reuid={owner}", f"--regid={group}", "--clear-groups",
         "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--",
     ]  # fmt: skip
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """The variables for programs of the server. PGPORT and the like belong to other servers."""
+    variables = {key: value for key, value in os.environ.items() if key[:2] != "PG"}
+    # As an option, pg_ctl would pass the path through a shell.
+    return {**variables, "PGDATA": str(folder)}
+
+
+def _short_link(folder: Path) -> Path:
+    """A link to `folder` with a short path, in a folder that only this user can change."""
+    key = hashlib.blake2b(os.fsencode(folder), digest_size=6).hexdigest()
+    place = Path(tempfile.gettempdir()) / f"djinn-{os.geteuid()}-{key}"
+    with suppress(FileExistsError):
+        place.mkdir(mode=0o700)
+    state = place.lstat()
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o022:
+        place = Path(tempfile.mkdtemp(prefix="djinn-"))
+    link = place / "s"
+    if not link.is_symlink() or link.readlink() != folder:
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder)
+    return link
 
 
 def _unprivileged() -> int:
