@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 from uuid import UUID
 
 from msgspec import Struct, field
@@ -22,8 +22,11 @@ from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.sync.notes import pull, push, vectors
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.notes.listing import list_files, respell, unlisted
+from djinn_memory.sync.notes.listing import list_files, list_notes, unlisted
+from djinn_memory.sync.notes.names import is_note
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
+
+S = TypeVar("S", NoteBase, ServerNote)
 
 Direction = Literal["pull", "push", "both"]
 
@@ -46,6 +49,8 @@ class Exchanged(Struct):
     """Paths of conflict copies that were made here."""
     waiting: list[str] = field(default_factory=list)
     """Paths that could not be synchronized now."""
+    too_large: list[str] = field(default_factory=list)
+    """Paths of attachments that are too large to be sent."""
 
 
 class _Snapshot(Struct):
@@ -73,14 +78,14 @@ def exchange(
     doubtful: set[UUID] = set()
     for _ in range(ROUNDS):
         state = _agree_on_history(link)
-        bases = sync_state.bases(link.ledger, link.scope)
-        files = respell(link, list_files(link), bases)
+        bases = _exchanged(link, sync_state.bases(link.ledger, link.scope))
+        files = list_files(link, bases)
         snapshot = _look(link, state, bases.keys(), doubtful)
         if snapshot.head.purged_rev > state.rev:
             # Deletions that this home has not seen were forgotten.
             state = replace(state, whole=True)
         left = unlisted(link, files, bases)
-        states = SyncStates(files, bases, snapshot.notes, state, left)
+        states = SyncStates(files, bases, _exchanged(link, snapshot.notes), state, left)
         plan = make_plan(states, link.scope, link.home_name, lambda: UUID(uuid7()))
         if dry_run:
             return _foreseen(plan, direction)
@@ -92,11 +97,18 @@ def exchange(
             vectors.embed(link)
             unsent = [step.path for step in plan.pushes if direction != "pull"]
             result.waiting = sorted({*behind.values(), *unsent})
+            result.too_large = list(link.too_large)
             return result
     raise Unavailable(
         f"other homes change vault {link.vault.name} faster than this one can follow",
         Remedy(purpose="run the command again"),
     )
+
+
+def _exchanged(link: VaultLink, states: Mapping[UUID, S]) -> dict[UUID, S]:
+    """The states of what this home exchanges: notes, and attachments if it takes them."""
+    taken = link.attachment_bytes > 0
+    return {note_id: state for note_id, state in states.items() if taken or is_note(state.path)}
 
 
 def _recover(link: VaultLink) -> None:
@@ -178,7 +190,7 @@ def _carry_out(
     steps = [step for step in plan.pushes if step.note_id not in stuck]
     if not steps:
         return set(done), set(), set()
-    list_files(link)
+    list_notes(link)
     vectors.embed(link)
     sent, lost = push.push(link, steps)
     _count_pushes(result, [step for step in steps if step.note_id in sent])

@@ -59,6 +59,7 @@ def _synchronize(link: VaultLink, direction: Direction, *, dry_run: bool) -> Vau
     return VaultExchange(
         link.vault.name, result.received, result.removed, result.sent, result.withdrawn,
         told.pulled, told.pushed, result.conflicts, result.waiting,
+        result.too_large,
     )  # fmt: skip
 
 
@@ -128,9 +129,11 @@ def locked(runtime: Runtime) -> Iterator[None]:
 
 def linked(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLink:
     """A vault of a home and its scope on a server."""
+    settings = runtime.home.config.sync
     return VaultLink(
         runtime, server.connection, server.address, server.state.model, vault, _scope(vault),
         home_id(runtime.state.ledger), socket.gethostname(), VaultFiles(vault),
+        attachment_bytes=settings.attachments_mb * 1_000_000,
     )  # fmt: skip
 
 

@@ -12,14 +12,14 @@ from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerNote, changed, contents
 from djinn_memory.sync.exchange_requests import Drift
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.notes.listing import list_files, respell
+from djinn_memory.sync.notes.listing import list_files
 from djinn_memory.sync.notes.matching import LocalFile, match
 
 
 def compare(link: VaultLink) -> tuple[int, list[Drift]]:
     """Compare a vault with the server. Returns the number of compared notes, and what differs."""
     known = bases(link.ledger, link.scope)
-    matches = match(respell(link, list_files(link), known), known)
+    matches = match(list_files(link, known), known)
     with reading(link.connection, link.address) as cursor:
         rows = changed(cursor, link.scope, -1)
         live = {note.note_id: note for note in rows if not note.deleted}

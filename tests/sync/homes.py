@@ -52,6 +52,7 @@ class SyncedHome:
             yield VaultLink(
                 self.djinn.runtime, connection, self.address, HASHING, vault, SCOPE,
                 home_id(self.djinn.runtime.state.ledger), self.name, self.vault_files(),
+                attachment_bytes=100_000,
             )  # fmt: skip
 
     def vault_files(self) -> VaultFiles:

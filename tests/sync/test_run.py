@@ -83,3 +83,22 @@ def test_two_exchange_their_names(homes: tuple[SyncedHome, SyncedHome]) -> None:
     ben.sync()
     anna.sync()
     assert anna.notes() == ben.notes()
+
+
+def test_attachments_travel_up_to_a_size(homes: tuple[SyncedHome, SyncedHome]) -> None:
+    anna, ben = homes
+    (anna.root / "img").mkdir()
+    (anna.root / "img/a.png").write_bytes(bytes(range(256)) * 100)
+    (anna.root / "large.bin").write_bytes(b"x" * 200_000)
+    assert anna.sync().too_large == ["large.bin"]
+    ben.sync()
+    assert ben.notes() == {"img/a.png": bytes(range(256)) * 100}
+    (ben.root / "img/a.png").rename(ben.root / "b.png")
+    ben.sync()
+    anna.sync()
+    assert sorted(anna.notes()) == ["b.png", "large.bin"]
+    (anna.root / "b.png").write_bytes(b"edited")
+    (ben.root / "b.png").unlink()
+    assert anna.sync().sent == 1
+    assert ben.sync().received == 1
+    assert ben.notes() == {"b.png": b"edited"}

@@ -268,6 +268,8 @@ def _print_exchange(report: SyncReport) -> None:
             say(clean(f"  conflict: {path}"))
         for path in exchanged.waiting:
             say(clean(f"  waits: {path}"))
+        for path in exchanged.too_large:
+            say(clean(f"  larger than sync.attachments_mb: {path}"))
     if any(exchanged.conflicts for exchanged in report.vaults):
         talk("Next: compare each conflict with its note; `djinn sync conflicts` lists them.")
 

@@ -61,6 +61,10 @@ class VaultFiles:
         data = self.read(path)
         return None if data is None else content_hash(data)
 
+    def is_link(self, path: str) -> bool:
+        """Whether a file is a symbolic link, which is not synchronized."""
+        return self._place(path).is_symlink()
+
     def stat(self, path: str) -> str | None:
         """Size and times of a file as a text; None if there is no file."""
         with suppress(FileNotFoundError):

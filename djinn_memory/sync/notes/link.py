@@ -33,6 +33,10 @@ class VaultLink(Struct):
     home_id: UUID
     home_name: str
     files: VaultFiles
+    attachment_bytes: int = 0
+    """Maximum size of the attachments that are sent; 0 if attachments are not exchanged."""
+    too_large: list[str] = field(default_factory=list)
+    """The paths of larger attachments."""
     indexed: dict[str, str] = field(default_factory=dict)
     """The paths under which the index has files that the server knows in another spelling."""
     problems: list[Problem] = field(default_factory=list)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from unicodedata import normalize
 from uuid import UUID
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import NotFound, Remedy
+from djinn_memory.errors import DjinnError, NotFound, Remedy
 from djinn_memory.indexing.refresh import read
+from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.store.index import memories
 from djinn_memory.store.ledger.sync_state import NoteBase
 from djinn_memory.store.sqlite import explained
@@ -18,11 +19,17 @@ from djinn_memory.sync.notes.matching import LocalFile, unambiguous
 from djinn_memory.sync.notes.names import path_key
 
 
-def list_files(link: VaultLink) -> list[LocalFile]:
-    """The notes of a vault, after changed ones were indexed.
+def list_files(link: VaultLink, bases: Mapping[UUID, NoteBase]) -> list[LocalFile]:
+    """The notes and attachments of a vault, under the paths that the server knows.
 
-    Raises `NotFound` if the folder of the vault is missing: its notes were not deleted.
+    Changed notes are indexed. Raises `NotFound` if the folder of the vault is missing: its files
+    were not deleted.
     """
+    return _respelled(link, [*list_notes(link), *_attachments(link, bases)], bases)
+
+
+def list_notes(link: VaultLink) -> list[LocalFile]:
+    """The notes of a vault, after changed ones were indexed."""
     state, vault = link.runtime.state, link.vault
     if not vault.root.is_dir():
         raise NotFound(
@@ -42,7 +49,31 @@ def list_files(link: VaultLink) -> list[LocalFile]:
     ]
 
 
-def respell(
+def _attachments(link: VaultLink, bases: Mapping[UUID, NoteBase]) -> Iterator[LocalFile]:
+    """The attachments of a vault. Only new and changed files are read."""
+    link.too_large.clear()
+    if not link.attachment_bytes:
+        return
+    known = {base.path: base for base in bases.values() if base.stat}
+    for path in sorted(attachments(link.vault, link.runtime.home.config.exclude)):
+        try:
+            stat = link.files.stat(path)
+            if stat is None or link.files.is_link(path):
+                continue
+            size = int(stat.split()[0])
+            if size > link.attachment_bytes:
+                link.too_large.append(path)
+                continue
+            base = known.get(path)
+            digest = base.hash if base and base.stat == stat else link.files.hash(path)
+        except (OSError, DjinnError) as error:
+            link.report(path, f"cannot be read: {error}")
+            continue
+        if digest is not None:
+            yield LocalFile(path, digest, size, stat=stat)
+
+
+def _respelled(
     link: VaultLink, files: list[LocalFile], bases: Mapping[UUID, NoteBase]
 ) -> list[LocalFile]:
     """The files under the paths that the server knows, where the file system chose the spelling.

@@ -20,6 +20,8 @@ class LocalFile(Struct, frozen=True):
     size: int
     uid: str | None = None
     """The id in the front matter, if the file owns it."""
+    stat: str | None = None
+    """Of an attachment: size and times of the file."""
 
 
 class Matches(Struct):

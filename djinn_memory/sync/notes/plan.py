@@ -210,7 +210,8 @@ class _Planner:
     ) -> None:
         local, server = self._local_state(note_id), self._server_state(note_id)
         row, base = self._server.get(note_id), self._states.bases.get(note_id)
-        uid = self._local[note_id].uid if note_id in self._local else None
+        file = self._local.get(note_id)
+        uid, stat = (file.uid, file.stat) if file else (None, None)
         if local != state:
             copy = None
             if conflict and local:
@@ -221,9 +222,7 @@ class _Planner:
         elif server == state:
             agreed = None
             if server and row:
-                agreed = NoteBase(
-                    server.path, server.hash, row.rev, uid, base.stat if base else None
-                )
+                agreed = NoteBase(server.path, server.hash, row.rev, uid, stat)
             if agreed != base:
                 plan.agreed[note_id] = agreed
             if agreed and base is None:
