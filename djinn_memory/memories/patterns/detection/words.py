@@ -15,6 +15,9 @@ MOST_WORDS = 40
 
 _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*[^\W_])?")
 
+_MEETING = re.compile(r"\b(?:one|1)[\s-]?(?:on|to|:)[\s-]?(?:one|1)\b", re.IGNORECASE)
+"""A meeting whose name has no word but stop words: `one on one`, `1:1`."""
+
 _TIMES = frozenset({
     *MONTHS, *WEEKDAYS, "today", "tomorrow", "tonight", "yesterday", "morning", "afternoon",
     "evening", "night", "noon", "midnight", "am", "pm", "monthly", "daily", "utc", "gmt",
@@ -44,7 +47,8 @@ def stem_of(word: str) -> str:
 
 def stems_of(text: str) -> Sequence[str]:
     """The stems of the content words of a text, in order."""
-    stems = (stem_of(match[0]) for match in _WORD.finditer(text[:1_000]))
+    text = _MEETING.sub("one-on-one", text[:1_000])
+    stems = (stem_of(match[0]) for match in _WORD.finditer(text))
     return [stem for stem in stems if stem][:MOST_WORDS]
 
 
