@@ -1,4 +1,4 @@
-"""Which planted habits `djinn consolidate` finds in made years, and how many it invents.
+"""Which planted habits and choices `djinn consolidate` finds in made years, and which it invents.
 
 The numbers of a year choose its habits, its rhythm and its words. The seeds are others than those
 that were used while the rules were written. Run: `python benchmarks/habits.py [YEARS]`
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import date
 from functools import partial
 
+from choice_years import choice_year
 from common import machine, table
 from habit_years import MadeYear, PlantedHabit, YearShape, empty_year, made_year
 from topic_years import topic_year
@@ -84,6 +85,22 @@ def planted_row(name: str, shape: YearShape, years: int) -> tuple[str, ...]:
     return name, str(planted), f"{right / max(1, reported):.3f}", f"{hit / planted:.3f}"
 
 
+def choices_row(share: float | None, years: int) -> tuple[str, ...]:
+    """Recall and false preferences in years in which a share of the choices is the same."""
+    planted = hit = reported = right = 0
+    for seed in range(SEED, SEED + years):
+        year = choice_year(seed, share)
+        learned = learn(History(year.occasions), date(2027, 1, 1), PatternsConfig())
+        names = [each.name for each in learned if each.category == "preference"]
+        planted += len(year.usual)
+        hit += sum(any(usual in name for name in names) for usual in year.usual)
+        reported += len(names)
+        right += sum(any(usual in name for usual in year.usual) for name in names)
+    if share is None:
+        return "even chances", "0", str(reported), "-"
+    return f"{share:.0%}", str(planted), str(reported - right), f"{hit / planted:.3f}"
+
+
 def main() -> None:
     """Print the tables."""
     years = int(sys.argv[1]) if sys.argv[1:] else YEARS
@@ -101,6 +118,8 @@ def main() -> None:
             print(f"false: {pattern.name}", file=sys.stderr)
         rows.append((name, str(len(made)), str(len(false)), f"{seconds:.1f} s"))
     table(("without habits", "years", "false habits", "CPU for a year"), rows)
+    rows = [choices_row(share, years) for share in (0.9, 0.8, 0.7, None)]
+    table(("the usual choice", "planted", "false preferences", "recall"), rows)
 
 
 if __name__ == "__main__":

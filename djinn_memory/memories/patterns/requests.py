@@ -109,7 +109,8 @@ class LearnedPattern(Struct, frozen=True):
     """The action that comes before it; null if it does not depend on one."""
     words: tuple[str, ...] = ()
     """The stems of the action's words, by which episodes were grouped. Those of the action before
-    it begin with `after:`, those of a thing that was not chosen with `over:`."""
+    it begin with `after:`, those of a thing that was not chosen with `over:`, those of a situation
+    in which something is usually chosen with `when:`."""
     wordings: tuple[str, ...] = ()
     """The most frequent wordings of the action."""
     weekdays: tuple[str, ...] = ()

@@ -106,6 +106,35 @@ def test_a_second_run_changes_nothing(year: Djinn) -> None:
     assert notes(year).keys() == before.keys()
 
 
+def test_a_usual_choice_is_reinforced_and_another_one_is_another_pattern(djinn: Djinn) -> None:
+    def drinks(texts: list[str], first: int) -> list[Occasion]:
+        return [
+            Occasion(BEGIN + timedelta(days=first + number, hours=number % 15), text, str(number))
+            for number, text in enumerate(texts)
+        ]
+
+    def preferences() -> list[tuple[str, int]]:
+        patterns = djinn.patterns.list(habits=True).patterns
+        return sorted((pattern.name, pattern.support) for pattern in patterns)
+
+    record(djinn, drinks([*["Ordered an oat latte"] * 30, *["Ordered a tea"] * 4], 0))
+    [change] = [change for change in djinn.patterns.consolidate().changes if change.habit]
+    assert (change.name, change.category) == ("Usually orders an oat latte", "preference")
+    why = djinn.memories.show(change.name, why=True).why
+    assert why and len(why.evidence) == 20
+    before = notes(djinn)
+    assert djinn.patterns.consolidate().changes == ()
+    assert notes(djinn) == before
+    record(djinn, drinks(["Ordered an oat latte"] * 10, 40))
+    djinn.patterns.consolidate()
+    assert preferences() == [("Usually orders an oat latte", 40)]
+    record(djinn, drinks(["Ordered a flat white"] * 120, 60))
+    djinn.patterns.consolidate()
+    assert [name for name, _ in preferences()] == [
+        "Usually orders a flat white", "Usually orders an oat latte",
+    ]  # fmt: skip
+
+
 def test_a_known_pattern_is_reinforced_and_then_deprecated(year: Djinn, clock: Clock) -> None:
     year.patterns.consolidate()
     before = year.patterns.show(NAME)

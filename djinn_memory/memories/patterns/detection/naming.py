@@ -32,12 +32,12 @@ _MARKUP = re.compile(r"!?\[\[|\]\]|<!--|-->")
 _VERBS = frozenset(
     """
     answer ask back book bring build buy call cancel charge check choose clean clear close compare
-    cook deploy discuss do draft drink drive eat edit empty exercise feed file finish fix go have
-    learn list log look make meet mend move open order organise organize pack paint pay pick plan
-    play post practice practise prepare publish put read record refactor rehearse renew repair
-    reply report review run save schedule send set shop sketch sort start stretch study submit
-    summarise summarize swim take test tidy track train translate update visit walk wash watch
-    water wipe work write
+    cook decide deploy discuss do draft drink drive eat edit empty exercise feed file finish fix go
+    have learn list log look make meet mend move open opt order organise organize pack paint pay
+    pick plan play post practice practise prefer prepare publish put read record refactor rehearse
+    renew rent repair reply report review run save schedule select send set settle shop sketch sort
+    start stretch study submit summarise summarize swim take test tidy track train translate travel
+    update use visit walk wash watch water wear wipe work write
     """.split()  # noqa: SIM905
 )
 """Verbs that begin an action in its base form, so that the name says what the person does."""
