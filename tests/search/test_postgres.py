@@ -9,12 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
+from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.models import SearchResult
 from djinn_memory.search.backend import Index
 from djinn_memory.store.postgres.servers import URL
 from tests.search.conformance import SAMPLES, IndexConformance
+from tests.search.described import described
 from tests.search.postgres_index import opened, push, remove
 from tests.sync.pushes import TableServer, tables
 
@@ -161,3 +163,39 @@ def test_a_server_that_is_down_ends_in_one_line(
     with pytest.raises(Unavailable, match="does not answer"):
         Djinn(Home(djinn.runtime.home.root)).search(query="lamp")
     assert djinn.search(query="lamp", backend="sqlite").hits
+
+
+RICH = {
+    "journal/2026-02-01.md": "# 2026-02-01\n\n## 09:00 Tea at the harbour ^ep-one\n"
+    '%% {"type": "episode", "domain": "work"} %%\n\nThe tide was low. [[lamp]]\n\n'
+    "## 10:00 The lamp ^ep-two\n\nThe lamp burned all day.\n",
+    "sub/lamp.md": "---\nid: mem_lamp\nstatus: Active\ntags: [food, food/bread/rye]\n---\n"
+    "# Lamp\n\nSee [[journal/2026-02-01#^ep-two]], [[Kettle|the kettle]] and ![[tide]].\n",
+    "twin.md": "---\nid: mem_lamp\ncreated: 2020-01-01\n---\nThe older lamp.\n",
+    "broken.md": "---\ntags: [a\n---\nThe lamp in front matter that is not YAML.\n",
+    "fact.md": "---\ntype: fact\ncreated: 2026-03-01\nvalid_from: 2026-01-01\n---\nRed.\n",
+    "windmill.md": "Die Windmühle und die Wassermühle stehen am Wasser, das nicht fließt.\n",
+}
+
+
+@pytest.mark.parametrize("agent", ["me", "guest"])
+def test_every_answer_is_that_of_the_local_index(
+    djinn: Djinn, shared: Path, tables: TableServer, agent: str
+) -> None:
+    home = djinn.runtime.home
+    home.edit((("agents",), ["me", "guest"]), (("access",), {"guest": ["sea"]}))
+    for name, text in RICH.items():
+        (shared / name).parent.mkdir(exist_ok=True)
+        (shared / name).write_text(text, encoding="utf-8")
+    djinn = Djinn(Home(home.root))
+    djinn.index()
+    vaults = djinn.runtime.home.scope(agent)
+    for vault in djinn.runtime.home.vaults:
+        push(tables, djinn, vault)
+    [vector] = HashingEmbedder().embed(["the lamp of the harbour"])
+    with djinn.runtime.index(vaults) as index:
+        local = described(index, vector)
+    with opened(tables, djinn.runtime.home, vaults) as index:
+        there = described(index, vector)
+    different = {name: (there[name], local[name]) for name in local if there[name] != local[name]}
+    assert different == {}

@@ -23,8 +23,8 @@ def resolve(scopes: Scopes, name: str) -> list[int]:
         note, section, block = name, "", ""
     places = _exactly(scopes, name if not section else note)
     if not places:
-        targets, known = _targets(scopes)
-        keys = as_link(note, targets, [scope.vault for scope in scopes])
+        notes, known = targets(scopes)
+        keys = as_link(note, notes, [scope.vault for scope in scopes])
         places = [known[key] for key in keys]
     keys = [
         scope.key(number)
@@ -42,8 +42,8 @@ def _exactly(scopes: Scopes, name: str) -> list[tuple[ReadScope, str]]:
     """The note at `vault:path`; otherwise notes with this id, this path or this `vault/path`."""
     paths = [name, *(name[at + 1 :] for at, sign in enumerate(name) if sign in ":/")]
     narrowed = "and (path = any(%s) or uid = %s and block is null)"
-    targets, known = _targets(scopes, narrowed, (paths, name))
-    return [known[key] for key in exact(name, targets)]
+    notes, known = targets(scopes, narrowed, (paths, name))
+    return [known[key] for key in exact(name, notes)]
 
 
 def _sections(scopes: Scopes, name: str) -> list[int]:
@@ -63,15 +63,15 @@ def _sections(scopes: Scopes, name: str) -> list[int]:
     return []
 
 
-def _targets(
+def targets(
     scopes: Scopes, narrowed: str = "", values: Sequence[object] = ()
 ) -> tuple[list[LinkTarget], list[tuple[ReadScope, str]]]:
-    """Notes with all their names, and the scope and path of each by its key."""
+    """Notes that their reader may see with all names, and the scope and path of each by its key."""
     from pathlib import PurePosixPath
 
     from djinn_memory.notes.link_resolution import LinkTarget
 
-    targets: list[LinkTarget] = []
+    notes: list[LinkTarget] = []
     places: list[tuple[ReadScope, str]] = []
     for scope in scopes:
         # The row of the whole note, where there is one, has its names.
@@ -84,11 +84,11 @@ def _targets(
         for path, block, uid, title, aliases, blocks in listed:
             names = (uid, title, tuple(aliases)) if block is None else (None, None, ())
             own_id, own_title, own_aliases = names
-            targets.append(
+            notes.append(
                 LinkTarget(
                     len(places), scope.name, path, own_id,
                     own_title or PurePosixPath(path).stem, own_aliases, tuple(blocks),
                 )
             )  # fmt: skip
             places.append((scope, path))
-    return targets, places
+    return notes, places

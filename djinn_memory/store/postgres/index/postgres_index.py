@@ -104,7 +104,7 @@ class PostgresIndex:
         embedder that made the server's vectors.
         """
         self._scopes = Scopes(tx, vaults, granted or {})
-        self._links = Links(self._scopes)
+        self._links = Links(self._scopes, access.reserved_for(every or vaults))
         self._owners = Owners(tx, every or vaults, granted or {})
         self.words = PostgresWordIndex(self._scopes)
         self.vectors = PostgresVectorIndex(self._scopes, recipe)
@@ -444,6 +444,9 @@ class PostgresIndex:
             f"where user_id = %s and memory in {among}",
             (scope.id, *where.values),
         )
+        if self._links.hides:
+            own = self._scopes.rows(f"select memory.number {FROM} where {where.sql}", where.values)
+            unresolved += self._links.unresolved(scope, {number for (number,) in own})
         return {"windows": windows, "pending": pending, "links": links, "unresolved": unresolved}
 
     def _each(
