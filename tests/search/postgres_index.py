@@ -33,7 +33,8 @@ def push(
                 (scope, key, rows.path, rows.path, rows.hash, transaction.rev, scope),
             )
         writer.replace(transaction.tx, scope, transaction.rev, notes)
-        writer.index_vectors(transaction.tx, scope)
+        if writer.needs_vector_index(transaction.tx, scope):
+            writer.index_vectors(transaction.tx, scope)
     return len(notes)
 
 

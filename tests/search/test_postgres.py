@@ -12,8 +12,9 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.home import Home
-from djinn_memory.models import SearchResult
+from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import Selection
 from djinn_memory.store.postgres.servers import URL
 from tests.search.conformance import SAMPLES, IndexConformance
 from tests.search.described import described
@@ -199,3 +200,24 @@ def test_every_answer_is_that_of_the_local_index(
         there = described(index, vector)
     different = {name: (there[name], local[name]) for name in local if there[name] != local[name]}
     assert different == {}
+
+
+def test_many_vectors_get_an_index(
+    djinn: Djinn, tables: TableServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, vault = djinn.runtime.home, djinn.runtime.home.shared
+    [vector] = HashingEmbedder().embed(["the lamp of the harbour"])
+    selections = (Selection(), Selection(Filters(excluded=(("path", "long"),))))
+    with opened(tables, home, [vault]) as index:
+        exact = [index.vectors.nearest(vector, each, 5) for each in selections]
+    for module in ("writer", "vector_index"):
+        monkeypatch.setattr(f"djinn_memory.store.postgres.index.{module}.EXACT_WINDOWS", 5)
+    push(tables, djinn, vault, ["lamp.md"])
+    with opened(tables, home, [vault]) as index:
+        for selection, expected in zip(selections, exact, strict=True):
+            refs = index.vectors.nearest(vector, selection, 5)
+            # Chunks with equal texts may come in another order.
+            assert [ref.place[1] for ref in refs] == [ref.place[1] for ref in expected]
+    assert tables.value(
+        "select count(*) from pg_indexes where indexname like 'index_windows_near_%%'"
+    )

@@ -8,7 +8,9 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from djinn_memory.models import Progress
 from djinn_memory.store.export import export_notes
+from djinn_memory.store.postgres.connection import explained
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.notes import ServerChange
 from djinn_memory.store.postgres.seeds import projections as stored
@@ -52,3 +54,11 @@ def write(
     index_writer.replace(writer.tx, link.scope, writer.rev, rows_by_note)
     now = link.runtime.now()
     projections.replace(writer.tx, link.scope, writer.rev, link.vault, notes, now)
+
+
+def finish(link: VaultLink) -> None:
+    """Make the index of a scope's vectors after the load with which they have become many."""
+    with explained(link.address), link.connection.transaction(), link.connection.cursor() as tx:
+        if index_writer.needs_vector_index(tx, link.scope):
+            link.runtime.progress(Progress("wait", 0, None, "an index of the vectors is made"))
+            index_writer.index_vectors(tx, link.scope)

@@ -45,6 +45,8 @@ def push(link: VaultLink, steps: Sequence[PushStep]) -> tuple[set[UUID], set[UUI
         done |= accepted
         lost |= {step.note_id for step, _ in batch} - accepted
         link.runtime.progress(Progress("push", at, len(ordered), link.vault.name))
+    if done:
+        derived.finish(link)
     return done, lost
 
 

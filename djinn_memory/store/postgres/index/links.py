@@ -51,7 +51,7 @@ class StoredLink(NamedTuple):
         return self.target_scope, self.target_path, self.target_block
 
 
-class LinkEnd(NamedTuple):
+class SeenEnd(NamedTuple):
     """Where a link leads, as a reader sees it."""
 
     memory: int | None
@@ -181,14 +181,14 @@ class Links:
 
     def _end(
         self, link: StoredLink, targets: Mapping[tuple[UUID | None, str | None, str | None], int]
-    ) -> LinkEnd:
+    ) -> SeenEnd:
         if seen := self._seen.get(link):
             return seen
         memory = targets.get(link.place) if link.target_is_memory else None
-        return LinkEnd(memory, link.how, bool(link.candidates))
+        return SeenEnd(memory, link.how, bool(link.candidates))
 
     @cached_property
-    def _seen(self) -> dict[StoredLink, LinkEnd]:
+    def _seen(self) -> dict[StoredLink, SeenEnd]:
         """The ends of links that lead, or could lead, to memories that the reader may not see.
 
         They are resolved as if those did not exist.
@@ -211,7 +211,7 @@ class Links:
                 kind=link.kind,
             )  # fmt: skip
             memory = None if resolution.key is None else self._at(*places[resolution.key], link)
-            ends[link] = LinkEnd(memory, resolution.how, bool(resolution.ambiguous))
+            ends[link] = SeenEnd(memory, resolution.how, bool(resolution.ambiguous))
         return ends
 
     def _affected(self) -> list[StoredLink]:

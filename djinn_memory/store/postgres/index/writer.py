@@ -72,30 +72,36 @@ def remove(tx: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> None:
     )
 
 
-def index_vectors(tx: Cursor, scope: UUID) -> bool:
-    """Make the HNSW index of a scope's vectors if it has enough of them; returns whether it did.
-
-    Call it after the first load: an index that exists makes a load slow.
-    """
-    tx.execute("select to_regclass(%s)", (near_index(scope),))
-    if tx.fetchone() != (None,):
+def needs_vector_index(tx: Cursor, scope: UUID) -> bool:
+    """Whether a scope has enough vectors for an HNSW index, has none, and this user may make it."""
+    tx.execute(
+        "select to_regclass(%s) is null and pg_has_role(relowner, 'usage') from pg_class "
+        "where oid = 'index_windows'::regclass",
+        (near_index(scope),),
+    )
+    if tx.fetchone() != (True,):
         return False
     tx.execute(
         "select count(*) from (select from index_windows where user_id = %s and vector is not null "
         "limit %s) as windows",
         (scope, EXACT_WINDOWS),
     )
-    if tx.fetchone() != (EXACT_WINDOWS,):
-        return False
+    return tx.fetchone() == (EXACT_WINDOWS,)
+
+
+def index_vectors(tx: Cursor, scope: UUID) -> None:
+    """Make the HNSW index of a scope's vectors.
+
+    Call it after the first load: an index that exists makes a load slow.
+    """
     tx.execute("select dimensions from server")
     row = tx.fetchone()
     assert row
     # Names and the conditions of an index take no parameters; a scope is a UUID, which is safe.
     tx.execute(
-        f"create index {near_index(scope)} on index_windows using hnsw "
+        f"create index if not exists {near_index(scope)} on index_windows using hnsw "
         f"((vector::halfvec({row[0]:d})) halfvec_cosine_ops) where user_id = '{scope}'".encode()
     )
-    return True
 
 
 def near_index(scope: UUID) -> str:
