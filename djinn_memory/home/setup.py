@@ -155,6 +155,7 @@ def remove_agent(home: Home, name: str, *, trash: bool = False) -> Path | None:
         if own:
             vaults.append(own)
             yield ("vaults", own.name), None
+            yield from _without_sync(home, own)
 
     home.revise(removal)
     if not (trash and vaults and vaults[0].root.is_dir()):
@@ -256,9 +257,17 @@ def remove_vault(home: Home, name: str) -> Vault:
         if not access.may_be_removed(removed[0]):
             raise Refused(f"{name} is a built-in vault of the home and cannot be removed")
         yield ("vaults", name), None
+        yield from _without_sync(home, removed[0])
 
     home.revise(removal)
     return removed[0]
+
+
+def _without_sync(home: Home, vault: Vault) -> Iterable[Change]:
+    """Take a vault that is removed out of those that go to the server."""
+    listed = home.config.sync.vaults or []
+    if vault.name in listed:
+        yield ("sync", "vaults"), [name for name in listed if name != vault.name]
 
 
 def check_name(name: str, what: str) -> str:

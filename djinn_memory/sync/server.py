@@ -18,8 +18,9 @@ from djinn_memory.models import Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.postgres import catalog, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect, explained, reading
+from djinn_memory.store.postgres.index.writer import index_vectors
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.store.postgres.scopes import Scope, register, scopes
+from djinn_memory.store.postgres.scopes import Scope, register, remove, scopes
 from djinn_memory.store.postgres.servers import (
     EMBEDDED,
     URL,
@@ -64,6 +65,9 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
                 catalog.secure_rows(cursor)
             if request.distribute:
                 catalog.distribute(cursor, address)
+            if catalog.owns_tables(cursor):
+                for scope in scopes(cursor):
+                    index_vectors(cursor, scope.user_id)
             secured, distributed = catalog.is_secured(cursor), catalog.is_distributed(cursor)
         for adopted in adoptions:
             _adopt(runtime, adopted)
@@ -111,6 +115,26 @@ def describe(runtime: Runtime) -> ServerStatus:
             [vault.name for vault in home.synced if vault.id not in registered],
             [_entry(scope.name, scope) for scope in known if str(scope.user_id) not in ids],
         )
+
+
+def goes_to_server(home: Home, vault: Vault) -> bool:
+    """Whether the home has a server, and the vault is listed among those that go to it."""
+    has_server = variable(URL) or home.config.sync.url
+    return bool(has_server) and vault.name in (home.config.sync.vaults or ())
+
+
+def remove_from_server(home: Home, vault: Vault) -> bool:
+    """Remove a vault with all its rows from the server. Returns whether it was there.
+
+    Raises `Unavailable` if the server does not answer.
+    """
+    with (
+        connected(home) as server,
+        explained(server.address),
+        server.connection.transaction(),
+        server.connection.cursor() as cursor,
+    ):
+        return remove(cursor, UUID(vault.id))
 
 
 def _chosen_url(home: Home, request: InitSync) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
@@ -132,6 +133,81 @@ def test_a_server_that_is_down_changes_nothing(djinn: Djinn) -> None:
     with pytest.raises(Unavailable, match="does not answer"):
         djinn.sync.init(url="postgresql://127.0.0.1:1/memory")
     assert djinn.home.config_path.read_bytes() == before
+
+
+def test_a_removed_agent_leaves_the_server(home: Home, server: ServerAddress, run: Run) -> None:
+    run("agent", "add", "hal", home=home.root)
+    Home(home.root).edit((("sync", "vaults"), ["shared", "hal"]))
+    (home.root / "vaults" / "hal" / "a.md").write_text("# A\n\nkettle\n")
+    with Djinn(Home(home.root)) as djinn:
+        djinn.sync.init()
+        djinn.sync.run()
+        assert [vault.notes for vault in djinn.sync.status().vaults] == [0, 1]
+    down = "postgresql://127.0.0.1:1/memory"
+    failed = run("agent", "remove", "hal", "--yes", home=home.root, DJINN_POSTGRES_URL=down)
+    assert failed.returncode == 5 and "does not answer" in failed.stderr
+    assert "hal" in Home(home.root).config.agents
+    up = server.conninfo
+    done = run("agent", "remove", "hal", "--yes", home=home.root, DJINN_POSTGRES_URL=up)
+    assert done.returncode == 0
+    with closing(connect(server)) as connection:
+        rows = connection.execute(
+            "select (select count(*) from scopes), (select count(*) from notes), "
+            "(select count(*) from index_memories), (select count(*) from revisions)"
+        ).fetchone()
+    assert rows is not None and rows[:3] == (1, 0, 0)
+    assert Home(home.root).config.sync.vaults == ["shared"]
+    assert (home.root / "vaults" / "hal" / "a.md").exists()
+
+
+def test_a_changed_model_is_filled_again(djinn: Djinn, server: ServerAddress) -> None:
+    fill(djinn.home.shared.root, 3)
+    djinn.index()
+    djinn.sync.init()
+    djinn.sync.run()
+
+    def vectors() -> object:
+        with closing(connect(server)) as connection:
+            return connection.execute(
+                "select count(*) filter (where vector is not null), count(*), "
+                "(select dimensions from server), "
+                "(select count(*) from pg_indexes where indexname = 'index_windows_waiting') "
+                "from index_windows"
+            ).fetchone()
+
+    filled = vectors()
+    with closing(connect(server)) as connection:
+        connection.execute(
+            "create index near on index_windows using hnsw "
+            "((vector::halfvec(128)) halfvec_cosine_ops)"
+        )
+        connection.execute("update server set identity = 'other-1'")
+    changed = djinn.sync.migrate(model=True)
+    assert changed.vectors_removed >= 3 and changed.model == "hashing-128-1"
+    emptied = vectors()
+    assert isinstance(emptied, tuple) and emptied[0] == 0 and emptied[3] == 1
+    djinn.sync.backfill()
+    assert vectors() == filled
+
+
+def test_row_level_security_holds_for_vaults_that_come_later(
+    djinn: Djinn, postgres: DatabaseServer, server: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = server.name.rpartition("/")[2]
+    postgres.execute(f"create role owner login; alter database {name} owner to owner")
+    with closing(connect(server)) as connection:
+        connection.execute("create extension vector; alter schema public owner to owner")
+    try:
+        monkeypatch.setenv(URL, make_conninfo(server.conninfo, user="owner"))
+        assert djinn.sync.init(rls=True).row_security
+        djinn.home.edit((("sync", "vaults"), ["shared", "me"]))
+        answer = Djinn(Home(djinn.home.root)).sync.init()
+        assert answer.added == ["me"] and len(answer.vaults) == 2
+    finally:
+        with closing(connect(server)) as connection:
+            connection.execute("drop owned by owner cascade")
+            connection.execute(f"alter database {name} owner to djinn")
+        postgres.execute("drop role owner")
 
 
 def test_no_server_is_left_behind(home: Home, spawn: Run) -> None:

@@ -91,6 +91,7 @@ def add(call: Call, answer: AddedAgent) -> None:
 
 def _remove(call: Call) -> RemovedAgent:
     from djinn_memory.home import access, setup
+    from djinn_memory.sync import server
 
     home, name = call.djinn.home, call.request.name
     agent = home.agent(name)
@@ -102,8 +103,13 @@ def _remove(call: Call) -> RemovedAgent:
         f"{agent}: its notes {place} ({folder or 'it has none'}). The ledger keeps its events. "
         f"A server that runs for {agent} refuses every call from that point on."
     )
+    shared = own and server.goes_to_server(home, own)
+    if shared:
+        about += " The Postgres server deletes its copy."
     if not call.confirmed("Remove the agent?", about):
         return RemovedAgent(agent, False, folder, home.agent(None))
+    if own and shared:
+        server.remove_from_server(home, own)
     trashed = setup.remove_agent(home, agent, trash=call.request.trash_vault)
     return RemovedAgent(agent, True, trashed or folder, home.agent(None))
 
@@ -120,7 +126,8 @@ def remove(call: Call, answer: RemovedAgent) -> None:
 
     The ledger keeps its events, and values in working memory expire by themselves. A `djinn mcp`
     that runs for the agent refuses every call from that point on: remove it from its client too.
-    `djinn agent add` brings the agent back with the notes that are in its folder.
+    `djinn agent add` brings the agent back with the notes that are in its folder. If its vault is
+    listed in `sync.vaults`, its copy on the Postgres server is deleted.
 
     Examples:
         djinn agent remove grace

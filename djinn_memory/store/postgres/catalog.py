@@ -90,6 +90,14 @@ def secure_rows(cursor: Cursor) -> None:
         _execute(cursor, SECURE, table=table)
 
 
+def owns_tables(cursor: Cursor) -> bool:
+    """Whether this role may change djinn's tables themselves, such as create an index."""
+    cursor.execute(
+        "select pg_has_role(relowner, 'usage') from pg_class where oid = 'scopes'::regclass"
+    )
+    return bool(_single(cursor))
+
+
 def is_secured(cursor: Cursor) -> bool:
     """Whether row-level security holds for every table with a scope."""
     cursor.execute(
@@ -148,9 +156,10 @@ def vector_columns(cursor: Cursor) -> list[tuple[str, str]]:
 def empty_vectors(cursor: Cursor, dimensions: int) -> int:
     """Set all vectors to null, and their columns to another dimension. Returns how many there were.
 
-    Indexes of vectors are dropped; the next load creates them again.
+    HNSW indexes are dropped; they are made again when the vectors are filled.
     """
     removed = 0
+    cursor.execute("delete from index_token_signs")
     for table, column in vector_columns(cursor):
         _execute(cursor, "select count(*) from {table} where {column} is not null",
                  table=table, column=column)  # fmt: skip
@@ -158,7 +167,8 @@ def empty_vectors(cursor: Cursor, dimensions: int) -> int:
         cursor.execute(
             "select indexrelid::regclass::text from pg_index join pg_depend on objid = indexrelid "
             "join pg_attribute on attrelid = refobjid and attnum = refobjsubid "
-            "where refobjid = %s::regclass and attname = %s",
+            "join pg_class on pg_class.oid = indexrelid join pg_am on pg_am.oid = relam "
+            "where refobjid = %s::regclass and attname = %s and amname = 'hnsw'",
             (table, column),
         )
         for (index,) in cursor.fetchall():

@@ -36,8 +36,24 @@ def scopes(cursor: Cursor) -> list[Scope]:
     return [Scope(*row) for row in cursor]
 
 
+def remove(cursor: Cursor, scope: UUID) -> bool:
+    """Remove a scope with all its rows. Returns whether there was one."""
+    cursor.execute("delete from scopes where user_id = %s", (scope,))
+    return cursor.rowcount > 0
+
+
 def register(cursor: Cursor, scope: UUID, name: str) -> bool:
-    """Add a scope unless it exists. Returns whether it was added."""
+    """Add a scope unless it exists. Returns whether it was added.
+
+    With row-level security only the owner of the tables can, who then sees it.
+    """
+    cursor.execute("select row_security_active('scopes')")
+    if cursor.fetchone() == (True,) and not any(known.user_id == scope for known in scopes(cursor)):
+        cursor.execute(
+            "insert into role_scopes (role_name, user_id) values (current_user, %s) "
+            "on conflict do nothing",
+            (scope,),
+        )
     cursor.execute(
         "insert into scopes (user_id, name) values (%s, %s) on conflict do nothing", (scope, name)
     )

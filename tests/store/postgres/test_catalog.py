@@ -113,7 +113,7 @@ def test_tables_are_listed_after_those_that_they_refer_to(cursor: Any) -> None:
 
 LASTING = re.compile(
     r"\bset (?:session )?([\w.]+) *(?:=|to\b)"
-    r"|\b(listen|concurrently|create trigger|pg_advisory_lock)\b",
+    r"|\b(concurrently|create trigger|pg_advisory_lock)\b",
     re.IGNORECASE,
 )
 """Statements that outlast their transaction. Poolers and workers of a cluster do not see them."""

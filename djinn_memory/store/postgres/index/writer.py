@@ -97,6 +97,8 @@ def index_vectors(tx: Cursor, scope: UUID) -> None:
     tx.execute("select dimensions from server")
     row = tx.fetchone()
     assert row
+    # Another home may be making it.
+    tx.execute("select pg_advisory_xact_lock(%s)", (scope.int & 0x7FFFFFFFFFFFFFFF,))
     # Names and the conditions of an index take no parameters; a scope is a UUID, which is safe.
     tx.execute(
         f"create index if not exists {near_index(scope)} on index_windows using hnsw "
