@@ -33,6 +33,8 @@ class MemoryPlace(Struct, kw_only=True):
     tags: Sequence[str] = ()
     holds: str | None = None
     """Its period, such as `until 3 May 2026`."""
+    domain: str | None = None
+    """Its domain, such as `work`; several are separated by commas."""
 
 
 S = TypeVar("S", bound=Struct)
@@ -53,6 +55,7 @@ def headline(memory: MemoryPlace) -> str:
     """A memory on one line."""
     about = [memory.type or "note", local_day(memory.date), *(f"#{tag}" for tag in memory.tags[:8])]
     about += [memory.holds] if memory.holds else []
+    about += [f"domain {memory.domain}"] if memory.domain else []
     return f"{memory.title} ({', '.join(about)}) [{name(memory)}]"
 
 

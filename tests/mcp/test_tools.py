@@ -83,6 +83,35 @@ def test_forget_moves_to_the_trash(pair: Home) -> None:
     asked(pair, work)
 
 
+def test_answers_name_the_domain_of_a_memory(pair: Home) -> None:
+    """As `--json` does."""
+    (pair.root / "vaults" / "shared" / "loan.md").write_text(
+        "---\ntype: fact\ncategory: loan\nkey: rate\ntitle: Loan\ndomain: [money, home]\n---\n"
+        "Three percent.\n"
+    )
+
+    async def work(client: Client) -> None:
+        answers = {
+            name: await call(client, name, **arguments)
+            for name, arguments in {
+                "search": {"query": "percent"}, "recall": {"query": "loan rate percent"},
+                "recall_similar": {"text": "three percent"}, "list": {"types": ["fact"]},
+                "read": {"name": "Loan"}, "neighbours": {"name": "Loan"},
+                "fact": {"action": "get", "category": "loan", "key": "rate"},
+            }.items()
+        }  # fmt: skip
+        memories = [
+            answers["search"]["passages"][0], answers["recall"]["memories"][0],
+            answers["recall_similar"]["memories"][0], answers["list"]["memories"][0],
+            answers["read"], answers["neighbours"]["note"], answers["fact"]["facts"][0],
+        ]  # fmt: skip
+        assert {memory["domain"] for memory in memories} == {"money, home"}
+        result = await client.call_tool("read", {"name": "Loan"})
+        assert "domain money, home" in text(result)
+
+    asked(pair, work)
+
+
 def test_ingest(pair: Home, tmp_path: Path) -> None:
     report = tmp_path / "tide.txt"
     report.write_text("The tide table of the harbour, for the keeper.\n")

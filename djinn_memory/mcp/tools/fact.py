@@ -48,6 +48,7 @@ def _line(fact: Fact) -> str:
         about.append(fact.holds)
     if fact.expires:
         about.append(f"{'expired' if fact.expired else 'until'} {fact.expires[:10]}")
+    about += [f"domain {fact.domain}"] if fact.domain else []
     about.append(fact.vault)
     return f"- {fact.category}/{fact.key} = {fact.value} ({', '.join(about)})"
 

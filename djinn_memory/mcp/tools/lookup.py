@@ -146,8 +146,8 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
 def read(note: ReadAnswer) -> list[str]:
     """Read a note.
 
-    Use it when another tool named a note and its full text matters. A long note comes in parts: use
-    `from_line`. Not for finding something: use `search`.
+    Use it when the full text of a note matters. A long note comes in parts: use `from_line`.
+    Not for finding something: use `search`.
     Example: {"name": "Project: MyApp"}
     """
     head = f"{headline(note)}\n{note.vault}/{note.path}"
@@ -201,8 +201,8 @@ def _neighbour(link: LinkEnd) -> Neighbour:
 def neighbours(answer: NeighboursAnswer) -> list[str]:
     """List what a note links to and what links to it.
 
-    Use it to follow a thread: the project of a decision, what builds on it. Not for finding notes
-    about a subject: use `search`.
+    Use it to follow a thread: the project of a decision, what builds on it. Not for a subject: use
+    `search`.
     Example: {"name": "Project: MyApp"}
     """
     parts = [headline(answer.note)]
@@ -232,8 +232,7 @@ class ListAnswer(Answer):
 def list_(answer: ListAnswer) -> list[str]:
     """List memories, newest first.
 
-    Use it to see recent memories, or those of a type or tag. Not for finding by content: use
-    `search`.
+    Use it to see recent memories, or those of a type or tag. Not by content: use `search`.
     Example: {"types": ["commitment"], "since": "30d"}
     """
     return [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]

@@ -59,7 +59,7 @@ def _why(memory: RecalledMemory) -> str:
     present=_present,
     separator="\n\n",
     without=OTHER_NARROWING,
-    hints=NARROWING_HINTS | {"profile": "auto, default, planning, incident, handoff, or your own."},
+    hints=NARROWING_HINTS | {"profile": "planning, incident, handoff, or your own."},
     arguments={
         "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),
@@ -71,7 +71,7 @@ def recall(answer: RecallAnswer) -> list[str]:
 
     Use it before you begin work, decide something or answer from memory; `rate` the result
     afterwards. Profiles: planning (decisions, plans, commitments), incident (lessons, recent
-    changes), handoff (the last days). Not for looking up a passage: use `search`.
+    changes), handoff (the last days). Not for a passage: use `search`.
     Example: {"query": "database of MyApp", "profile": "planning"}
     """
     parts = []
