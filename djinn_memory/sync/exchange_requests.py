@@ -16,19 +16,24 @@ VaultNames = Annotated[
 DryRun = Annotated[bool, Meta(description="Show what would change, and change nothing.")]
 
 
-class RunSync(Struct, frozen=True):
-    """Receive the changes of other homes, and send those of this home."""
+class PullSync(Struct, frozen=True):
+    """Receive the changes of other homes."""
 
     vaults: VaultNames = ()
     dry_run: DryRun = False
 
 
-class PullSync(RunSync, frozen=True):
-    """Receive the changes of other homes."""
-
-
-class PushSync(RunSync, frozen=True):
+class PushSync(PullSync, frozen=True):
     """Send the changes of this home."""
+
+    delete_many: Annotated[
+        bool,
+        Meta(description="Delete notes on the server although most of them are missing here."),
+    ] = False
+
+
+class RunSync(PushSync, frozen=True):
+    """Receive the changes of other homes, and send those of this home."""
 
 
 class ListConflicts(Struct, frozen=True):

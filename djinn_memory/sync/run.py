@@ -30,6 +30,9 @@ S = TypeVar("S", NoteBase, ServerNote)
 
 Direction = Literal["pull", "push", "both"]
 
+MANY = 20
+"""Fewer deletions than this are never taken for an unplugged disk."""
+
 ROUNDS = 20
 """Number of times that a run starts again when other homes write at the same time."""
 
@@ -89,12 +92,16 @@ def exchange(
         plan = make_plan(states, link.scope, link.home_name, lambda: UUID(uuid7()))
         if dry_run:
             return _foreseen(plan, direction)
+        if direction != "pull":
+            _check_deletions(link, plan, len(bases))
         pulled, pushed, lost = _carry_out(link, plan, direction, result)
         doubtful |= lost
         behind = _behind(plan, pulled, left, snapshot, state)
         if not (pulled or pushed or lost):
             _finish(link, snapshot, state, behind)
             vectors.embed(link)
+            if link.base_texts:
+                link.base_texts.prune({base.hash for base in bases.values()})
             unsent = [step.path for step in plan.pushes if direction != "pull"]
             result.waiting = sorted({*behind.values(), *unsent})
             result.too_large = list(link.too_large)
@@ -103,6 +110,17 @@ def exchange(
         f"other homes change vault {link.vault.name} faster than this one can follow",
         Remedy(purpose="run the command again"),
     )
+
+
+def _check_deletions(link: VaultLink, plan: SyncPlan, known: int) -> None:
+    """Raise `Refused` if most notes are missing: a disk may be unplugged, or a folder moved."""
+    missing = sum(step.after is None and not step.purged for step in plan.pushes)
+    if missing >= MANY and missing > known / 2 and not link.deletes_many:
+        raise Refused(
+            f"{missing:,} of {known:,} notes of vault {link.vault.name} are missing in "
+            f"{link.vault.root}; restore the folder",
+            Remedy(arguments={"delete_many": True}, purpose="delete them on the server"),
+        )
 
 
 def _exchanged(link: VaultLink, states: Mapping[UUID, S]) -> dict[UUID, S]:

@@ -23,12 +23,14 @@ from djinn_memory.sync.exchange_requests import (
     ConflictList,
     Drift,
     ListConflicts,
-    RunSync,
+    PullSync,
+    PushSync,
     SyncComparison,
     SyncReport,
     VaultExchange,
     VerifySync,
 )
+from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import original_path, path_key
@@ -37,7 +39,7 @@ from djinn_memory.sync.verify import compare
 from djinn_memory.system.locks import lock
 
 
-def synchronize(runtime: Runtime, request: RunSync, direction: Direction) -> SyncReport:
+def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> SyncReport:
     """Synchronize vaults. Raises `Busy` if another process does."""
     vaults = _chosen(runtime, request.vaults)
     recover(runtime.state)
@@ -46,6 +48,7 @@ def synchronize(runtime: Runtime, request: RunSync, direction: Direction) -> Syn
     with locked(runtime), connected(runtime.home) as server:
         for vault in vaults:
             link = linked(runtime, server, vault)
+            link.deletes_many = isinstance(request, PushSync) and request.delete_many
             exchanged.append(_synchronize(link, direction, dry_run=request.dry_run))
             problems += link.problems
     return SyncReport(exchanged, request.dry_run, problems)
@@ -135,10 +138,12 @@ def locked(runtime: Runtime) -> Iterator[None]:
 def linked(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLink:
     """A vault of a home and its scope on a server."""
     settings = runtime.home.config.sync
+    texts = BaseTexts(runtime.home.state / "sync-texts" / vault.id)
     return VaultLink(
         runtime, server.connection, server.address, server.state.model, vault, _scope(vault),
         home_id(runtime.state.ledger), socket.gethostname(), VaultFiles(vault),
         attachment_bytes=settings.attachments_mb * 1_000_000,
+        base_texts=texts if settings.merge == "clean" else None,
     )  # fmt: skip
 
 

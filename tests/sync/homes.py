@@ -13,6 +13,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.store.ledger.sync_state import home_id
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.migrations import VectorModel
+from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction, Exchanged, exchange
@@ -39,6 +40,7 @@ class SyncedHome:
         self.djinn = Djinn(self.home)
         self.address = address
         self.name = name or root.name
+        self.base_texts: BaseTexts | None = None
 
     @property
     def root(self) -> Path:
@@ -52,7 +54,7 @@ class SyncedHome:
             yield VaultLink(
                 self.djinn.runtime, connection, self.address, HASHING, vault, SCOPE,
                 home_id(self.djinn.runtime.state.ledger), self.name, self.vault_files(),
-                attachment_bytes=100_000,
+                attachment_bytes=100_000, base_texts=self.base_texts,
             )  # fmt: skip
 
     def vault_files(self) -> VaultFiles:

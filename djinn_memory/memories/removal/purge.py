@@ -35,6 +35,7 @@ from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
 from djinn_memory.store.ledger import EPISODE_PURGED, Event
 from djinn_memory.store.ledger.redaction import phrases, redacted
+from djinn_memory.store.ledger.sync_state import mark_purged
 from djinn_memory.store.sqlite import transaction
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
@@ -98,6 +99,9 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     events = ledger.redact(named, agent, may_quote) if ledger else 0
     values = _forget_values(state, texts, agent, doomed.vault, excluded)
     redact_events(state, phrases(texts), may_quote)
+    if ledger and not doomed.block:
+        # The next synchronization removes it from the server and from other homes.
+        mark_purged(ledger, doomed.vault.id, doomed.files)
     if doomed.block and doomed.id:
         # Another import of the conversation must not bring it back.
         data = {"agent": agent, "vault": doomed.vault.id, **_origin(notes)}

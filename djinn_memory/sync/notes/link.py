@@ -14,6 +14,7 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
 from djinn_memory.store.postgres.connection import explained
 from djinn_memory.store.postgres.migrations import VectorModel
+from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ class VaultLink(Struct):
     files: VaultFiles
     attachment_bytes: int = 0
     """Maximum size of the attachments that are sent; 0 if attachments are not exchanged."""
+    base_texts: BaseTexts | None = None
+    """The texts for merges; None if changes of both sides are never merged."""
+    deletes_many: bool = False
+    """Whether most notes of the vault may be deleted on the server."""
     too_large: list[str] = field(default_factory=list)
     """The paths of larger attachments."""
     indexed: dict[str, str] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from uuid import UUID
@@ -10,6 +10,8 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from djinn_memory.errors import Changed, DjinnError, Unavailable
+from djinn_memory.memories.catalog.requests import PurgeMemory
+from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
 from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, bases, conclude
 from djinn_memory.store.postgres.connection import reading
@@ -41,7 +43,9 @@ def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
 
     A file that was changed since the plan was made is left for the next run.
     """
-    done: dict[UUID, str | None] = {}
+    purged = [step for step in steps if step.purged and step.after is None]
+    done: dict[UUID, str | None] = dict.fromkeys(_purge(link, purged))
+    steps = [step for step in steps if step.note_id not in done]
     # What goes away makes room for what comes.
     waiting = sorted(steps, key=lambda step: (step.after is not None, step.before is None))
     total = len(waiting)
@@ -58,6 +62,22 @@ def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
         waiting = [step for step in waiting if step.note_id not in finished]
         link.runtime.progress(Progress("pull", total - len(waiting), total, link.vault.name))
     return done
+
+
+def _purge(link: VaultLink, steps: Sequence[PullStep]) -> Iterator[UUID]:
+    """Remove notes with all their copies and traces, as they were purged in another home."""
+    for step in steps:
+        path = step.before.path if step.before else ""
+        if not step.before or not is_note(path) or link.files.hash(path) != step.before.hash:
+            continue
+        try:
+            request = PurgeMemory(name=f"{link.vault.name}:{path}")
+            purge(link.runtime.state, [link.vault], request)
+        except DjinnError:
+            # What remains is removed as a file.
+            continue
+        conclude(link.ledger, link.scope, {step.note_id: None})
+        yield step.note_id
 
 
 def _blocked(step: PullStep, held: Mapping[str, UUID]) -> bool:
@@ -110,7 +130,8 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
                 if _needs_bytes(step) and data is None:
                     continue  # The server has a newer version by now.
                 try:
-                    done[step.note_id] = _apply(link, step, data)
+                    base = known.get(step.note_id)
+                    done[step.note_id] = _apply(link, step, data, base)
                 except Changed:
                     continue
                 except DjinnError as error:
@@ -118,7 +139,7 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
                 except OSError as error:
                     _report(link, step, error)
                 else:
-                    states[step.note_id] = _base(link, step, known.get(step.note_id))
+                    states[step.note_id] = _base(link, step, base)
         finally:
             conclude(link.ledger, link.scope, states)
     return done
@@ -141,12 +162,16 @@ def _needs_bytes(step: PullStep) -> bool:
     return step.after is not None and (step.before is None or step.after.hash != step.before.hash)
 
 
-def _apply(link: VaultLink, step: PullStep, data: bytes | None) -> str | None:
+def _apply(
+    link: VaultLink, step: PullStep, data: bytes | None, base: NoteBase | None
+) -> str | None:
     """Change the file of a step. Returns the path of the conflict copy, if one was made.
 
     Raises `Changed` if the file is not as planned.
     """
     files, before, after = link.files, step.before, step.after
+    if link.base_texts and data is not None and after and is_note(after.path):
+        link.base_texts.keep(data)
     if before is None:
         assert after and data is not None
         files.create(after.path, data)
@@ -156,7 +181,16 @@ def _apply(link: VaultLink, step: PullStep, data: bytes | None) -> str | None:
     current = files.read(before.path)
     if current is None or content_hash(current) != before.hash:
         raise Changed(link.vault.root / before.path)
-    copy = _keep_copy(link, step, current) if step.conflict else None
+    copy = None
+    if step.conflict:
+        merged = None
+        if link.base_texts and base and data is not None:
+            merged = link.base_texts.merged(base.hash, current, data)
+        if merged is None:
+            copy = _keep_copy(link, step, current)
+        else:
+            # The server follows with the next push.
+            data = merged
     if after is None:
         files.remove(before.path, current, copies=not step.purged)
         return None

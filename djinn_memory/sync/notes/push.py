@@ -93,6 +93,10 @@ def _push(link: VaultLink, batch: Batch) -> set[UUID]:
         step.note_id: _base(link, step, writer.rev) for step, _ in batch if step.note_id in accepted
     }
     conclude(link.ledger, link.scope, states, mark)
+    if link.base_texts:
+        for step, data in batch:
+            if step.note_id in accepted and data is not None and is_note(step.path):
+                link.base_texts.keep(data)
     return accepted
 
 
