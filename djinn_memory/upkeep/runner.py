@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
@@ -90,9 +91,14 @@ def run_jobs(
 def _read_notes(context: JobContext) -> list[Problem]:
     """Index all changed notes, so that no job works on a part of them. Returns the problems.
 
+    What an interrupted change left behind is taken back before, so that no job counts it as done.
     Raises `Busy` when another process holds the index.
     """
     state = context.runtime.state
+    if not context.dry_run:
+        # A state folder that cannot be written keeps it until it can be.
+        with suppress(DjinnError, OSError):
+            recover(state)
     try:
         with explained(state.home.index_path):
             return read(state, context.vaults, timeout=LOCK_SECONDS)

@@ -20,6 +20,8 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.working.promotion import MARK
 from djinn_memory.notes import frontmatter, journal
 from djinn_memory.upkeep.requests import MaintenanceReport
+from tests.memories.changes.test_change_set import kill_at, killed
+from tests.memories.proposals.test_proposals import APPENDED
 from tests.processes.test_kills import POINTS
 from tests.redis_server import redis_server
 
@@ -175,6 +177,18 @@ def test_what_cannot_be_written_waits(djinn: Djinn, later: Any) -> None:
     later(86_400)
     djinn.home.edit((("vaults", "me", "read_only"), None))
     assert len(paths(djinn.maintain())) == 1
+
+
+def test_a_note_that_a_kill_cut_short_is_made_again(djinn: Djinn) -> None:
+    """The next run takes it back first. Otherwise its entry would count as done, and be lost."""
+    texts = {"lamp": LAMP, "tide": "The tide gauge of the harbour stands at two metres and ten."}
+    for key, text in texts.items():
+        enter(djinn, key, text)
+    djinn.close()
+    killed(djinn.home, kill_at(APPENDED, 2).format("djinn.maintain(['promote'])"))
+    assert len(promoted(djinn.home)) == 1
+    assert len(paths(djinn.maintain(["promote"]))) == 2
+    assert {note["text"].strip() for note in promoted(djinn.home).values()} == {*texts.values()}
 
 
 @pytest.mark.soak
