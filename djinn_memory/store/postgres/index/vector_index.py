@@ -169,7 +169,7 @@ class PostgresVectorIndex:
             half = f"halfvec({self.space.dimensions:d})"
             order = f"windows.vector::{half} <=> %s::{half}"
             self._scopes.run(f"set local hnsw.ef_search = {min(count, MOST_EXPLORED):d}")
-            self._scopes.run("set local hnsw.iterative_scan = strict_order")
+            self._scopes.run("set local hnsw.iterative_scan = relaxed_order")
         joined, narrowed, values = "", "", []
         if where is not None:
             joined = (

@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 K1, B = 1.2, 0.75
 """The constants of FTS5's BM25."""
 
-SAMPLED = 2_000
+SAMPLED = 1_000
 """Chunks that contain all words of a phrase and are read to count those that contain the phrase. Of
 more chunks this many are read, and the count is estimated."""
+
+FILTERED = 2
+"""Batches of the best chunks that are filtered, before all chunks that a filter leaves are read."""
+
+DENSE = 4_000_000
+"""Numbers of chunks over this range are added up in an array of all numbers, which is faster."""
 
 MOST_SPLIT = 100
 """Words of a text whose frequencies are read at once."""
@@ -37,7 +43,7 @@ _LAST = chr(0x10FFFF)
 
 
 class TermMatches(NamedTuple):
-    """The chunks that contain a term or a phrase, by number in the index, and BM25 without idf."""
+    """The chunks that contain a term or a phrase, sorted by number, and BM25 without idf."""
 
     chunks: NDArray[np.int64]
     shares: NDArray[np.float64]
@@ -54,7 +60,7 @@ class PostgresWordIndex:
         self._lists: dict[tuple[str, bool], TermMatches] = {}
         self._phrases: dict[Phrase, tuple[float, TermMatches]] = {}
         self._terms: dict[Phrase, tuple[str, ...]] = {}
-        self._orders: dict[WordMatch, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._sums: dict[WordMatch, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
         self.selections: ScopeSelections
         """Set by the index that owns these words."""
 
@@ -156,7 +162,7 @@ class PostgresWordIndex:
         """The BM25 scores of those chunks that contain at least one of the words."""
         import numpy as np
 
-        among = np.fromiter(chunk_ids, "<i8", len(chunk_ids))
+        among = np.sort(np.fromiter(chunk_ids, "<i8", len(chunk_ids)))
         chunks, scores = self._sum(match, among)
         return dict(zip(chunks.tolist(), scores.tolist(), strict=True))
 
@@ -226,27 +232,25 @@ class PostgresWordIndex:
         """The scores of the best chunks, in batches. Equals are in one batch.
 
         Filters that leave little would need many batches, so the chunks that they leave are read at
-        once after the first.
+        once after the second.
         """
         import numpy as np
 
-        if match not in self._orders:
-            chunks, scores = self._sum(match, None)
-            order = np.argsort(-scores, kind="stable")
-            self._orders[match] = chunks[order], scores[order]
-        best, scores = self._orders[match]
-        start, filtered = 0, False
-        while start < len(best):
-            stop = min(start + size, len(best))
-            while stop < len(best) and scores[stop] == scores[stop - 1]:
-                stop += 1
-            yield dict(zip(best[start:stop].tolist(), scores[start:stop].tolist(), strict=True))
-            start, size = stop, 4 * size
-            if not filtered and start < len(best):
+        if match not in self._sums:
+            self._sums[match] = self._sum(match, None)
+        chunks, scores = self._sums[match]
+        number = 0
+        while len(chunks):
+            # Of the rest only the best are sorted.
+            last = np.partition(scores, -size)[-size] if size < len(scores) else -np.inf
+            best = scores >= last
+            yield dict(zip(chunks[best].tolist(), scores[best].tolist(), strict=True))
+            chunks, scores = chunks[~best], scores[~best]
+            number, size = number + 1, 4 * size
+            if number == FILTERED and len(chunks):
                 allowed = np.array(self.selections.chunks_of(conditions), "<i8")
-                kept = np.isin(best[start:], allowed)
-                best, scores = best[start:][kept], scores[start:][kept]
-                start, filtered = 0, True
+                kept = np.isin(chunks, allowed)
+                chunks, scores = chunks[kept], scores[kept]
 
     def _sum(
         self, match: WordMatch, among: NDArray[np.int64] | None
@@ -260,11 +264,12 @@ class PostgresWordIndex:
         scored = [listed[words] for words in phrases]
         if not scored:
             return np.empty(0, "<i8"), np.empty(0)
+        if among is not None:
+            scored = [(rarity, _only(matches, among)) for rarity, matches in scored]
         every = np.concatenate([matches.chunks for _, matches in scored])
         values = np.concatenate([rarity * matches.shares for rarity, matches in scored])
-        chunks, places = np.unique(every, return_inverse=True)
-        scores = np.bincount(places, values, len(chunks)).astype("<f8")
-        kept = np.ones(len(chunks), bool) if among is None else np.isin(chunks, among)
+        chunks, scores = _summed(every, values)
+        kept = np.ones(len(chunks), bool)
         if match.every:
             for spellings in match.terms:
                 held = [listed[words][1].chunks for words in spellings]
@@ -297,7 +302,6 @@ class PostgresWordIndex:
     def _search_phrase(
         self, terms: tuple[str, ...], among: NDArray[np.int64] | None
     ) -> tuple[float, TermMatches]:
-        import numpy as np
 
         self._load([(term, False) for term in terms])
         candidates = self._all(terms, False)
@@ -305,20 +309,31 @@ class PostgresWordIndex:
         if among is not None and len(candidates) > SAMPLED:
             step = -(-len(candidates) // SAMPLED)
             sample = candidates[::step]
-            count = round(len(self._read(terms, sample).chunks) * len(candidates) / len(sample))
-            read = candidates[np.isin(candidates, among)]
+            count = round(self._count_phrase(terms, sample) * len(candidates) / len(sample))
+            read = _common(candidates, among)
         matches = self._read(terms, read)
         return idf(self.total, len(matches.chunks) if count is None else count), matches
 
     def _all(self, terms: tuple[str, ...], prefix: bool) -> NDArray[np.int64]:
         """The chunks that contain all of these terms, in any order."""
-        import numpy as np
-
         lists = sorted((self._list(term, prefix=prefix).chunks for term in terms), key=len)
         common = lists[0]
         for chunks in lists[1:]:
-            common = common[np.isin(common, chunks)]
+            common = _common(chunks, common)
         return common
+
+    def _count_phrase(self, terms: tuple[str, ...], candidates: NDArray[np.int64]) -> int:
+        """The number of candidates that contain a phrase."""
+        sought = f" {' '.join(terms)} "
+        counts = (
+            self._scopes.rows(
+                "select count(*) from index_terms where user_id = %s and chunk = any(%s) "
+                "and (strpos(telling, %s) > 0 or strpos(naming, %s) > 0)",
+                (scope.id, numbers, sought, sought),
+            )
+            for scope, numbers in self._scopes.of(candidates.tolist())
+        )
+        return sum(count for [(count,)] in counts)
 
     def _read(self, terms: tuple[str, ...], candidates: NDArray[np.int64]) -> TermMatches:
         """Those of the candidates that contain a phrase."""
@@ -337,7 +352,8 @@ class PostgresWordIndex:
                 times = postings.occurrences(postings.unstream(telling, naming), sought)
                 chunks.append(scope.key(number))
                 shares.append(_share(times, length, mean[domain_set]))
-        return TermMatches(np.array(chunks, "<i8"), np.array(shares, "<f8"))
+        order = np.argsort(np.array(chunks, "<i8"))
+        return TermMatches(np.array(chunks, "<i8")[order], np.array(shares, "<f8")[order])
 
     def _list(self, term: str, *, prefix: bool = False) -> TermMatches:
         if (term, prefix) not in self._lists:
@@ -398,6 +414,9 @@ class PostgresWordIndex:
             weights = np.bincount(places, weights, len(chunks))
             lengths, sets = lengths[first], sets[first]
         shares = _share(weights, lengths, self._means[scope.position][sets])
+        if not (chunks[1:] > chunks[:-1]).all():
+            order = np.argsort(chunks)
+            chunks, shares = chunks[order], shares[order]
         return TermMatches(chunks + scope.key(0), shares)
 
     @cached_property
@@ -452,6 +471,40 @@ def _joined(matches: Sequence[TermMatches]) -> TermMatches:
         np.concatenate([each.chunks for each in matches]),
         np.concatenate([each.shares for each in matches]),
     )
+
+
+def _common(chunks: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of the few `others` that are among sorted `chunks`."""
+    if not len(chunks):
+        return chunks
+    places = chunks.searchsorted(others).clip(max=len(chunks) - 1)
+    common: NDArray[np.int64] = others[chunks[places] == others]
+    return common
+
+
+def _only(matches: TermMatches, among: NDArray[np.int64]) -> TermMatches:
+    """The matches in these sorted chunks."""
+    if not len(matches.chunks):
+        return matches
+    places = matches.chunks.searchsorted(among).clip(max=len(matches.chunks) - 1)
+    held = matches.chunks[places] == among
+    return TermMatches(among[held], matches.shares[places[held]])
+
+
+def _summed(
+    chunks: NDArray[np.int64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The chunks without repetitions and sorted, and the sum of the values of each."""
+    import numpy as np
+
+    if len(chunks) and (span := int(np.ptp(chunks)) + 1) <= DENSE:
+        first = chunks.min()
+        sums = np.bincount(chunks - first, values, span)
+        held = np.bincount(chunks - first, minlength=span).nonzero()[0]
+        scores: NDArray[np.float64] = sums[held].astype("<f8")
+        return held + first, scores
+    distinct, places = np.unique(chunks, return_inverse=True)
+    return distinct, np.bincount(places, values, len(distinct)).astype("<f8")
 
 
 def _share(weights: Any, lengths: Any, means: Any) -> Any:

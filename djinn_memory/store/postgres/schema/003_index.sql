@@ -89,7 +89,8 @@ create table index_chunks (
     -- Where another page or section begins: offset, page, headings.
     parts jsonb not null,
     text text not null,
-    primary key (user_id, number),
+    -- What a search asks of a candidate need not be read from the row with its text.
+    primary key (user_id, number) include (memory, ordinal, first_line),
     foreign key (user_id, memory) references index_memories (user_id, number) on delete cascade
 );
 create index index_chunks_memory on index_chunks (user_id, memory, ordinal);
