@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import apsw
@@ -21,8 +22,10 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.store import sqlite
-from djinn_memory.store.ledger import Event, Ledger, uuid7
+from djinn_memory.store.ledger import Event, Ledger, reading, uuid7
 from djinn_memory.store.ledger import ledger as ledgers
+from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger.redaction import BLANK, blanks, joined
 
 
 @pytest.fixture
@@ -258,3 +261,67 @@ def test_no_writer_is_turned_away_while_the_others_go_on(path: Path) -> None:
         for _ in range(12)
     ]
     assert [writer.communicate()[1] for writer in crew] == [b""] * 12
+
+
+def foreign(ledger: Ledger, *events: Event) -> list[StoredEvent]:
+    """Events as another home has recorded them."""
+    ledger.append(events)
+    return reading.stored_events(ledger, sorted({event.kind for event in events}))
+
+
+def test_events_of_another_home(tmp_path: Path) -> None:
+    """They are taken in once, between own events, with the same tables as after a rebuild."""
+    mine, theirs = Ledger(tmp_path / "mine.db"), Ledger(tmp_path / "theirs.db")
+    gap = Event("gap.reported", "gap_1", {"agent": "me", "description": "the tide"})
+    taken = foreign(theirs, gap, Event("gap.closed", "gap_1", {"by": "mem_1"}))
+    mine.append([Event("gap.reopened", "gap_1", {})])
+    assert mine.take_in(taken) == 2
+    assert mine.take_in(taken) == 0
+    assert [(each.status, each.closed_by) for each in reading.gaps(mine, "me", None)] == [
+        ("open", None)
+    ]
+    before = mine.rows("select * from memory_gaps")
+    mine.rebuild()
+    assert mine.rows("select * from memory_gaps") == before
+
+
+def test_texts_that_were_purged_elsewhere(tmp_path: Path) -> None:
+    """A text that was purged in either copy of an event stays purged in both."""
+    mine, theirs = Ledger(tmp_path / "mine.db"), Ledger(tmp_path / "theirs.db")
+    data = {"agent": "me", "description": "the key is under the mat", "query": "where is it"}
+    taken = foreign(theirs, Event("gap.reported", "gap_1", data))
+    mine.take_in(taken)
+    theirs.redact(["the key is under the mat"], "me", lambda _: True)
+    mine.redact(["where is it"], "me", lambda _: True)
+    mine.take_in(reading.stored_events(theirs, ("gap.reported",)))
+    [gap] = reading.gaps(mine, "me")
+    assert (gap.description, gap.query) == (BLANK, BLANK)
+    # The text comes back neither from an old copy nor from another one.
+    mine.take_in(taken)
+    assert reading.gaps(mine, "me") == [gap]
+    assert [stored.event.subject for stored in reading.purged_events(mine, ("gap.reported",))] == [
+        "gap_1"
+    ]
+
+
+@given(st.recursive(st.none() | st.booleans() | st.text(max_size=3) | st.just(BLANK), lambda inner:
+       st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)),
+       st.data())  # fmt: skip
+def test_joined_copies(value: Any, data: st.DataObject) -> None:
+    """Two copies of an event become the same, whichever is joined with the other."""
+
+    def purged(value: Any) -> Any:
+        if isinstance(value, str) and data.draw(st.booleans()):
+            return BLANK
+        if isinstance(value, list):
+            return [*map(purged, value)]
+        return (
+            {key: purged(inner) for key, inner in value.items()}
+            if isinstance(value, dict)
+            else value
+        )
+
+    first, second = purged(value), purged(value)
+    both = joined(first, second)
+    assert both == joined(second, first) == joined(both, first) == joined(both, both)
+    assert blanks(both) >= max(blanks(first), blanks(second))
