@@ -210,6 +210,7 @@ def _carry_out(
         return set(done), set(), set()
     list_notes(link)
     vectors.embed(link)
+    vectors.check_model(link)
     sent, lost = push.push(link, steps)
     _count_pushes(result, [step for step in steps if step.note_id in sent])
     return set(done), sent, lost

@@ -11,6 +11,7 @@ from uuid import UUID
 from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger.sync_state import home_id
 from djinn_memory.store.postgres.catalog import owns_tables
@@ -76,7 +77,8 @@ def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:
     copies: list[ConflictCopy] = []
     for vault in _chosen(runtime, request.vaults):
         runtime.refresh([vault])
-        paths = _paths(runtime, vault)
+        others = attachments(vault, runtime.home.config.exclude)
+        paths = sorted([*_paths(runtime, vault), *others])
         by_key = {path_key(path): path for path in paths}
         for path in paths:
             if original := original_path(path):

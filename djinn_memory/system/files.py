@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -70,12 +70,13 @@ def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
         scratch.replace(path)
 
 
-def create(path: Path, data: bytes, *, private: bool = False) -> None:
+def create(path: Path, data: bytes, *, private: bool = False, sync: bool = True) -> None:
     """Write a new file atomically and durably. Raises `FileExistsError` when `path` exists.
 
-    A `private` file is accessible only to the user.
+    A `private` file is accessible only to the user. Without `sync` it survives a power cut only
+    after `sync_files`: for many files this is faster.
     """
-    with _staged(path, data, private) as scratch:
+    with _staged(path, data, private, sync) as scratch:
         move_to_free_name(scratch, path)
 
 
@@ -138,7 +139,7 @@ def revise(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 @contextmanager
-def _staged(path: Path, data: bytes, private: bool = False) -> Iterator[Path]:
+def _staged(path: Path, data: bytes, private: bool = False, sync: bool = True) -> Iterator[Path]:
     """A hidden scratch file beside `path` that contains `data`.
 
     It is removed unless it was moved.
@@ -162,7 +163,8 @@ def _staged(path: Path, data: bytes, private: bool = False) -> Iterator[Path]:
             file.flush()
             if mode is not None and not private:
                 os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         yield scratch
     except OSError as error:
         # The system names no file when the disk is full.
@@ -170,7 +172,8 @@ def _staged(path: Path, data: bytes, private: bool = False) -> Iterator[Path]:
         raise
     finally:
         scratch.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    if sync:
+        sync_folder(path.parent)
 
 
 def scratch_path(path: Path) -> Path:
@@ -236,6 +239,20 @@ def _swap() -> Swap | None:
             raise OSError(number, os.strerror(number), str(first), None, str(second))
 
     return swap
+
+
+def sync_files(paths: Iterable[Path]) -> None:
+    """Make files, and their names in their folders, survive a power cut."""
+    written = list(paths)
+    for path in written:
+        with suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+    for folder in {path.parent for path in written}:
+        sync_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.errors import NotFound, Refused
-from djinn_memory.store.postgres.connection import connect
+from djinn_memory.models import Progress, silent
+from djinn_memory.store.ledger.sync_state import PlannedStep, bases, conclude, plan
+from djinn_memory.store.postgres.connection import ServerLost, connect
+from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.notes import remove_tombstones
+from djinn_memory.sync.notes import push
 from djinn_memory.sync.notes.base_texts import BaseTexts
+from djinn_memory.sync.run import exchange
+from djinn_memory.sync.verify import compare
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SCOPE, SyncedHome, register
 
@@ -269,3 +277,131 @@ def test_pull_and_push_go_one_way(homes: tuple[SyncedHome, SyncedHome]) -> None:
     anna.sync("pull")
     assert sorted(anna.notes()) == ["a.md", "b.md"]
     assert sorted(ben.notes()) == ["b.md"]
+
+
+def test_a_second_home_embeds_nothing(
+    homes: tuple[SyncedHome, SyncedHome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, ben = homes
+    for number in range(5):
+        anna.write(f"{number}.md", f"# Note {number}\n\nThe lamp of harbour {number} is green.\n")
+    anna.sync()
+    embedded: list[str] = []
+    embed = HashingEmbedder.embed
+
+    def counted(self: HashingEmbedder, texts: Sequence[str], **options: Any) -> Any:
+        embedded.extend(texts)
+        return embed(self, texts, **options)
+
+    monkeypatch.setattr(HashingEmbedder, "embed", counted)
+    ben.sync()
+    assert embedded == []
+    question = "green lamp of harbour 3"
+    hits = [ben.djinn.search(question).hits, anna.djinn.search(question).hits]
+    assert [hit.path for hit in hits[0]] == [hit.path for hit in hits[1]]
+    assert [hit.score for hit in hits[0]] == [hit.score for hit in hits[1]]
+    assert embedded == [question] * 2
+
+
+def test_a_home_with_another_model_sends_no_vectors(
+    homes: tuple[SyncedHome, SyncedHome],
+) -> None:
+    anna, _ = homes
+    anna.write("a.md", "# a\n")
+    with anna.link() as link:
+        link.model = VectorModel("another", 384, 1.0, 0.0)
+        with pytest.raises(Refused, match="has vectors of the model another"):
+            exchange(link)
+
+
+def test_a_lost_connection_is_resumed(
+    homes: tuple[SyncedHome, SyncedHome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, ben = homes
+    monkeypatch.setattr(push, "BATCH", 2)
+    for number in range(9):
+        anna.write(f"{number}.md", f"# {number}\n")
+    with anna.link() as link, closing(connect(anna.address)) as administrator:
+
+        def cut(progress: Progress) -> None:
+            if progress.stage == "push" and progress.done >= 4:
+                pid = link.connection.info.backend_pid
+                administrator.execute("select pg_terminate_backend(%s)", (pid,))
+
+        link.runtime.progress = cut
+        with pytest.raises(ServerLost, match="run the command again"):
+            exchange(link)
+        link.runtime.progress = silent
+    anna.write("0.md", "# 0\nedited since\n")
+    result = anna.sync()
+    assert (result.sent, result.conflicts) == (6, [])
+    ben.sync()
+    assert ben.notes() == anna.notes()
+
+
+def test_an_edit_after_an_unacknowledged_push_is_no_conflict(
+    homes: tuple[SyncedHome, SyncedHome],
+) -> None:
+    anna, ben = homes
+    anna.write("a.md", "# a\n")
+    anna.sync()
+    ben.sync()
+    ledger = anna.djinn.runtime.state.ledger
+    before = bases(ledger, SCOPE)
+    anna.write("a.md", "# a\nfirst\n")
+    anna.write("new.md", "# new\n")
+    anna.sync()
+    # The server has the changes, and the home was killed before it learned that.
+    after = bases(ledger, SCOPE)
+    steps = [
+        PlannedStep(
+            note_id, "push", base.path, base.hash, base.path, base.hash,
+            before[note_id].rev if note_id in before else 0,
+        )
+        for note_id, base in after.items()
+    ]  # fmt: skip
+    conclude(ledger, SCOPE, {note_id: before.get(note_id) for note_id in after})
+    plan(ledger, SCOPE, steps)
+    anna.write("a.md", "# a\nsecond\n")
+    anna.write("new.md", "# new\nsecond\n")
+    result = anna.sync()
+    assert (result.sent, result.conflicts) == (2, [])
+    ben.sync()
+    assert ben.notes() == anna.notes()
+    assert len(anna.notes()) == 2
+
+
+def test_a_read_only_vault_is_sent_and_never_written(
+    homes: tuple[SyncedHome, SyncedHome],
+) -> None:
+    anna, ben = homes
+    anna.write("a.md", "# a\n")
+    ben.write("b.md", "# b\n")
+    ben.home.edit((("vaults", "shared", "read_only"), True))
+    anna.sync()
+    result = ben.sync()
+    assert (result.sent, result.waiting) == (1, ["a.md"])
+    assert sorted(ben.notes()) == ["b.md"]
+
+
+def test_verify_names_what_differs(homes: tuple[SyncedHome, SyncedHome]) -> None:
+    anna, ben = homes
+    for name in ("same", "here", "there", "damaged"):
+        anna.write(f"{name}.md", f"# {name}\n")
+    anna.sync()
+    ben.sync()
+    ben.write("here.md", "# edited\n")
+    ben.write("new.md", "# new\n")
+    anna.write("there.md", "# edited\n")
+    anna.sync()
+    with closing(connect(anna.address)) as connection:
+        connection.execute("update notes set content = 'x' where path = 'damaged.md'")
+    with ben.link() as link:
+        compared, drifts = compare(link)
+    assert compared == 4
+    assert {drift.path: drift.why for drift in drifts} == {
+        "damaged.md": "is damaged on the server: its bytes do not have its hash",
+        "here.md": "was changed here since the last run",
+        "new.md": "is not on the server yet",
+        "there.md": "was changed on the server since the last run",
+    }

@@ -20,6 +20,7 @@ from djinn_memory.system.files import (
     move_to_free_name,
     read_regular,
     replace,
+    sync_files,
     sync_folder,
 )
 
@@ -33,6 +34,7 @@ class VaultFiles:
 
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
+        self._unsynced: list[Path] = []
 
     @cached_property
     def folds(self) -> bool:
@@ -73,14 +75,23 @@ class VaultFiles:
         return None
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a new file. Raises `Changed` if there is one."""
+        """Write a new file. Raises `Changed` if there is one.
+
+        It survives a power cut only after `flush`.
+        """
         place = self._place(path)
         private = is_private(self.vault)
         make_folder(place.parent, private=private)
         try:
-            create(place, data, private=private)
+            create(place, data, private=private, sync=False)
         except FileExistsError:
             raise Changed(place) from None
+        self._unsynced.append(place)
+
+    def flush(self) -> None:
+        """Make the files that were created survive a power cut."""
+        sync_files(self._unsynced)
+        self._unsynced.clear()
 
     def replace(self, path: str, data: bytes, was: bytes) -> None:
         """Replace a file whose bytes are `was`. Raises `Changed` for other bytes."""

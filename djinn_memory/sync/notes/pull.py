@@ -141,6 +141,8 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
                 else:
                     states[step.note_id] = _base(link, step, base)
         finally:
+            # A recorded file that is missing later counts as deleted by the user.
+            link.files.flush()
             conclude(link.ledger, link.scope, states)
     return done
 
@@ -210,6 +212,8 @@ def _keep_copy(link: VaultLink, step: PullStep, current: bytes) -> str:
         present = link.files.read(path)
         if present is None:
             link.files.create(path, current)
+            # The text exists nowhere else once the note is replaced.
+            link.files.flush()
         if present in (None, current):
             return path
         # Somebody edited the copy: it is a text of its own now.
