@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +25,9 @@ from djinn_memory.sync.run import Direction
 
 BATCH = 5_000
 """Number of events that one transaction writes."""
+
+PAGES = 25
+"""Pages of events that are taken in at once. Tables are derived again each time."""
 
 OF_MEMORY = frozenset({"memory.opened", "memory.rated"})
 """Events that belong to the vault of their memory."""
@@ -73,8 +77,9 @@ def pull(link: VaultLink) -> int:
             # The server was restored from a backup, and may lack what was pushed.
             cursor = EventCursor()
         if newest.rev > cursor.rev:
-            for page in server_events.since(tx, link.scope, cursor.rev):
-                taken += link.ledger.take_in(page)
+            pages = server_events.since(tx, link.scope, cursor.rev)
+            while events := [*chain.from_iterable(islice(pages, PAGES))]:
+                taken += link.ledger.take_in(events)
     sync_events.move(link.ledger, link.scope, replace(cursor, rev=newest.rev, mark=newest.mark))
     return taken
 

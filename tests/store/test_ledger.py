@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from djinn_memory.store import sqlite
 from djinn_memory.store.ledger import Event, Ledger, reading, uuid7
 from djinn_memory.store.ledger import ledger as ledgers
 from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK, blanks, joined
 
 
@@ -325,3 +327,45 @@ def test_joined_copies(value: Any, data: st.DataObject) -> None:
     both = joined(first, second)
     assert both == joined(second, first) == joined(both, first) == joined(both, both)
     assert blanks(both) >= max(blanks(first), blanks(second))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_events_that_come_in_any_order(tmp_path: Path, seed: int) -> None:
+    """Few events between many change only rows about the same; the tables are those of all."""
+    random = Random(seed)
+    mine, theirs = Ledger(tmp_path / "mine.db"), Ledger(tmp_path / "theirs.db")
+    names = [f"mem_{number}" for number in range(4)]
+    requests: list[str] = []
+
+    def event() -> Event:
+        agent, name = random.choice(("me", "grace")), random.choice(names)
+        match random.randrange(6):
+            case 0 | 1:
+                requests.append(f"rec_{len(requests)}")
+                shown = random.sample(names, random.randrange(3))
+                listed = [
+                    {"memory": name, "rank": at, "hash": name} for at, name in enumerate(shown)
+                ]
+                data = {"agent": agent, "query": "lamp", "memories": listed}
+                return Event("memory.retrieved", requests[-1], data)
+            case 2:
+                return Event("memory.opened", name, {"agent": agent})
+            case 3:
+                request = random.choice([None, *requests])
+                data = {"agent": agent, "useful": random.random() < 0.5, "request": request}
+                return Event("memory.rated", name, data)
+            case 4:
+                data = {"agent": agent, "description": name}
+                return Event("gap.reported", f"gap_{random.randrange(3)}", data)
+            case _:
+                kind = random.choice(("gap.closed", "gap.reopened"))
+                return Event(kind, f"gap_{random.randrange(3)}", {"by": name})
+
+    taken = foreign(theirs, *(event() for _ in range(60)))
+    random.shuffle(taken)
+    mine.take_in(taken[:40])
+    for stored in taken[40:]:
+        mine.take_in([stored])
+    for table in TABLES:
+        query = f"select * from {table} order by 1, 2"
+        assert mine.rows(query) == theirs.rows(query), table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -11,7 +12,8 @@ import apsw
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger import projections
 from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.ledger import SCHEMA
+
+_SCRIPTS = Path(__file__).parent / "schema"
 
 
 class DerivedTables:
@@ -32,7 +34,7 @@ class DerivedTables:
 def derived_tables(events: Iterable[StoredEvent], config: ScoringConfig) -> Iterator[DerivedTables]:
     """The tables that follow from these events, by the rules of the ledger."""
     with closing(apsw.Connection(":memory:")) as connection:
-        for _, script in sorted(SCHEMA.numbered.items()):
+        for script in sorted(_SCRIPTS.glob("[0-9]*.sql")):
             connection.execute(script.read_text(encoding="utf-8"))
         unique = {stored.id: stored for stored in events}
         with connection:

@@ -113,12 +113,10 @@ class Ledger:
         A text that was purged here or there stays purged. Returns the number of new events.
         """
         with self._writing(), transaction(self._connection):
-            new, rebuild = foreign.write(self._connection, events)
-            if rebuild or not projections.current(self._connection, self._scoring):
-                projections.rebuild(self._connection, self._scoring)
-            else:
-                projections.project(self._connection, new, self._scoring)
-        return len(new)
+            projections.renew(self._connection, self._scoring)
+            taken = foreign.write(self._connection, events)
+            foreign.project(self._connection, taken, self._scoring)
+        return len(taken.new)
 
     def rebuild(self) -> None:
         """Rebuild the tables from the events. The result is the same."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event
@@ -32,17 +31,15 @@ def pending(
     """
     known = _data_of(tx, scope, [stored.id for stored in events])
     result = []
-    for stored in events:
-        if not is_storable(stored):
-            continue
-        if stored.id not in known:
-            result += [] if known_only else [stored]
-            continue
-        theirs = known[stored.id]
-        merged = joined(theirs, cleaned(stored.event.data))
-        if merged != theirs:
-            event = replace(stored.event, data=merged)
-            result.append(stored._replace(event=event))
+    for key, at, event in filter(is_storable, events):
+        data = cleaned(event.data)
+        changed = not known_only
+        if key in known:
+            data = joined(known[key], data)
+            changed = data != known[key]
+        if changed:
+            kind, subject = cleaned(event.kind), cleaned(event.subject)
+            result.append(StoredEvent(key, at, Event(kind, subject, data)))
     return result
 
 
@@ -70,8 +67,8 @@ def push(writer: ScopeWriter, home: UUID, events: Sequence[StoredEvent]) -> list
             "on conflict (user_id, id) do update set data = excluded.data, rev = excluded.rev",
             [
                 (
-                    scope, stored.id, rev, stored.at, cleaned(stored.event.kind),
-                    cleaned(stored.event.subject), json_value(stored.event.data), home,
+                    scope, stored.id, rev, stored.at, stored.event.kind,
+                    stored.event.subject, json_value(stored.event.data), home,
                 )
                 for stored in page
             ],

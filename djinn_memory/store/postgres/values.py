@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +30,13 @@ def clean(text: str) -> str:
 
 
 def cleaned(value: Any) -> Any:
-    """A JSON value whose texts Postgres can keep."""
+    """A JSON value that Postgres can keep. A number that is none becomes null."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Mapping):
         return {clean(str(key)): cleaned(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [*map(cleaned, value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value

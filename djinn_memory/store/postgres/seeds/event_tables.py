@@ -7,9 +7,10 @@ about the same memories and gaps, so that the order in which homes push does not
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from djinn_memory.scoring import ScoringConfig
+from djinn_memory.store.ledger.affected import GAPS, USES, AffectedKeys, affected
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.derived import DerivedTables, derived_tables
 from djinn_memory.store.postgres import events as stored_events
@@ -25,28 +26,14 @@ CONSOLIDATED = "consolidation.read"
 EXTRACTED = "extraction.read"
 """Kinds of events: episodes were read for patterns, and a session was read for facts."""
 
-_GAPS = ("gap.reported", "gap.closed", "gap.reopened")
-_USES = ("memory.opened", "memory.rated")
-_RETRIEVED = "memory.retrieved"
 _FLAGS = frozenset({"used", "useful"})
 """Columns whose numbers in SQLite are truth values."""
 
 
-class _Keys(NamedTuple):
-    """What events are about."""
-
-    memories: frozenset[tuple[str, str]]
-    """Agents and memories."""
-    gaps: frozenset[str]
-    requests: frozenset[str]
-    """Recalls that found nothing."""
-
-
 def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
     """Update the tables after events were written or changed, in the same transaction."""
-    keys = _keys(events)
-    related = {stored.id: stored for stored in (*_related(writer, keys), *events)}
-    with derived_tables(related.values(), config) as tables:
+    keys = affected(events)
+    with derived_tables([*_related(writer, keys), *events], config) as tables:
         _replace(writer, keys, tables)
     _note_sessions(writer, events)
     if any(stored.event.kind == CONSOLIDATED for stored in events):
@@ -55,58 +42,35 @@ def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringCo
         mark_episodes(writer.tx, writer.scope, sorted(names))
 
 
-def _keys(events: Sequence[StoredEvent]) -> _Keys:
-    memories: set[tuple[str, str]] = set()
-    gaps: set[str] = set()
-    requests: set[str] = set()
-    for _, _, event in events:
-        agent = clean(str(event.data.get("agent")))
-        if event.kind in _GAPS:
-            gaps.add(clean(event.subject))
-        elif event.kind in _USES:
-            memories.add((agent, clean(event.subject)))
-        elif event.kind == _RETRIEVED:
-            shown = event.data.get("memories")
-            listed = (
-                [each for each in shown if isinstance(each, dict)]
-                if isinstance(shown, list)
-                else []
-            )
-            memories |= {(agent, clean(str(each.get("memory")))) for each in listed}
-            if not listed:
-                requests.add(clean(event.subject))
-    return _Keys(frozenset(memories), frozenset(gaps), frozenset(requests))
-
-
-def _related(writer: ScopeWriter, keys: _Keys) -> Iterator[StoredEvent]:
+def _related(writer: ScopeWriter, keys: AffectedKeys) -> Iterator[StoredEvent]:
     """The events on the server about the same memories and gaps."""
     tx, scope = writer.tx, writer.scope
-    yield from stored_events.of_subjects(tx, scope, _GAPS, sorted(keys.gaps))
+    yield from stored_events.of_subjects(tx, scope, GAPS, sorted(keys.gaps))
     if not keys.memories:
         return
-    agents, memories = zip(*sorted(keys.memories), strict=True)
-    yield from stored_events.of_subjects(tx, scope, _USES, sorted({*memories}))
+    agents, memories = keys.pairs
+    yield from stored_events.of_subjects(tx, scope, USES, sorted({*memories}))
     shown = tx.execute(
         "select distinct split_part(id, '/', 1) from memory_retrieval_log "
         "join unnest(%s::text[], %s::text[]) as wanted (agent_id, memory_id) "
         "using (agent_id, memory_id) where user_id = %s",
-        (list(agents), list(memories), scope),
+        (agents, memories, scope),
     ).fetchall()
     yield from stored_events.by_ids(tx, scope, [key for (key,) in shown])
 
 
-def _replace(writer: ScopeWriter, keys: _Keys, tables: DerivedTables) -> None:
+def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> None:
     tx, scope = writer.tx, writer.scope
+    agents, memories = keys.pairs
     for table, column in RATING_TABLES.items():
-        listed = [row for row in tables.rows(table) if _is_about(row, column, keys)]
+        listed = [row for row in tables.rows(table) if keys.include(column, row)]
         if column == "memory_id" and keys.memories:
-            agents, memories = zip(*keys.memories, strict=True)
             sql = (
                 f"delete from {table} using unnest(%s::text[], %s::text[]) "
                 f"as gone (agent_id, memory_id) where user_id = %s "
                 f"and {table}.agent_id = gone.agent_id and {table}.memory_id = gone.memory_id"
             )
-            tx.execute(sql.encode(), (list(agents), list(memories), scope))
+            tx.execute(sql.encode(), (agents, memories, scope))
         if column == "memory_id" and keys.requests and table == "memory_retrieval_log":
             tx.execute(
                 "delete from memory_retrieval_log "
@@ -118,13 +82,6 @@ def _replace(writer: ScopeWriter, keys: _Keys, tables: DerivedTables) -> None:
             tx.execute(sql.encode(), (scope, [*keys.gaps]))
         if listed:
             _copy(writer, table, listed)
-
-
-def _is_about(row: dict[str, Any], column: str, keys: _Keys) -> bool:
-    if column == "id":
-        return clean(row["id"]) in keys.gaps
-    pair = clean(row["agent_id"]), clean(row["memory_id"])
-    return pair in keys.memories or clean(row.get("request_id") or "") in keys.requests
 
 
 def _copy(writer: ScopeWriter, table: str, listed: Sequence[dict[str, Any]]) -> None:
