@@ -20,6 +20,7 @@ from djinn_memory.store.postgres.rows import (
     ChunkTerms,
     LinkRows,
     LinkTargetRow,
+    MemoryLinks,
     MemoryRows,
     NoteRows,
     WindowRows,
@@ -55,6 +56,24 @@ def export_notes(
         listed = iter(_notes(connection, vault, paths))
         while batch := list(islice(listed, BATCH)):
             yield from exporter.read(batch)
+
+
+def export_links(state: State, vault: Vault, paths: Sequence[str]) -> list[MemoryLinks]:
+    """The links of the memories of the notes at these paths of a vault."""
+    with snapshot(state.index):
+        return list(_Exporter(state, vault).links(_notes(state.index, vault, paths)))
+
+
+def linking_paths(state: State, vault: Vault, paths: Sequence[str]) -> set[str]:
+    """The paths of the notes of a vault that link to notes at these paths of the same vault."""
+    listed = rows(
+        state.index,
+        "select distinct source.path from note as target join vault on vault.id = target.vault_id "
+        "join link on target_note_id = target.id join note as source on source.id = link.note_id "
+        f"where uuid = ? and target.path {_AMONG} and source.vault_id = target.vault_id",
+        (vault.id, json.dumps(list(paths))),
+    )
+    return {path for (path,) in listed}
 
 
 def exported_space(state: State) -> vectors.VectorSpace | None:
@@ -97,6 +116,19 @@ class _Exporter:
             own = tuple(self._memory(path, row) for row in memories.get(note_id, ()))
             yield NoteRows(path, folded, name, digest, modified_ns, problem, own)
 
+    def links(self, notes: Sequence[Row]) -> Iterator[MemoryLinks]:
+        """The links of the memories of these notes."""
+        paths = {note_id: path for note_id, path, *_ in notes}
+        listed = rows(
+            self._connection,
+            f"select note_id, id, block from memory where note_id {_AMONG}",
+            (json.dumps(list(paths)),),
+        )
+        self._load_links([memory_id for _, memory_id, _ in listed])
+        for note_id, memory_id, block in listed:
+            own = tuple(map(self._link, self._links[memory_id]))
+            yield MemoryLinks(paths[note_id], block, own)
+
     def _load(self, ids: Sequence[int]) -> None:
         """Read what belongs to these memories."""
         self._tags = self._grouped(
@@ -113,14 +145,7 @@ class _Exporter:
         self._blocks = self._grouped(
             f"select memory_id, uuid from block where memory_id {_AMONG} order by 1, 2", ids
         )
-        self._links = self._grouped(
-            "select link.memory_id, target, heading, link.block, label, kind, embed, field, line, "
-            "start, stop, how, uuid, note.path, memory.block, memory.id, candidates from link "
-            "left join note on note.id = target_note_id left join vault on vault.id = vault_id "
-            "left join memory on memory.id = target_memory_id "
-            f"where link.memory_id {_AMONG} order by link.id",
-            ids,
-        )
+        self._load_links(ids)
         self._chunks = self._grouped(
             "select memory_id, id, ordinal, headings, first_line, last_line, page, parts, text "
             f"from chunk where memory_id {_AMONG} order by memory_id, ordinal",
@@ -128,6 +153,16 @@ class _Exporter:
         )
         self._windows = self._read_windows(
             [chunk for listed in self._chunks.values() for chunk, *_ in listed]
+        )
+
+    def _load_links(self, ids: Sequence[int]) -> None:
+        self._links = self._grouped(
+            "select link.memory_id, target, heading, link.block, label, kind, embed, field, line, "
+            "start, stop, how, uuid, note.path, memory.block, memory.id, candidates from link "
+            "left join note on note.id = target_note_id left join vault on vault.id = vault_id "
+            "left join memory on memory.id = target_memory_id "
+            f"where link.memory_id {_AMONG} order by link.id",
+            ids,
         )
         self._candidates = self._read_candidates()
 

@@ -142,6 +142,14 @@ class MemoryRows(Struct, frozen=True):
         return next((value for name, value, _ in self.fields if name == key), None)
 
 
+class MemoryLinks(Struct, frozen=True):
+    """The links of a memory, which change when other notes get other names."""
+
+    path: str
+    block: str | None
+    links: tuple[LinkRows, ...]
+
+
 class NoteRows(Struct, frozen=True):
     """A note with its memories."""
 

@@ -9,8 +9,9 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from djinn_memory.models import Progress
-from djinn_memory.store.export import export_notes
+from djinn_memory.store.export import export_links, export_notes, linking_paths
 from djinn_memory.store.postgres.connection import explained
+from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.notes import ServerChange
 from djinn_memory.store.postgres.seeds import projections as stored
@@ -56,8 +57,18 @@ def write(
     projections.replace(writer.tx, link.scope, writer.rev, link.vault, notes, now)
 
 
-def finish(link: VaultLink) -> None:
-    """Make the index of a scope's vectors after the load with which they have become many."""
+def finish(link: VaultLink, pushed: Collection[str]) -> None:
+    """Bring up to date what notes at other paths than the `pushed` ones have on the server.
+
+    Their links may lead elsewhere by now. After the load with which vectors have become many, their
+    index is made.
+    """
+    state, paths = link.runtime.state, list(pushed)
+    with explained(link.address), link.connection.transaction(), link.connection.cursor() as tx:
+        sources = link_writer.linking_paths(tx, link.scope, paths)
+        sources |= linking_paths(state, link.vault, paths)
+        if others := sources - set(paths):
+            link_writer.replace(tx, link.scope, export_links(state, link.vault, list(others)))
     with explained(link.address), link.connection.transaction(), link.connection.cursor() as tx:
         if index_writer.needs_vector_index(tx, link.scope):
             link.runtime.progress(Progress("wait", 0, None, "an index of the vectors is made"))

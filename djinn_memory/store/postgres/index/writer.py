@@ -8,11 +8,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import msgspec
 from msgspec import Struct
 
 from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.index import postings, vectors
+from djinn_memory.store.postgres.index import link_writer, postings, vectors
+from djinn_memory.store.postgres.index.cleaning import clean, cleaned_json, copy_rows
 from djinn_memory.store.postgres.index.postings import CountedChunk
 from djinn_memory.store.postgres.index.scopes import NEAR
 from djinn_memory.store.postgres.rows import ChunkRows, NoteRows
@@ -183,14 +183,18 @@ class _Batch:
                     number,
                     domain_set,
                     postings.length(words),
-                    _clean(postings.stream(words, postings.TELLING)),
-                    _clean(postings.stream(words, postings.NAMING)),
+                    clean(postings.stream(words, postings.TELLING)),
+                    clean(postings.stream(words, postings.NAMING)),
                 )
                 for number, (domain_set, words) in terms.items()
             ),
         )
         self._write_windows()
-        self._copy("index_links", _LINK_COLUMNS, self._link_rows())
+        link_writer.insert(
+            self._tx,
+            self._scope,
+            ((number, memory.links) for number, *_, memory in self._memories),
+        )
         if terms:
             counted = {number: postings.counted(*pair) for number, pair in terms.items()}
             _count(self._tx, self._scope, counted.values(), 1)
@@ -214,7 +218,7 @@ class _Batch:
                 sorted({key for _, folded in memory.tags for key in tag_keys(folded)}),
                 [alias for alias, _ in memory.aliases],
                 [name for _, name in memory.aliases],
-                _json([(key, value) for key, value, _ in memory.fields]),
+                cleaned_json([(key, value) for key, value, _ in memory.fields]),
                 sorted({field_key(key, folded) for key, _, folded in memory.fields}),
                 [folded for key, _, folded in memory.fields if key == "expires"] or None,
                 list(memory.blocks), len(memory.chunks), self._rev,
@@ -223,23 +227,9 @@ class _Batch:
     def _chunk_rows(self) -> Iterator[tuple[object, ...]]:
         for number, memory, _, chunk in self._chunks():
             yield (
-                number, memory, chunk.ordinal, _json(chunk.headings), *chunk.lines, chunk.page,
-                _json(chunk.parts), chunk.text,
+                number, memory, chunk.ordinal, cleaned_json(chunk.headings), *chunk.lines,
+                chunk.page, cleaned_json(chunk.parts), chunk.text,
             )  # fmt: skip
-
-    def _link_rows(self) -> Iterator[tuple[object, ...]]:
-        for memory_number, *_, memory in self._memories:
-            for at, link in enumerate(memory.links):
-                to = link.resolved
-                # A vault without a UUID is on no server.
-                known = to is not None and _is_uuid(to.vault)
-                yield (
-                    memory_number, at, link.target, link.heading, link.block, link.label,
-                    link.kind, link.embed, link.field, link.line, link.start, link.stop, link.how,
-                    *((to.vault, to.path, to.block, to.memory) if to and known
-                      else (None, None, None, False)),
-                    _json(link.candidates),
-                )  # fmt: skip
 
     def _write_windows(self) -> None:
 
@@ -282,9 +272,7 @@ class _Batch:
             )
 
     def _copy(self, table: str, columns: str, rows: Iterable[Sequence[object]]) -> None:
-        with copying(self._tx, table, f"user_id, {columns}") as copy:
-            for row in rows:
-                copy.write_row((self._scope, *map(_plain, row)))
+        copy_rows(self._tx, table, self._scope, columns, rows)
 
 
 _MEMORY_COLUMNS = (
@@ -293,10 +281,6 @@ _MEMORY_COLUMNS = (
     "tag_keys, aliases, alias_keys, fields, field_keys, expires, blocks, chunks, rev"
 )
 _CHUNK_COLUMNS = "number, memory, ordinal, headings, first_line, last_line, page, parts, text"
-_LINK_COLUMNS = (
-    "memory, number, target, heading, block, label, kind, embed, field, line, start, stop, how, "
-    "target_scope, target_path, target_block, target_is_memory, candidates"
-)
 
 
 def tag_keys(folded: str) -> list[str]:
@@ -403,33 +387,3 @@ def _add_segment(tx: Cursor, scope: UUID, segment: int, chunks: int) -> None:
         "insert into index_segments (user_id, segment, chunks) values (%s, %s, %s)",
         (scope, segment, chunks),
     )
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(_cleaned(msgspec.to_builtins(value))).decode()
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_cleaned(part) for part in value]
-    return _clean(value) if isinstance(value, str) else value
-
-
-def _plain(value: object) -> object:
-    """A value that Postgres takes."""
-    if isinstance(value, str):
-        return _clean(value)
-    return [_clean(text) for text in value] if isinstance(value, list) else value
-
-
-def _clean(text: str) -> str:
-    """A text without NUL, which Postgres does not take. Positions stay."""
-    return text.replace("\0", "\ufffd")
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

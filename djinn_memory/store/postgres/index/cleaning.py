@@ -1,0 +1,45 @@
+"""Writes rows with texts as Postgres takes them: without NUL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from djinn_memory.store.postgres.bulk import copying
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+
+def clean(text: str) -> str:
+    """A text without NUL, which Postgres does not take. Positions stay."""
+    return text.replace("\0", "\ufffd")
+
+
+def cleaned_json(value: object) -> str:
+    """A value as JSON, with clean texts."""
+    return msgspec.json.encode(_cleaned(msgspec.to_builtins(value))).decode()
+
+
+def copy_rows(
+    tx: Cursor, table: str, scope: UUID, columns: str, rows: Iterable[Sequence[object]]
+) -> None:
+    """Write rows of a scope, with clean texts, by COPY."""
+    with copying(tx, table, f"user_id, {columns}") as copy:
+        for row in rows:
+            copy.write_row((scope, *map(_plain, row)))
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_cleaned(part) for part in value]
+    return clean(value) if isinstance(value, str) else value
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return clean(value)
+    return [clean(text) for text in value] if isinstance(value, list) else value

@@ -1,0 +1,79 @@
+"""Writes the links of memories. A note with another name can change links of unchanged notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from djinn_memory.store.postgres.index.cleaning import cleaned_json, copy_rows
+from djinn_memory.store.postgres.rows import LinkRows, MemoryLinks
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+_COLUMNS = (
+    "memory, number, target, heading, block, label, kind, embed, field, line, start, stop, how, "
+    "target_scope, target_path, target_block, target_is_memory, candidates"
+)
+
+
+def insert(tx: Cursor, scope: UUID, memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> None:
+    """Write the links of memories, given by number, that have none on the server."""
+    copy_rows(tx, "index_links", scope, _COLUMNS, _rows(memories))
+
+
+def linking_paths(tx: Cursor, scope: UUID, paths: Sequence[str]) -> set[str]:
+    """The paths of the notes with links to these paths, or to notes that are gone."""
+    tx.execute(
+        "select distinct memory.path from index_links as link join index_memories as memory "
+        "on memory.user_id = link.user_id and memory.number = link.memory "
+        "where link.user_id = %s and link.target_scope = link.user_id "
+        "and (link.target_path = any(%s) or not exists (select from index_memories as target "
+        "where target.user_id = link.user_id and target.path = link.target_path))",
+        (scope, list(paths)),
+    )
+    return {path for (path,) in tx}
+
+
+def replace(tx: Cursor, scope: UUID, memories: Sequence[MemoryLinks]) -> None:
+    """Write the links of memories in place of those that they have. Unknown ones are ignored."""
+    tx.execute("select from scopes where user_id = %s for update", (scope,))
+    tx.execute(
+        "select path, block, number from index_memories where user_id = %s and path = any(%s)",
+        (scope, [memory.path for memory in memories]),
+    )
+    numbers = {(path, block): number for path, block, number in tx}
+    known = [
+        (numbers[memory.path, memory.block], memory.links)
+        for memory in memories
+        if (memory.path, memory.block) in numbers
+    ]
+    tx.execute(
+        "delete from index_links where user_id = %s and memory = any(%s)",
+        (scope, [number for number, _ in known]),
+    )
+    insert(tx, scope, known)
+
+
+def _rows(memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> Iterator[tuple[object, ...]]:
+    for memory, links in memories:
+        for at, link in enumerate(links):
+            to = link.resolved
+            # A vault without a UUID is on no server.
+            place = (None, None, None, False)
+            if to is not None and _is_uuid(to.vault):
+                place = (to.vault, to.path, to.block, to.memory)  # type: ignore[assignment]
+            yield (
+                memory, at, link.target, link.heading, link.block, link.label, link.kind,
+                link.embed, link.field, link.line, link.start, link.stop, link.how, *place,
+                cleaned_json(link.candidates),
+            )  # fmt: skip
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

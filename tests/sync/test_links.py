@@ -1,0 +1,51 @@
+"""Links of unchanged notes follow the names of the notes that are pushed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+from tests.postgres import DatabaseServer
+from tests.sync.homes import HASHING, SyncedHome, register
+
+
+@pytest.fixture
+def anna(tmp_path: Path, home_template: Path, postgres: DatabaseServer) -> Iterator[SyncedHome]:
+    with postgres.migrated(HASHING) as address:
+        register(address)
+        yield SyncedHome(tmp_path / "anna", home_template, address)
+
+
+def ends(home: SyncedHome) -> dict[str, str | None]:
+    """Where the links of the vault lead on the server, and that it is where they lead here."""
+    vaults = [home.home.shared]
+    with home.link() as link, link.connection.transaction(), link.connection.cursor() as tx:
+        there = _ends(PostgresIndex(tx, vaults))
+    with home.djinn.runtime.index(vaults) as index:
+        assert _ends(index) == there
+    return there
+
+
+def _ends(index: object) -> dict[str, str | None]:
+    memories = {each.memory_id: each.path for each in index.memories()}  # type: ignore[attr-defined]
+    links = index.links(memories)  # type: ignore[attr-defined]
+    return {link.text: memories.get(link.target) for link in links}
+
+
+def test_a_link_follows_the_note_that_it_means(anna: SyncedHome) -> None:
+    anna.write("a.md", "[[Beta]], [[Gamma]] and [[deep/Delta]].\n")
+    anna.write("deep/Delta.md", "# Delta\n")
+    anna.sync()
+    assert ends(anna) == {"Beta": None, "Gamma": None, "deep/Delta": "deep/Delta.md"}
+    anna.write("beta.md", "# Beta\n")
+    anna.write("g.md", "---\naliases: [Gamma]\n---\nThird.\n")
+    anna.sync()
+    assert ends(anna) == {"Beta": "beta.md", "Gamma": "g.md", "deep/Delta": "deep/Delta.md"}
+    (anna.root / "beta.md").unlink()
+    (anna.root / "deep" / "Delta.md").rename(anna.root / "Delta.md")
+    anna.write("g.md", "No alias.\n")
+    anna.sync()
+    assert ends(anna) == {"Beta": None, "Gamma": None, "deep/Delta": None}
