@@ -23,9 +23,6 @@ TIES = 16
 """Windows that are read beyond those that are asked for. Which of equal ones come first depends on
 their places."""
 
-MORE = 1.5
-"""How many more windows are read through HNSW, which sorts by halved precision."""
-
 MOST_EXPLORED = 1000
 """The greatest `hnsw.ef_search`."""
 
@@ -141,7 +138,7 @@ class PostgresVectorIndex:
     ) -> list[ChunkRef]:
         """The chunks of the `depth` nearest windows that meet a condition, nearest first."""
         through_index = scope.near and self._many(scope, where)
-        count = int(depth * MORE) if through_index else depth + TIES
+        count = depth + TIES
         listed = self._nearest_rows(scope, vector, where, count, through_index=through_index)
         if not listed:
             return []
