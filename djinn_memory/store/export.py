@@ -20,9 +20,9 @@ from djinn_memory.store.postgres.rows import (
     ChunkTerms,
     LinkRows,
     LinkTargetRow,
-    MemoryLinks,
     MemoryRows,
     NoteRows,
+    OutgoingLinks,
     WindowRows,
 )
 from djinn_memory.store.sqlite import Row, rows, snapshot
@@ -58,7 +58,7 @@ def export_notes(
             yield from exporter.read(batch)
 
 
-def export_links(state: State, vault: Vault, paths: Sequence[str]) -> list[MemoryLinks]:
+def export_links(state: State, vault: Vault, paths: Sequence[str]) -> list[OutgoingLinks]:
     """The links of the memories of the notes at these paths of a vault."""
     with snapshot(state.index):
         return list(_Exporter(state, vault).links(_notes(state.index, vault, paths)))
@@ -116,7 +116,7 @@ class _Exporter:
             own = tuple(self._memory(path, row) for row in memories.get(note_id, ()))
             yield NoteRows(path, folded, name, digest, modified_ns, problem, own)
 
-    def links(self, notes: Sequence[Row]) -> Iterator[MemoryLinks]:
+    def links(self, notes: Sequence[Row]) -> Iterator[OutgoingLinks]:
         """The links of the memories of these notes."""
         paths = {note_id: path for note_id, path, *_ in notes}
         listed = rows(
@@ -127,7 +127,7 @@ class _Exporter:
         self._load_links([memory_id for _, memory_id, _ in listed])
         for note_id, memory_id, block in listed:
             own = tuple(map(self._link, self._links[memory_id]))
-            yield MemoryLinks(paths[note_id], block, own)
+            yield OutgoingLinks(paths[note_id], block, own)
 
     def _load(self, ids: Sequence[int]) -> None:
         """Read what belongs to these memories."""

@@ -142,7 +142,7 @@ class MemoryRows(Struct, frozen=True):
         return next((value for name, value, _ in self.fields if name == key), None)
 
 
-class MemoryLinks(Struct, frozen=True):
+class OutgoingLinks(Struct, frozen=True):
     """The links of a memory, which change when other notes get other names."""
 
     path: str

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from djinn_memory.store.postgres.index.cleaning import cleaned_json, copy_rows
-from djinn_memory.store.postgres.rows import LinkRows, MemoryLinks
+from djinn_memory.store.postgres.rows import LinkRows, OutgoingLinks
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -36,7 +36,7 @@ def linking_paths(tx: Cursor, scope: UUID, paths: Sequence[str]) -> set[str]:
     return {path for (path,) in tx}
 
 
-def replace(tx: Cursor, scope: UUID, memories: Sequence[MemoryLinks]) -> None:
+def replace(tx: Cursor, scope: UUID, memories: Sequence[OutgoingLinks]) -> None:
     """Write the links of memories in place of those that they have. Unknown ones are ignored."""
     tx.execute("select from scopes where user_id = %s for update", (scope,))
     tx.execute(
