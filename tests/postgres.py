@@ -1,6 +1,9 @@
 """A real PostgreSQL server for tests: one in each test process, with an empty database per test.
 
 Every test module has these fixtures. `database` is the address of an empty, migrated database.
+
+With the address of a Citus cluster in `DJINN_TEST_CITUS_URL`, all tests use that cluster instead:
+each test has a schema of its own there, whose tables are distributed. Its role must be a superuser.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from djinn_memory.store.postgres import embedded, migrations
+from djinn_memory.store.postgres import catalog, embedded, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.migrations import VectorModel
 
@@ -27,6 +31,9 @@ MODEL = VectorModel("test", 384, 1.0, 0.0)
 UNSAFE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
           "shared_buffers": "128MB"}  # fmt: skip
 """Settings that are faster and lose data when the machine fails."""
+
+CLUSTER = os.environ.get("DJINN_TEST_CITUS_URL")
+"""The database of a Citus cluster on which the tests run."""
 
 _names = count(1)
 
@@ -69,6 +76,46 @@ class DatabaseServer:
         name = self.create(self._templates[model])
         try:
             yield self.address(name)
+        finally:
+            self.drop(name)
+
+
+class ClusterServer(DatabaseServer):
+    """A Citus cluster. A schema stands for a database."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        for extension in ("vector", "pg_trgm"):
+            with suppress(psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile):
+                self.execute(f"create extension if not exists {extension} schema public")
+
+    @property
+    def server(self) -> embedded.EmbeddedServer:  # type: ignore[override]
+        pytest.skip("the files of a cluster cannot be changed")
+
+    def address(self, database: str = "public") -> ServerAddress:
+        # The coordinator resolves the names of tables. Few shards are made faster.
+        options = f"-c search_path={database},public -c citus.shard_count=4"
+        return ServerAddress.of(make_conninfo(self._url, options=options))
+
+    def create(self, template: str = "") -> str:
+        name = f"test_{os.getpid()}_{next(_names)}"
+        self.execute(f"create schema {name}")
+        return name
+
+    def drop(self, database: str) -> None:
+        self.execute(f"drop schema {database} cascade")
+
+    @contextmanager
+    def migrated(self, model: VectorModel = MODEL) -> Iterator[ServerAddress]:
+        name = self.create()
+        address = self.address(name)
+        try:
+            with closing(connect(address)) as connection:
+                migrations.migrate(connection, address, model)
+                with connection.transaction(), connection.cursor() as cursor:
+                    catalog.distribute(cursor, address)
+            yield address
         finally:
             self.drop(name)
 
@@ -128,6 +175,9 @@ def _remove_abandoned() -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[DatabaseServer]:
     """The server of this test process."""
+    if CLUSTER:
+        yield ClusterServer(CLUSTER)
+        return
     _remove_abandoned()
     with running() as databases:
         yield databases

@@ -18,7 +18,7 @@ from djinn_memory.models import Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.postgres import catalog, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect, explained, reading
-from djinn_memory.store.postgres.index.writer import index_vectors
+from djinn_memory.store.postgres.index.writer import index_vectors, needs_vector_index
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.scopes import Scope, register, remove, scopes
 from djinn_memory.store.postgres.servers import (
@@ -53,6 +53,9 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
     with closing(connect(address)) as connection:
         applied = migrations.migrate(connection, address, own or NO_MODEL)
         _check_model(migrations.state(connection, address).model, own, address)
+        if request.distribute:
+            with explained(address), connection.transaction(), connection.cursor() as cursor:
+                catalog.distribute(cursor, address)
         with explained(address), connection.transaction(), connection.cursor() as cursor:
             adoptions = _adoptions(home.synced, scopes(cursor))
             adopted_ids = {adopted.name: adopted.scope for adopted in adoptions}
@@ -63,10 +66,9 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
             ]
             if request.rls:
                 catalog.secure_rows(cursor)
-            if request.distribute:
-                catalog.distribute(cursor, address)
-            if catalog.owns_tables(cursor):
-                for scope in scopes(cursor):
+            # A role that does not own the tables cannot make the index of its vault.
+            for scope in scopes(cursor):
+                if needs_vector_index(cursor, scope.user_id):
                     index_vectors(cursor, scope.user_id)
             secured, distributed = catalog.is_secured(cursor), catalog.is_distributed(cursor)
         for adopted in adoptions:

@@ -14,8 +14,6 @@ from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger.sync_state import home_id
-from djinn_memory.store.postgres.catalog import owns_tables
-from djinn_memory.store.postgres.index.writer import index_vectors
 from djinn_memory.store.postgres.notes import listen, remove_tombstones
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
@@ -62,9 +60,6 @@ def _synchronize(link: VaultLink, direction: Direction, *, dry_run: bool) -> Vau
         keep_days = link.runtime.home.config.sync.keep_days
         with link.transaction() as cursor:
             remove_tombstones(cursor, link.scope, keep_days)
-            # Only an owner of the tables may; `sync init` of the owner makes it for others.
-            if owns_tables(cursor):
-                index_vectors(cursor, link.scope)
     return VaultExchange(
         link.vault.name, result.received, result.removed, result.sent, result.withdrawn,
         told.pulled, told.pushed, result.conflicts, result.waiting,

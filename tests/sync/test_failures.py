@@ -59,7 +59,13 @@ def fails(synced: SyncedHome, address: ServerAddress) -> str:
 
 def role(owner: ServerAddress, statements: str) -> None:
     with closing(connect(owner)) as connection:
-        connection.execute(f"drop role if exists limited; create role limited login; {statements}")
+        row = connection.execute("select current_schema()").fetchone()
+        assert row
+        granted = statements.replace("SCHEMA", f"schema {row[0]}")
+        connection.execute(
+            "drop role if exists limited; create role limited login; "
+            f"grant usage on schema {row[0]} to limited; {granted}"
+        )
 
 
 @pytest.fixture
@@ -93,7 +99,7 @@ def test_a_wrong_password(
 
 
 def test_a_role_that_may_only_read(synced: SyncedHome, limited: ServerAddress) -> None:
-    role(synced.address, "grant select on all tables in schema public to limited")
+    role(synced.address, "grant select on all tables in SCHEMA to limited")
     assert "does not allow this user to change its tables; grant" in fails(synced, limited)
 
 
@@ -101,7 +107,7 @@ def test_a_server_that_may_only_be_read(synced: SyncedHome, limited: ServerAddre
     role(
         synced.address,
         "alter role limited set default_transaction_read_only = on; "
-        "grant all on all tables in schema public to limited",
+        "grant all on all tables in SCHEMA to limited",
     )
     assert "accepts no changes: it is a read-only copy" in fails(synced, limited)
 

@@ -90,14 +90,6 @@ def secure_rows(cursor: Cursor) -> None:
         _execute(cursor, SECURE, table=table)
 
 
-def owns_tables(cursor: Cursor) -> bool:
-    """Whether this role may change djinn's tables themselves, such as create an index."""
-    cursor.execute(
-        "select pg_has_role(relowner, 'usage') from pg_class where oid = 'scopes'::regclass"
-    )
-    return bool(_single(cursor))
-
-
 def is_secured(cursor: Cursor) -> bool:
     """Whether row-level security holds for every table with a scope."""
     cursor.execute(

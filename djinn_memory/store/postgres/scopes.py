@@ -27,11 +27,13 @@ class Scope(Struct, frozen=True):
 
 def scopes(cursor: Cursor) -> list[Scope]:
     """The scopes that this user may see, in the order in which they were registered."""
+    # A cluster refuses subqueries in the list of columns.
     cursor.execute(
-        "select user_id, name, rev, "
-        "(select count(*) from notes where notes.user_id = scopes.user_id and not deleted), "
-        "(select count(*) from homes where homes.user_id = scopes.user_id) "
-        "from scopes order by created_at, user_id"
+        "select user_id, name, rev, coalesce(notes, 0), coalesce(homes, 0) from scopes "
+        "left join (select user_id, count(*) as notes from notes where not deleted "
+        "group by user_id) as notes using (user_id) "
+        "left join (select user_id, count(*) as homes from homes group by user_id) as homes "
+        "using (user_id) order by created_at, user_id"
     )
     return [Scope(*row) for row in cursor]
 

@@ -26,7 +26,7 @@ def rows(cursor: Any, sql: str) -> Any:
     return cursor.execute(sql.encode()).fetchall()
 
 
-OURS = "c.relnamespace = 'public'::regnamespace"
+OURS = "c.relnamespace = current_schema()::regnamespace"
 
 
 def test_every_table_has_a_scope_or_is_known_to_have_none(cursor: Any) -> None:

@@ -40,6 +40,7 @@ def test_a_host_that_does_not_exist_is_named() -> None:
 
 
 def test_a_database_that_does_not_exist_is_named(postgres: DatabaseServer) -> None:
+    assert postgres.server, "a schema of a cluster is no database"
     assert "nowhere has no such database" in refusal(postgres.address("nowhere"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -67,8 +68,11 @@ def connected(database: ServerAddress, role: str) -> Any:
 
 def seen(connection: Any) -> set[UUID]:
     """The scopes whose rows a role sees, in any table."""
+    # On a cluster each test has a schema of its own.
+    named = re.search(r"search_path=(\w+)", connection.info.get_parameters().get("options", ""))
+    schema = named[1] if named else "public"
     rows = connection.execute(
-        "select user_id from public.scopes union select user_id from public.notes"
+        f"select user_id from {schema}.scopes union select user_id from {schema}.notes"
     )
     return {scope for (scope,) in rows}
 
