@@ -38,6 +38,9 @@ LEAST_SHARE = 0.15
 LEAST_KEPT = 0.15
 """The least share of the window's days, from the first to the last, on which the habit is kept."""
 
+MUCH_LOST = 0.2
+"""The share of its episodes from which a feature that lost them to a habit has another rhythm."""
+
 
 class _Candidate(Struct):
     """The best window of a feature."""
@@ -84,8 +87,10 @@ class _HabitSearch:
             candidate = min(candidates, key=self._order)
             support = self._rhythm.hits(candidate.window, self._left[candidate.feature])
             self._add(habits, candidate, support)
-            for number in self._remove(candidate, support):
-                best[number] = self._best(number)
+            for number, lost in self._remove(candidate, support):
+                # A feature that is in no window and lost little is in no window now.
+                if best[number] or lost >= MUCH_LOST:
+                    best[number] = self._best(number)
 
     def _order(self, candidate: _Candidate) -> tuple[float, int, str]:
         name = self._history.names[candidate.feature]
@@ -171,15 +176,15 @@ class _HabitSearch:
                 return
         habits.append(habit)
 
-    def _remove(self, candidate: _Candidate, support: Integers) -> list[int]:
-        """Take episodes out of all features. Returns the features that had some of them."""
+    def _remove(self, candidate: _Candidate, support: Integers) -> list[tuple[int, float]]:
+        """Take episodes out of all features. Returns the features with the share that they lost."""
         changed = []
         for number, episodes in enumerate(self._left):
             stays = ~np.isin(episodes, support, assume_unique=True)
-            gone = len(episodes) - int(stays.sum())
-            if gone or number == candidate.feature:
+            lost = 1 - float(stays.mean()) if len(episodes) else 0.0
+            if lost:
                 self._left[number] = episodes[stays]
-                if gone >= 0.2 * len(episodes):
+                changed.append((number, lost))
+                if lost >= MUCH_LOST:
                     self._taken[number].append(candidate.window)
-                changed.append(number)
         return changed
