@@ -20,8 +20,11 @@ from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres.connection import reading as reading_server
 from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.seeds import event_tables
+from djinn_memory.store.postgres.seeds.event_tables import CONSOLIDATED
+from djinn_memory.store.postgres.seeds.projections import replace_correlations
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
+from djinn_memory.sync.seeds import correlations
 
 BATCH = 5_000
 """Number of events that one transaction writes."""
@@ -95,11 +98,18 @@ def push(link: VaultLink) -> int:
     with reading_server(link.connection, link.address) as tx:
         waiting = server_events.pending(tx, link.scope, own)
         waiting += server_events.pending(tx, link.scope, purged, known_only=True)
+    # A consolidation has read the episodes, from which correlations follow too.
+    read = {stored.event.subject for stored in waiting if stored.event.kind == CONSOLIDATED}
+    known = [
+        row for agent in sorted(read) for row in correlations.rows(link.runtime, link.scope, agent)
+    ]
     pushed = 0
     for start in range(0, len(waiting), BATCH):
         with writing(link.connection, link.address, link.scope) as writer:
             changed = server_events.push(writer, link.home_id, waiting[start : start + BATCH])
             event_tables.follow(writer, changed, link.runtime.home.config.scoring)
+            if read:
+                replace_correlations(writer, known)
         pushed += len(changed)
     if recorded:
         sync_events.move(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.store.ledger import sync_events
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK
@@ -169,6 +170,33 @@ def test_episodes_that_were_used_and_read(
     by_time = tables.rows("episodic_memories", "occurred_at")
     assert [row["access_count"] for row in by_time] == [2, 0]
     assert [row["consolidated_to_semantic"] for row in by_time] == [True, False]
+
+
+def test_correlations_of_a_consolidation(
+    homes: tuple[EventHome, EventHome], tables: TableServer
+) -> None:
+    first, _ = homes
+    start = datetime(2026, 1, 5, 9, tzinfo=UTC)
+    turns = [
+        Turn(
+            "observation", "Water the plants" if hour == 9 else f"Read page {day}", "",
+            start + timedelta(days=day, hours=hour - 9), "s", "cli",
+        )
+        for day in range(40) for hour in (9, 15)
+    ]  # fmt: skip
+    record_turns(first.djinn.runtime, AGENT, turns)
+    first.djinn.patterns.consolidate(min_age="0d")
+    first.exchange_own()
+    listed = first.djinn.patterns.correlations(limit=1000).correlations
+    assert listed
+    assert {
+        (row["concept_a_type"], row["concept_a_value"], row["concept_b_type"],
+         row["concept_b_value"], row["correlation_strength"], row["observations"])
+        for row in tables.rows("semantic_correlations")
+    } == {
+        (*each.first.split(": "), *each.second.split(": "), each.strength, each.support)
+        for each in listed
+    }  # fmt: skip
 
 
 def test_session_that_was_read_for_facts(

@@ -17,11 +17,12 @@ from djinn_memory.store.postgres.seeds.seed_rows import (
     MemoryFactRow,
     MemorySummaryRow,
     SeedRow,
+    SemanticCorrelationRow,
 )
 from djinn_memory.store.postgres.values import clean, json_value, vector_text
 
 if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import Cursor
+    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
 
 NoteSeeds = tuple[UUID, Sequence[SeedRow]]
 """The id of a note, and the rows that follow from it."""
@@ -110,6 +111,19 @@ where user_id = %(scope)s and not consolidated_to_semantic
         or djinn_id in (select name from marked)
     )
 """
+
+
+def replace_correlations(
+    writer: ScopeWriter, correlations: Sequence[SemanticCorrelationRow]
+) -> None:
+    """Write the correlations of a scope instead of the earlier ones."""
+    names = SemanticCorrelationRow.__struct_fields__
+    columns = ", ".join(("user_id", *names, "rev"))
+    writer.tx.execute("delete from semantic_correlations where user_id = %s", (writer.scope,))
+    with copying(writer.tx, "semantic_correlations", columns) as copy:
+        for row in correlations:
+            values = (plain(name, getattr(row, name)) for name in names)
+            copy.write_row((writer.scope, *values, writer.rev))
 
 
 def _resolve(tx: Cursor, scope: UUID) -> None:

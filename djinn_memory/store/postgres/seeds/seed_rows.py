@@ -163,6 +163,18 @@ class MemorySummaryRow(Struct, frozen=True):
     djinn_id: str
 
 
+class SemanticCorrelationRow(Struct, frozen=True):
+    """Two things that occur together. It follows from all episodes of an agent."""
+
+    correlation_id: UUID
+    concept_a_type: str
+    concept_a_value: str
+    concept_b_type: str
+    concept_b_value: str
+    correlation_strength: float
+    observations: int
+
+
 SeedRow: TypeAlias = (
     EpisodicMemoryRow
     | SemanticPatternRow
