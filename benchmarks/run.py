@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 SCRIPTS = (
     "install.py", "speed.py", "quality.py", "documents.py", "watch.py", "verbs.py", "agent.py",
     "server.py", "thresholds.py", "journal.py", "context.py", "imports.py", "hook.py", "dates.py",
-    "entities.py", "habits.py", "domains.py", "hostile.py", "postgres.py",
+    "entities.py", "habits.py", "domains.py", "hostile.py", "sync.py", "postgres.py",
 )  # fmt: skip
 TARGET = HERE.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks

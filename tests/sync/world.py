@@ -16,16 +16,35 @@ from random import Random
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.store.postgres.connection import ServerAddress
+from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.names import path_key
 from tests.postgres import DatabaseServer
 from tests.sync.homes import SyncedHome
 
-NAMES = ("a", "b", "A", "Ab", "\u00fc", "u\u0308", "folder/a", "folder/B", "Folder/c", "deep/er/x")
-"""Few names, so that homes meet at them. Two differ by their Unicode form, others by case."""
+NAMES = (
+    "a",
+    "b",
+    "A",
+    "Ab",
+    "\u00fc",
+    "u\u0308",
+    "folder/a",
+    "folder/B",
+    "Folder/c",
+    "deep/er/x",
+    "data.txt",
+    "folder/Data.txt",
+)
+"""Few names, so that homes meet at them. Two differ by their Unicode form, others by case, and some
+are of attachments."""
 
 _WORD = re.compile(rb"word\d+")
 YEAR = 31_557_600
+
+
+def _file(name: str) -> str:
+    return name if name.endswith(".txt") else f"{name}.md"
 
 
 class FoldingFiles(VaultFiles):
@@ -71,6 +90,9 @@ class World:
             SyncedHome(root / "ben", template, address),
             FoldingHome(root / "cleo", template, address),
         ]
+        # Ben merges changes of different lines.
+        ben = self.homes[1]
+        ben.base_texts = BaseTexts(ben.home.state / "sync-texts")
         self.words: set[bytes] = set()
         self.removed: set[bytes] = set()
         self.kills = 0
@@ -91,7 +113,7 @@ class World:
     def write(self, who: int, name: str, years: int = 0) -> None:
         """A user writes a new note, or adds a line to an old one."""
         home = self.homes[who]
-        path = self._at(home, f"{name}.md")
+        path = self._at(home, _file(name))
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
             file.write(f"{self._fresh()}\n".encode())
@@ -111,9 +133,9 @@ class World:
         """A user renames a note, unless the name is taken."""
         home = self.homes[who]
         if path := self._pick(who, pick):
-            target = self._at(home, f"{name}.md")
+            target = self._at(home, _file(name))
             if path_key(str(target)) == path_key(str(path)) and isinstance(home, FoldingHome):
-                path.rename(path.with_name(Path(f"{name}.md").name))
+                path.rename(path.with_name(Path(_file(name)).name))
             elif not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 path.rename(target)

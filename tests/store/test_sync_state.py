@@ -1,0 +1,79 @@
+"""What a home knows of its server survives in the ledger, and is no event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from djinn_memory.store.ledger import Event, Ledger, uuid7
+from djinn_memory.store.ledger.sync_state import (
+    LOST,
+    SEEN,
+    NoteBase,
+    PlannedStep,
+    ScopeState,
+    advance,
+    bases,
+    conclude,
+    home_id,
+    mark_purged,
+    plan,
+    restored,
+    scope_state,
+    seen,
+    steps,
+)
+from djinn_memory.store.salvage import read
+
+SCOPE, OTHER = uuid4(), uuid4()
+
+
+def test_a_ledger_keeps_what_was_concluded(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    assert scope_state(ledger, SCOPE) == ScopeState(0, True, None)
+    assert home_id(ledger) == home_id(ledger)
+    first, second = UUID(uuid7()), UUID(uuid7())
+    step = PlannedStep(first, "push", "a.md", b"1", "a.md", b"1", 0)
+    plan(ledger, SCOPE, [step, PlannedStep(second, "pull", "b.md", b"2", "b.md", b"2", 4)])
+    base = NoteBase("a.md", b"1", 5, "mem_a", "1 2 3 4")
+    conclude(ledger, SCOPE, {first: base}, {5: OTHER})
+    assert [step.note_id for step in steps(ledger, SCOPE)] == [second]
+    assert bases(ledger, SCOPE) == {first: base}
+    assert seen(ledger, SCOPE) == {5: OTHER}
+    mark_purged(ledger, str(SCOPE), ["a.md", "unknown.md"])
+    assert bases(ledger, SCOPE)[first].purged
+    conclude(ledger, SCOPE, {first: None})
+    assert bases(ledger, SCOPE) == bases(ledger, OTHER) == {}
+
+
+def test_a_restored_server_makes_later_bases_doubtful(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    old, new = uuid4(), uuid4()
+    conclude(ledger, SCOPE, {old: NoteBase("a.md", b"", 3), new: NoteBase("b.md", b"", 9)})
+    advance(ledger, SCOPE, ScopeState(9, False), {3: uuid4(), 9: uuid4()})
+    restored(ledger, SCOPE, 4)
+    restored(ledger, SCOPE, 6)
+    assert {key: base.rev for key, base in bases(ledger, SCOPE).items()} == {old: 3, new: LOST}
+    assert scope_state(ledger, SCOPE) == ScopeState(0, True, 4)
+    assert list(seen(ledger, SCOPE)) == [3]
+
+
+def test_only_the_newest_marks_are_kept(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    advance(ledger, SCOPE, ScopeState(), {rev: uuid4() for rev in range(SEEN + 50)})
+    assert len(seen(ledger, SCOPE)) == SEEN
+    assert max(seen(ledger, SCOPE)) == SEEN + 49
+
+
+def test_salvage_takes_none_of_it_for_an_event(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    ledger = Ledger(path)
+    ledger.append([Event("memory.opened", "mem_a", {"agent": "me"})])
+    ids = [UUID(uuid7()) for _ in range(300)]
+    conclude(ledger, SCOPE, {note_id: NoteBase("a.md", b"1", 1) for note_id in ids}, {1: OTHER})
+    plan(ledger, SCOPE, [PlannedStep(note_id, "push", "a", b"", "a", b"", 0) for note_id in ids])
+    advance(ledger, SCOPE, ScopeState(), {})
+    ledger.close()
+    salvaged = read(path)
+    assert len(salvaged.events) == 1
+    assert salvaged.lost == {}
