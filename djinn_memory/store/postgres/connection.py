@@ -265,7 +265,7 @@ _KNOWN: dict[str, tuple[type[DjinnError], str, str]] = {
     ),
     "42501": (
         Unavailable,
-        "does not allow this user to change its tables",
+        "does not allow this user to read or change its tables",
         "grant the user the rights, or use another user",
     ),
     "53100": (Unavailable, "has no space left on its disk", "make room on the server"),

@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
-from djinn_memory.errors import Refused
+from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.store.postgres import migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from tests.postgres import MODEL, DatabaseServer
@@ -39,6 +40,27 @@ def test_the_server_knows_its_model(database: ServerAddress) -> None:
         state = migrations.state(connection, database)
     assert state.model == MODEL
     assert state.version == max(migrations.scripts())
+
+
+def test_a_user_without_rights_is_told_what_to_ask_for(
+    postgres: DatabaseServer, empty: ServerAddress
+) -> None:
+    postgres.execute("drop role if exists guest; create role guest login")
+    try:
+        guest = ServerAddress.of(make_conninfo(empty.conninfo, user="guest"))
+        with pytest.raises(Unavailable, match="run `create extension vector` in this database"):
+            migrate(guest)
+        with closing(connect(empty)) as connection:
+            connection.execute("create extension vector")
+        with pytest.raises(
+            Unavailable, match="does not allow this user to read or change its tables"
+        ):
+            migrate(guest)
+        assert migrate(empty)
+        with pytest.raises(Unavailable, match="does not allow this user"):
+            migrate(guest)
+    finally:
+        postgres.execute("drop role guest")
 
 
 @pytest.mark.parametrize(
