@@ -31,6 +31,10 @@ MAX_GONE = 1_000
 EXACT_WINDOWS = 20_000
 """Up to this number of windows of a scope, reading all their vectors takes about 10 ms."""
 
+NEAR_OPTIONS = "with (m = 24, ef_construction = 128)"
+"""Of the ten nearest among 200,000 windows .994 are found; with pgvector's own options .92. The
+index is as large, and takes three times as long to make."""
+
 SEGMENT_CHUNKS = 20_000
 """Chunks that are read at once when the posting lists are written again."""
 
@@ -99,10 +103,13 @@ def index_vectors(tx: Cursor, scope: UUID) -> None:
     assert row
     # Another home may be making it.
     tx.execute("select pg_advisory_xact_lock(%s)", (scope.int & 0x7FFFFFFFFFFFFFFF,))
+    # An index that does not fit into memory while it is made takes many times as long.
+    tx.execute("set local maintenance_work_mem = '512MB'")
     # Names and the conditions of an index take no parameters; a scope is a UUID, which is safe.
     tx.execute(
         f"create index if not exists {near_index(scope)} on index_windows using hnsw "
-        f"((vector::halfvec({row[0]:d})) halfvec_cosine_ops) where user_id = '{scope}'".encode()
+        f"((vector::halfvec({row[0]:d})) halfvec_cosine_ops) {NEAR_OPTIONS} "
+        f"where user_id = '{scope}'".encode()
     )
 
 
