@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.hashing import HashingEmbedder
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search.backend import Index
@@ -221,3 +221,9 @@ def test_many_vectors_get_an_index(
     assert tables.value(
         "select count(*) from pg_indexes where indexname like 'index_windows_near_%%'"
     )
+
+
+def test_a_server_without_the_vaults_says_so(djinn: Djinn, tables: TableServer) -> None:
+    tables.connection.execute("delete from scopes")
+    with pytest.raises(Refused, match="has none of these vaults: shared, me"):
+        djinn.search(query="lamp", backend="postgres")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from djinn_memory.errors import Refused, Remedy
 from djinn_memory.models import Vault
 from djinn_memory.store.postgres.connection import connect, explained
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
@@ -29,12 +30,19 @@ class ServerIndexes:
         """The index of some vaults. All reads in the block see one state of the server.
 
         `recipe` are the settings of the home's embedder. Raises `Unavailable` if the server does
-        not answer, and `Refused` if its schema does not fit this djinn.
+        not answer, and `Refused` if it has none of the vaults or its schema does not fit.
         """
         connection, address = self._connected()
         home = self._home
         with explained(address), connection.transaction(), connection.cursor() as tx:
-            yield PostgresIndex(tx, vaults, home.vaults, home.config.access, recipe)
+            index = PostgresIndex(tx, vaults, home.vaults, home.config.access, recipe)
+            if vaults and not index.vaults:
+                names = ", ".join(vault.name for vault in vaults)
+                raise Refused(
+                    f"{address} has none of these vaults: {names}",
+                    Remedy("sync.push", {}, "send those of sync.vaults there"),
+                )
+            yield index
 
     def close(self) -> None:
         """Close the connection. The next question opens another."""

@@ -82,7 +82,8 @@ class Scopes:
         self._tx = tx
         grants = access.grants_of(granted)
         known: dict[UUID, list[DomainSet]] = defaultdict(list)
-        named = {UUID(vault.id): vault for vault in vaults if ":" not in vault.id}
+        # A vault without a UUID is on no server.
+        named = {scope: vault for vault in vaults if (scope := scope_of(vault))}
         tx.execute(
             "select scopes.user_id, number, domains, chunks, length, languages, "
             f"to_regclass('{NEAR}' || replace(scopes.user_id::text, '-', '')) is not null "
@@ -153,6 +154,14 @@ class Scopes:
     def run(self, sql: str) -> None:
         """Run a statement that returns nothing, such as `set local`."""
         self._tx.execute(sql.encode())
+
+
+def scope_of(vault: Vault) -> UUID | None:
+    """The scope of a vault on a server; None for a vault without a UUID."""
+    try:
+        return UUID(vault.id)
+    except ValueError:
+        return None
 
 
 def _indexes(plan: Any) -> Iterator[str]:

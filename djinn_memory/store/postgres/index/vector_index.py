@@ -165,8 +165,12 @@ class PostgresVectorIndex:
         if through_index:
             half = f"halfvec({self.space.dimensions:d})"
             order = f"windows.vector::{half} <=> %s::{half}"
-            self._scopes.run(f"set local hnsw.ef_search = {min(count, MOST_EXPLORED):d}")
-            self._scopes.run("set local hnsw.iterative_scan = relaxed_order")
+            # The first lets the others reach the workers of a cluster.
+            self._scopes.run(
+                "set local citus.propagate_set_commands = 'local'; "
+                f"set local hnsw.ef_search = {min(count, MOST_EXPLORED):d}; "
+                "set local hnsw.iterative_scan = relaxed_order"
+            )
         joined, narrowed, values = "", "", []
         if where is not None:
             joined = (
