@@ -226,11 +226,11 @@ def drops_copies(djinn: Djinn) -> None:
 
 
 def sets_facts(djinn: Djinn) -> None:
-    # A second time, grace would give her domain to the fact of the same name that finn has set.
-    if any(fact.domain == "money" for fact in djinn.facts.list(agent="grace").facts):
-        return
+    # grace would give her domain to a fact of the same name that finn has set.
+    known = {(fact.category, fact.key) for fact in djinn.facts.list(agent="grace").facts}
     for category, key, value in (("boat", "name", "Hidden"), ("salary", "ceo", "1")):
-        djinn.facts.set(category, key, value, domain="money", shared=True, agent="grace")
+        if (category, key) not in known:
+            djinn.facts.set(category, key, value, domain="money", shared=True, agent="grace")
 
 
 def records(djinn: Djinn) -> None:
