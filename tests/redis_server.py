@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -31,13 +32,19 @@ def redis_server(*options: str) -> Iterator[str]:
         )  # fmt: skip
         try:
             until = time.monotonic() + 30
-            while not place.exists():
+            while not _accepts(place):
                 assert process.poll() is None and time.monotonic() < until, "it does not start"
                 time.sleep(0.01)
             yield f"unix://{place}"
         finally:
             process.kill()
             process.wait()
+
+
+def _accepts(place: Path) -> bool:
+    """Whether the server listens; its socket exists a little earlier."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(place)) == 0
 
 
 def client(url: str) -> Any:

@@ -16,7 +16,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Problem
-from djinn_memory.search import search
+from djinn_memory.search import source
 from djinn_memory.store.index import fault, vectors
 from tests.conftest import Run
 from tests.indexing.content import content
@@ -348,7 +348,7 @@ def test_a_question_is_not_compared_with_vectors_of_another_model(
         to_server(filled, server).index()
         return 0, []
 
-    monkeypatch.setattr(search, "sweep", slow)
+    monkeypatch.setattr(source, "sweep", slow)
     result = Djinn(filled).search("kettle")
     assert result.hits
     assert result.mode == "words"

@@ -65,12 +65,17 @@ SETTINGS = {
 
 _STOP_WHEN_UNUSED = """
 import fcntl, os, sys
+if os.fork():
+    os._exit(0)
 descriptor = os.open(sys.argv[1], os.O_RDWR)
 fcntl.flock(descriptor, fcntl.LOCK_EX)
 os.set_inheritable(descriptor, True)
 os.execvp(sys.argv[2], sys.argv[2:])
 """
-"""Waits until no process uses the server, then stops it. New users wait for that."""
+"""Waits until no process uses the server, then stops it. New users wait for that.
+
+It is no child of the process that starts it, which may live longer and would have to await its end.
+"""
 
 
 class EmbeddedServer:
@@ -199,12 +204,10 @@ class EmbeddedServer:
     def _stop_when_unused(self) -> None:
         stop = [*as_owner(self.folder), str(programs() / "pg_ctl"), "-s", "-m", "fast", "stop"]
         usage = str(_beside(self.folder, ".in-use"))
-        _waiting.append(
-            subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _STOP_WHEN_UNUSED, usage, *stop],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                cwd=self.folder, env=_environment(self.folder), start_new_session=True,
-            )
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _STOP_WHEN_UNUSED, usage, *stop],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=self.folder, env=_environment(self.folder), start_new_session=True, check=False,
         )  # fmt: skip
 
     def _forget_stale_process(self) -> None:
@@ -248,9 +251,6 @@ class EmbeddedServer:
 
 
 _servers: dict[Path, EmbeddedServer] = {}
-
-_waiting: list[subprocess.Popen[bytes]] = []
-"""The processes that stop servers. They outlive this one."""
 
 
 def running(folder: Path, settings: Mapping[str, str] | None = None) -> EmbeddedServer:

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
 from djinn_memory.errors import Refused, Unavailable
@@ -24,7 +25,7 @@ def answers(server: EmbeddedServer) -> bool:
     try:
         with closing(connect(ServerAddress.of(server.conninfo()))) as connection:
             return connection.execute("select 1").fetchone() == (1,)
-    except Unavailable:
+    except (Unavailable, psycopg.OperationalError):
         return False
 
 
