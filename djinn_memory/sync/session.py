@@ -55,14 +55,14 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
 
 def _synchronize(link: VaultLink, direction: Direction, *, dry_run: bool) -> VaultExchange:
     result = exchange(link, direction, dry_run=dry_run)
-    told = events.ExchangedEvents() if dry_run else events.exchange(link, direction)
+    exchanged = events.ExchangedEvents() if dry_run else events.exchange(link, direction)
     if not dry_run and direction != "pull":
         keep_days = link.runtime.home.config.sync.keep_days
         with link.transaction() as cursor:
             remove_tombstones(cursor, link.scope, keep_days)
     return VaultExchange(
         link.vault.name, result.received, result.removed, result.sent, result.withdrawn,
-        told.pulled, told.pushed, result.conflicts, result.waiting,
+        exchanged.pulled, exchanged.pushed, result.conflicts, result.waiting,
         result.too_large,
     )  # fmt: skip
 

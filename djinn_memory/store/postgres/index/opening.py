@@ -54,10 +54,11 @@ class ServerIndexes:
         if self._opened and (self._opened[0].closed or self._opened[0].broken):
             self._opened = None
         if self._opened is None:
-            from psycopg import IsolationLevel
-
             address = server_address(self._home)
             connection = connect(address)
+            # Not earlier: `connect` says in one line that the driver is missing.
+            from psycopg import IsolationLevel
+
             try:
                 state(connection, address)
                 # They are part of each `begin`, and no setting of the session.
