@@ -76,7 +76,8 @@ def with_statement(
     A value that began before the current one takes its place in the history. A value that began
     later becomes the current one, and the history keeps the other. The current value is confirmed.
     """
-    statement = _aligned(_after_known(statement, fact, at), fact, at)
+    at = _not_before(fact, at)
+    statement = _aligned(_until_planned(statement, fact, at), fact, at)
     now, period = moment(at), statement.period
     began = period.start or now
     same = fact.value == statement.value
@@ -165,17 +166,20 @@ def _aligned(statement: Statement, fact: Fact, now: datetime) -> Statement:
     return statement
 
 
-def _after_known(statement: Statement, fact: Fact, now: datetime) -> Statement:
-    """A statement without a beginning, if the current value begins later than now.
+def _not_before(fact: Fact, now: datetime) -> datetime:
+    """The time of a statement: not before the current value was set.
 
-    A value that was set for the future stays, and the statement holds until then. A value that
-    another process set a moment ago is replaced.
+    Another process, or another machine whose clock is ahead, may have set it a moment ago.
     """
     begins, recorded = begin_key(fact.valid_from), fact.updated or fact.created or ""
-    if statement.period.start or begins <= moment(now):
+    return datetime.fromisoformat(begins) if recorded >= begins > moment(now) else now
+
+
+def _until_planned(statement: Statement, fact: Fact, now: datetime) -> Statement:
+    """A statement without a beginning holds from now until a value that was set for the future."""
+    if statement.period.start or begin_key(fact.valid_from) <= moment(now):
         return statement
-    start = fact.valid_from if recorded >= begins else moment(now)
-    return replace(statement, period=replace(statement.period, start=start))
+    return replace(statement, period=replace(statement.period, start=moment(now)))
 
 
 def _check_period(start: str, end: str | None) -> None:

@@ -30,6 +30,8 @@ class VaultWriter(Struct):
 
     vault: Vault
     now: datetime
+    """The time of what is written. It is read under the lock, so that a later writer has a later
+    time."""
     written: dict[str, None] = field(default_factory=dict)
     """Paths of the written notes, without repetitions."""
     problems: list[Problem] = field(default_factory=list)
@@ -89,13 +91,14 @@ def writing(runtime: Runtime, vault: Vault, *, embeds: bool = True) -> Iterator[
 
     check_writable(vault)
     recover(runtime.state)
-    writer = VaultWriter(vault, runtime.now())
+    writer = None
     try:
         with runtime.state.vault_lock(vault):
             _make_root(runtime.home, vault)
+            writer = VaultWriter(vault, runtime.now())
             yield writer
     finally:
-        if writer.written:
+        if writer and writer.written:
             try:
                 state, models = runtime.state, runtime.models
                 writer.searchable = index_notes(

@@ -339,3 +339,12 @@ def test_each_of_many_at_once_is_told_what_it_set(home: Home) -> None:
         thread.join()
     assert told == {value: value for value in told}
     assert len(told) == 6
+
+
+def test_values_set_while_another_clock_was_ahead_replace_each_other(
+    djinn: Djinn, clock: Clock
+) -> None:
+    for value, seconds in (("a", 0), ("b", 1), ("c", 0), ("d", 0), ("e", 0)):
+        clock.time = NOW + timedelta(seconds=seconds)
+        assert djinn.facts.set("race", "key", value).fact.value == value
+    assert [past.value for past in djinn.facts.get("race", "key").history] == ["d", "c", "b", "a"]
