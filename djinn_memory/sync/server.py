@@ -163,8 +163,11 @@ def _chosen_url(home: Home, request: InitSync) -> str | None:
     try:
         return msgspec.convert(request.url, Postgres)
     except msgspec.ValidationError:
+        # The text is not repeated: it may hold a password in a form that is not recognized.
         raise UsageError(
-            f"{request.url!r}: write postgresql://user@host:5432/database", argument="url"
+            "is no address of a Postgres server; "
+            "write postgresql://user@host:5432/database, without a password",
+            argument="url",
         ) from None
 
 

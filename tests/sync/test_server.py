@@ -119,6 +119,7 @@ def test_another_model_is_refused_until_the_server_is_changed(
         ({}, "no server is named"),
         ({"url": "localhost"}, "write postgresql://"),
         ({"url": "postgresql://me:pw@h/d"}, "holds a password"),
+        ({"url": "postgresql://me:a/pw@h/d"}, "write postgresql://"),
         ({"url": "postgresql://h/d", "embedded": True}, "either an address or an embedded server"),
     ],
 )

@@ -74,10 +74,9 @@ class ServerAddress:
             parts = conninfo_to_dict(conninfo)
         except psycopg.Error:
             # The driver repeats the text, which may hold a password.
-            raise ConfigError(
-                f"{source} is no address of a Postgres server; "
-                "write it as postgresql://user@host:5432/database"
-            ) from None
+            raise _no_address(source) from None
+        if _is_split_in_password(conninfo, str(parts.get("port") or "")):
+            raise _no_address(source, "; in a password, write / as %2F, : as %3A and @ as %40")
         if password and not parts.get("password"):
             parts["password"] = password
         host = parts.get("host") or parts.get("hostaddr") or "the default host"
@@ -132,6 +131,22 @@ def connect(address: ServerAddress) -> Connection:
             keepalives_count=3,
             tcp_user_timeout=60_000,
         )
+
+
+def _no_address(source: str, hint: str = "") -> ConfigError:
+    return ConfigError(
+        f"{source} is no address of a Postgres server; "
+        f"write it as postgresql://user@host:5432/database{hint}"
+    )
+
+
+def _is_split_in_password(conninfo: str, port: str) -> bool:
+    """Whether a URL has a `/` in its password, so that a part of it counts as port or database.
+
+    Both are shown in messages.
+    """
+    rest = conninfo.partition("://")[2].partition("/")[2]
+    return "@" in rest.partition("?")[0] or not re.fullmatch(r"[\d,]*", port)
 
 
 @contextmanager

@@ -44,9 +44,18 @@ def test_a_database_that_does_not_exist_is_named(postgres: DatabaseServer) -> No
     assert "nowhere has no such database" in refusal(postgres.address("nowhere"))
 
 
-def test_text_that_is_no_address_is_not_repeated() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:geheim@[::1/x",
+        # Such a slash ends the host, so that the driver takes the rest for port and database.
+        "postgresql://me:geheim/er@db.example.com/notes",
+        "postgresql://me:1/geheim@db.example.com/notes",
+    ],
+)
+def test_text_that_is_no_address_is_not_repeated(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        ServerAddress.of("postgresql://me:geheim@[::1/x", source="DJINN_POSTGRES_URL")
+        ServerAddress.of(url, source="DJINN_POSTGRES_URL")
     assert "geheim" not in str(caught.value)
     assert str(caught.value).startswith("DJINN_POSTGRES_URL is no address")
 
