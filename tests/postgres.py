@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from djinn_memory.store.postgres import catalog, embedded, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
@@ -59,6 +59,13 @@ class DatabaseServer:
         name = f"test_{next(_names)}"
         self.execute(f"create database {name} template {template} strategy file_copy")
         return name
+
+    def copy(self, address: ServerAddress) -> ServerAddress:
+        """The address of a new database, which is equal to the one at `address`.
+
+        Skips the test on a cluster, whose databases cannot be copied.
+        """
+        return self.address(self.create(str(conninfo_to_dict(address.conninfo)["dbname"])))
 
     def drop(self, database: str) -> None:
         """Drop a database, whoever uses it."""
@@ -102,6 +109,9 @@ class ClusterServer(DatabaseServer):
         name = f"test_{os.getpid()}_{next(_names)}"
         self.execute(f"create schema {name}")
         return name
+
+    def copy(self, address: ServerAddress) -> ServerAddress:
+        pytest.skip("the schemas of a cluster cannot be copied")
 
     def drop(self, database: str) -> None:
         self.execute(f"drop schema {database} cascade")

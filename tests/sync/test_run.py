@@ -142,6 +142,24 @@ def test_disjoint_changes_are_merged_if_the_settings_say_so(
     assert ben.notes()["b.md"].decode() == text.replace("line 1\n", "anna\n")
 
 
+def test_a_merge_needs_a_text_that_the_server_still_has(
+    homes: tuple[SyncedHome, SyncedHome], postgres: DatabaseServer
+) -> None:
+    anna, ben = homes
+    ben.base_texts = BaseTexts(ben.home.state / "sync-texts")
+    backup = postgres.copy(anna.address)
+    anna.write("a.md", "old\n")
+    anna.sync()
+    ben.sync()
+    ben.write("a.md", "new\n")
+    ben.sync()
+    anna.address = ben.address = backup
+    # To the restored server the old text is new. It must not replace the one that follows it.
+    anna.sync()
+    [copy] = ben.sync().conflicts
+    assert ben.notes() == {"a.md": b"old\n", copy: b"new\n"}
+
+
 def test_a_purge_removes_all_copies_everywhere(homes: tuple[SyncedHome, SyncedHome]) -> None:
     anna, ben = homes
     for name in ("a", "b"):

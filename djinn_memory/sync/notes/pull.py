@@ -13,7 +13,7 @@ from djinn_memory.errors import Changed, DjinnError, Unavailable
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
-from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, bases, conclude
+from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, conclude
 from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents
 from djinn_memory.sync.notes.classify import NoteState
@@ -186,7 +186,8 @@ def _apply(
     copy = None
     if step.conflict:
         merged = None
-        if link.base_texts and base and data is not None:
+        # What a restored server has need not follow from a text that it lost.
+        if link.base_texts and base and base.rev != LOST and data is not None:
             merged = link.base_texts.merged(base.hash, current, data)
         if merged is None:
             copy = _keep_copy(link, step, current)
