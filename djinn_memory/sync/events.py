@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 
@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound
 from djinn_memory.memories.catalog.identity import located
-from djinn_memory.models import Vault
+from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.ledger import reading, sync_events
+from djinn_memory.store.ledger import reading, sync_events, sync_state
 from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.sync_events import EventCursor
 from djinn_memory.store.postgres import events as server_events
+from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading as reading_server
 from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.seeds import event_tables
@@ -75,16 +75,26 @@ def pull(link: VaultLink) -> int:
     """Take in the events of the scope that were written since the last pull. Returns how many."""
     cursor, taken = sync_events.cursor(link.ledger, link.scope), 0
     with reading_server(link.connection, link.address) as tx:
-        newest = server_events.newest(tx, link.scope)
-        if not server_events.has_mark(tx, link.scope, cursor.rev, cursor.mark):
-            # The server was restored from a backup, and may lack what was pushed.
-            cursor = EventCursor()
-        if newest.rev > cursor.rev:
-            pages = server_events.since(tx, link.scope, cursor.rev)
-            while events := [*chain.from_iterable(islice(pages, PAGES))]:
-                taken += link.ledger.take_in(events)
-    sync_events.move(link.ledger, link.scope, replace(cursor, rev=newest.rev, mark=newest.mark))
+        head = server_notes.head(tx, link.scope)
+        if head is None or head.rev == cursor.rev:
+            return 0
+        pages = server_events.since(tx, link.scope, cursor.rev)
+        while events := [*chain.from_iterable(islice(pages, PAGES))]:
+            taken += link.ledger.take_in([*_exchangeable(link, events)])
+        marks = server_notes.marks(tx, link.scope, [head.rev])
+    sync_state.see(link.ledger, link.scope, marks)
+    sync_events.move(link.ledger, link.scope, replace(cursor, rev=head.rev))
     return taken
+
+
+def _exchangeable(link: VaultLink, events: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
+    """The events that a home may have sent. Others could change what djinn does on this machine."""
+    for stored in events:
+        if stored.event.kind in SYNCED and server_events.is_storable(stored):
+            yield stored
+        else:
+            why = f"has the kind {stored.event.kind}, or a time, that no home sends; it is left out"
+            link.problems.append(Problem(f"{link.vault.name}: event {stored.id}", why))
 
 
 def push(link: VaultLink) -> int:
@@ -110,6 +120,8 @@ def push(link: VaultLink) -> int:
             event_tables.follow(writer, changed, link.runtime.home.config.scoring)
             if read:
                 replace_correlations(writer, known)
+            marks = server_notes.marks(writer.tx, link.scope, [writer.rev])
+        sync_state.see(ledger, link.scope, marks)
         pushed += len(changed)
     if recorded:
         sync_events.move(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -20,6 +20,7 @@ from djinn_memory.store.ledger import sync_events
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK
 from djinn_memory.store.ledger.sync_events import EventCursor
+from djinn_memory.store.postgres.connection import connect
 from djinn_memory.sync import events
 from djinn_memory.sync.events import ExchangedEvents
 from djinn_memory.sync.notes.files import VaultFiles
@@ -280,6 +281,62 @@ def test_server_that_was_restored(homes: tuple[EventHome, EventHome], tables: Ta
     assert first.exchange() == ExchangedEvents(0, 1)
     assert len(tables.rows("memory_scores")) == 1
     assert second.exchange() == ExchangedEvents(0, 0)
+
+
+def test_events_that_a_restored_server_lost_are_sent_again(
+    homes: tuple[EventHome, EventHome], tables: TableServer, postgres: DatabaseServer
+) -> None:
+    first, _ = homes
+    name = lamp(first)
+    first.djinn.rate(useful=[name])
+    first.exchange()
+    first.exchange()
+    tables.connection.close()
+    backup = postgres.copy(first.address)
+    first.djinn.rate(useful=[name])
+    assert first.exchange() == ExchangedEvents(0, 1)
+    first.address = backup
+    assert first.exchange() == ExchangedEvents(0, 1)
+    assert first.exchange() == ExchangedEvents(0, 0)
+    with closing(connect(backup)) as connection:
+        [count] = connection.execute("select valuation_count from memory_scores").fetchall()
+    assert count == (2,)
+
+
+HOSTILE = {
+    "change.planned": ("0198b3f0-1c1d-7000-8000-000000000001", "now()", "'{}'"),
+    "memory.rated": ("ffffffff-ffff-7fff-bfff-ffffffffffff", "now()", "'{}'"),
+    "memory.opened": ("0198b3f0-1c1d-7000-8000-000000000003", "'infinity'", "'{}'"),
+    "gap.closed": ("0198b3f0-1c1d-7000-8000-000000000004", "'20000-01-01'", "'{}'"),
+}
+"""Events that no home sends."""
+
+
+def test_events_that_no_home_sends_are_left_out(
+    homes: tuple[EventHome, EventHome], tables: TableServer
+) -> None:
+    first, second = homes
+    name = lamp(first)
+    first.djinn.rate(useful=[name])
+    first.exchange()
+    deep = "(repeat('[', 2000) || repeat(']', 2000))::jsonb"
+    nested = ("0198b3f0-1c1d-7000-8000-000000000005", "now()", deep)
+    for kind, (key, at, data) in {**HOSTILE, "gap.reopened": nested}.items():
+        tables.connection.execute(
+            f"insert into events (user_id, id, rev, at, kind, subject, data) values (%s, '{key}', "
+            f"(select rev from scopes where user_id = %s), {at}, %s, %s, {data})".encode(),
+            (SCOPE, SCOPE, kind, name),
+        )
+    second.sync()
+    with second.link() as link:
+        # The rating, and the event with data that nobody can read.
+        assert events.exchange(link) == ExchangedEvents(2, 0)
+    for kind, (key, *_) in HOSTILE.items():
+        [why] = [problem.why for problem in link.problems if key in problem.what]
+        assert kind in why and "it is left out" in why
+    second.djinn.rate(useful=[name])
+    assert second.exchange() == ExchangedEvents(0, 1)
+    assert tables.rows("memory_scores")[0]["valuation_count"] == 2
 
 
 def test_purged_texts(homes: tuple[EventHome, EventHome], tables: TableServer) -> None:

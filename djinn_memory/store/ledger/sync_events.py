@@ -14,27 +14,21 @@ class EventCursor(Struct, frozen=True):
 
     rev: int = 0
     """Events up to this revision of the server are in the ledger."""
-    mark: UUID | None = None
-    """The random mark of that revision."""
     pushed: str = ""
     """Events of this home up to this id are on the server."""
 
 
 def cursor(ledger: Ledger, scope: UUID) -> EventCursor:
     """How far the events of a scope were exchanged."""
-    known = ledger.rows("select rev, mark, pushed from sync_events where scope = ?", (str(scope),))
-    if not known:
-        return EventCursor()
-    rev, mark, pushed = known[0]
-    return EventCursor(rev, UUID(mark) if mark else None, pushed)
+    known = ledger.rows("select rev, pushed from sync_events where scope = ?", (str(scope),))
+    return EventCursor(*known[0]) if known else EventCursor()
 
 
 def move(ledger: Ledger, scope: UUID, after: EventCursor) -> None:
     """Record how far the events of a scope were exchanged."""
     if cursor(ledger, scope) == after:
         return
-    values = str(scope), after.rev, str(after.mark) if after.mark else None, after.pushed
+    values = str(scope), after.rev, after.pushed
     ledger.change(
-        [("insert or replace into sync_events (scope, rev, mark, pushed) values (?, ?, ?, ?)",
-          [values])]
-    )  # fmt: skip
+        [("insert or replace into sync_events (scope, rev, pushed) values (?, ?, ?)", [values])]
+    )

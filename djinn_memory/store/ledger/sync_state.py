@@ -161,7 +161,7 @@ def advance(ledger: Ledger, scope: UUID, state: ScopeState, marks: Mapping[int, 
 def restored(ledger: Ledger, scope: UUID, common: int) -> None:
     """Record that the server was restored, and has nothing that the home saw after `common`.
 
-    Both sides are then compared as a whole.
+    Both sides are then compared as a whole, and all events are exchanged again.
     """
     before = scope_state(ledger, scope).restored_rev
     common = common if before is None else min(before, common)
@@ -171,9 +171,15 @@ def restored(ledger: Ledger, scope: UUID, common: int) -> None:
             ("delete from sync_seen where scope = ? and rev > ?", values),
             (f"update sync_base set rev = {LOST} where scope = ? and rev > ?", values),
             ("delete from sync_plan where scope = ?", [(str(scope),)]),
+            ("delete from sync_events where scope = ?", [(str(scope),)]),
             *_put_scope(scope, ScopeState(0, True, common)),
         ]
     )
+
+
+def see(ledger: Ledger, scope: UUID, marks: Mapping[int, UUID]) -> None:
+    """Record the marks of revisions, by which a restored server is recognised."""
+    ledger.change(_seen(str(scope), marks))
 
 
 def mark_purged(ledger: Ledger, scope: str, paths: Sequence[str]) -> None:
@@ -195,9 +201,8 @@ def _columns(base: NoteBase) -> tuple[object, ...]:
 def _put_scope(scope: UUID, state: ScopeState) -> list[Statement]:
     return [
         (
-            "insert into sync_scope (scope, rev, whole, restored_rev, events_rev) "
-            "values (?, ?, ?, ?, 0) on conflict (scope) do update set rev = excluded.rev, "
-            "whole = excluded.whole, restored_rev = excluded.restored_rev",
+            "insert or replace into sync_scope (scope, rev, whole, restored_rev) "
+            "values (?, ?, ?, ?)",
             [(str(scope), state.rev, int(state.whole), state.restored_rev)],
         )
     ]

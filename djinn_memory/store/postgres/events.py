@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from msgspec import Struct
-
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event
+from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import joined
 from djinn_memory.store.postgres.values import cleaned, json_value
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 
 PAGE = 2_000
 """Number of events that are read or written at once."""
+
+LAST = "8"
+"""Ids of events come before it. Those after it are of the year 6429 or later."""
 
 
 def pending(
@@ -44,10 +46,12 @@ def pending(
 
 
 def is_storable(stored: StoredEvent) -> bool:
-    """Whether an event has an id and a time as djinn writes them."""
+    """Whether an event has an id and a time as djinn writes them.
+
+    Ids of the far future leave none for later events.
+    """
     try:
-        UUID(stored.id)
-        return datetime.fromisoformat(stored.at).tzinfo is not None
+        return _is_uuid(stored.id) and datetime.fromisoformat(stored.at).tzinfo is not None
     except ValueError:
         return False
 
@@ -81,8 +85,7 @@ def since(tx: Cursor, scope: UUID, rev: int, limit: int = PAGE) -> Iterator[list
     after = rev, UUID(int=2**128 - 1)
     while True:
         rows = tx.execute(
-            "select rev, id, at, kind, subject, data from events "
-            "where user_id = %s and (rev, id) > (%s, %s) order by rev, id limit %s",
+            _select("(rev, id) > (%s, %s) order by rev, id limit %s"),
             (scope, *after, limit),
         ).fetchall()
         if not rows:
@@ -95,71 +98,44 @@ def of_subjects(
     tx: Cursor, scope: UUID, kinds: Sequence[str], subjects: Sequence[str]
 ) -> list[StoredEvent]:
     """The events of some kinds about some subjects."""
-    rows = tx.execute(
-        "select id, at, kind, subject, data from events "
-        "where user_id = %s and kind = any(%s) and subject = any(%s)",
-        (scope, [*kinds], [*subjects]),
-    )
-    return [_stored(*row) for row in rows]
+    sql = _select("kind = any(%s) and subject = any(%s)")
+    rows = tx.execute(sql, (scope, [*kinds], [*subjects]))
+    return [_stored(*row) for _, *row in rows]
 
 
 def by_ids(tx: Cursor, scope: UUID, ids: Sequence[str]) -> list[StoredEvent]:
     """The events with these ids."""
-    rows = tx.execute(
-        "select id, at, kind, subject, data from events "
-        "where user_id = %s and id = any(%s::uuid[])",
-        (scope, [*ids]),
-    )
-    return [_stored(*row) for row in rows]
+    rows = tx.execute(_select("id = any(%s::uuid[])"), (scope, [*ids]))
+    return [_stored(*row) for _, *row in rows]
+
+
+def _select(where: str) -> bytes:
+    """A query of the revisions and events of a scope."""
+    # The driver fails for endless times and for data that is nested deeply.
+    time = "to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+    return (
+        f"select rev, id, {time}, kind, subject, data::text from events "
+        f"where user_id = %s and {where}"
+    ).encode()
 
 
 def _data_of(tx: Cursor, scope: UUID, ids: Sequence[str]) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for start in range(0, len(ids), PAGE):
         rows = tx.execute(
-            "select id, data from events where user_id = %s and id = any(%s::uuid[])",
+            "select id, data::text from events where user_id = %s and id = any(%s::uuid[])",
             (scope, [key for key in ids[start : start + PAGE] if _is_uuid(key)]),
         )
-        known |= {str(key): data for key, data in rows}
+        known |= {str(key): parse_data(data) for key, data in rows}
     return known
 
 
 def _is_uuid(text: str) -> bool:
     try:
-        return str(UUID(text)) == text
+        return str(UUID(text)) == text and text < LAST
     except ValueError:
         return False
 
 
-def _stored(key: UUID, at: datetime, kind: str, subject: str, data: Any) -> StoredEvent:
-    text = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return StoredEvent(str(key), text, Event(kind, subject, data if isinstance(data, dict) else {}))
-
-
-class ScopeRevision(Struct, frozen=True):
-    """A revision of a scope."""
-
-    rev: int
-    mark: UUID | None
-    """Its random mark; None for the beginning."""
-
-
-def newest(tx: Cursor, scope: UUID) -> ScopeRevision:
-    """The newest revision of a scope."""
-    row = tx.execute(
-        "select scopes.rev, mark from scopes left join revisions "
-        "on revisions.user_id = scopes.user_id and revisions.rev = scopes.rev "
-        "where scopes.user_id = %s",
-        (scope,),
-    ).fetchone()
-    return ScopeRevision(*row) if row else ScopeRevision(0, None)
-
-
-def has_mark(tx: Cursor, scope: UUID, rev: int, mark: UUID | None) -> bool:
-    """Whether a scope has a revision with this mark. The beginning is always there."""
-    if rev == 0:
-        return True
-    row = tx.execute(
-        "select mark from revisions where user_id = %s and rev = %s", (scope, rev)
-    ).fetchone()
-    return row is not None and row[0] == mark
+def _stored(key: UUID, at: str | None, kind: str, subject: str, data: str) -> StoredEvent:
+    return StoredEvent(str(key), at or "", Event(kind, subject, parse_data(data)))

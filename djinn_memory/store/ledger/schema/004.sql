@@ -13,9 +13,7 @@ create table sync_scope (
     -- Whether both sides must be compared as a whole, and nothing may be deleted.
     whole integer not null,
     -- After the server was restored from a backup: the revision up to which its history is known.
-    restored_rev integer,
-    -- Events up to this revision of the server are in the ledger.
-    events_rev integer not null
+    restored_rev integer
 );
 
 -- Revisions of the server that were seen, and the random mark of each.

@@ -3,9 +3,8 @@
 create table sync_events (
     -- The id of the vault.
     scope text not null unique,
-    -- Events up to this revision of the server are in the ledger, and the random mark of it.
+    -- Events up to this revision of the server are in the ledger.
     rev integer not null,
-    mark text,
     -- Events of this home up to this id are on the server.
     pushed text not null
 );
