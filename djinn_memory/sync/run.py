@@ -14,13 +14,14 @@ from uuid import UUID
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError, Refused, Remedy, Unavailable
+from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.store.ledger import sync_state, uuid7
-from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, ScopeState
+from djinn_memory.store.ledger.sync_state import NoteBase, ScopeState
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
-from djinn_memory.sync.notes import pull, push, vectors
+from djinn_memory.sync.notes import history, pull, push, vectors
+from djinn_memory.sync.notes.history import ScopeHistory
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.listing import list_files, list_notes, unlisted
 from djinn_memory.sync.notes.names import is_note
@@ -72,36 +73,32 @@ def exchange(
 ) -> Exchanged:
     """Synchronize a vault. The caller holds the home's lock for synchronization.
 
+    With `dry_run`, nothing is written but the index of this home, which is brought up to date.
     Raises `Unavailable` if other homes write faster than this one, and `Refused` if the server has
     vectors of another model.
     """
-    result = Exchanged()
     vectors.check_model(link)
-    _recover(link)
+    if dry_run:
+        _, states = _compare(link, history.foresee(link), set())
+        return _foreseen(_plan(link, states), direction)
+    result = Exchanged()
+    history.recover(link)
     doubtful: set[UUID] = set()
     for _ in range(ROUNDS):
-        state = _agree_on_history(link)
-        bases = _exchanged(link, sync_state.bases(link.ledger, link.scope))
-        files = list_files(link, bases)
-        snapshot = _look(link, state, bases.keys(), doubtful)
-        if snapshot.head.purged_rev > state.rev:
-            # Deletions that this home has not seen were forgotten.
-            state = replace(state, whole=True)
-        left = unlisted(link, files, bases)
-        states = SyncStates(files, bases, _exchanged(link, snapshot.notes), state, left)
-        plan = make_plan(states, link.scope, link.home_name, lambda: UUID(uuid7()))
-        if dry_run:
-            return _foreseen(plan, direction)
+        common = history.agree(link)
+        snapshot, states = _compare(link, common, doubtful)
+        sync_state.advance(link.ledger, link.scope, common.state, snapshot.mark)
+        plan = _plan(link, states)
         if direction != "pull":
-            _check_deletions(link, plan, len(bases))
+            _check_deletions(link, plan, len(states.bases))
         pulled, pushed, lost = _carry_out(link, plan, direction, result)
         doubtful |= lost
-        behind = _behind(plan, pulled, left, snapshot, state)
+        behind = _behind(plan, pulled, states)
         if not (pulled or pushed or lost):
-            _finish(link, snapshot, state, behind)
+            _finish(link, snapshot, states.scope, behind)
             vectors.embed(link)
             if link.base_texts:
-                link.base_texts.prune({base.hash for base in bases.values()})
+                link.base_texts.prune({base.hash for base in states.bases.values()})
             unsent = [step.path for step in plan.pushes if direction != "pull"]
             result.waiting = sorted({*behind.values(), *unsent})
             result.too_large = list(link.too_large)
@@ -129,49 +126,26 @@ def _exchanged(link: VaultLink, states: Mapping[UUID, S]) -> dict[UUID, S]:
     return {note_id: state for note_id, state in states.items() if taken or is_note(state.path)}
 
 
-def _recover(link: VaultLink) -> None:
-    """Conclude the steps of an interrupted run that were carried out."""
-    steps = sync_state.steps(link.ledger, link.scope)
-    if not steps:
-        return
-    with reading(link.connection, link.address) as cursor:
-        ids = [step.note_id for step in steps if step.step == "push"]
-        current = server_notes.states(cursor, link.scope, ids)
-    states: dict[UUID, NoteBase | None] = {}
-    for step in steps:
-        if step.step == "pull" and _has(link, step):
-            states[step.note_id] = NoteBase(step.server_path, step.server_hash, step.rev)
-        note = current.get(step.note_id)
-        if step.step == "pull" or note is None or note.deleted or note.rev <= step.rev:
-            continue
-        if (note.path, note.hash) == (step.path, step.hash):
-            states[step.note_id] = NoteBase(note.path, note.hash, note.rev)
-    sync_state.conclude(link.ledger, link.scope, states)
-    sync_state.plan(link.ledger, link.scope, [])
+def _compare(
+    link: VaultLink, common: ScopeHistory, doubtful: set[UUID]
+) -> tuple[_Snapshot, SyncStates]:
+    """Read the states of all notes, here and on the server."""
+    bases = _exchanged(link, common.bases)
+    files = list_files(link, bases)
+    snapshot = _look(link, common.state, doubtful)
+    state = common.state
+    if snapshot.head.purged_rev > state.rev:
+        # Deletions that this home has not seen were forgotten.
+        state = replace(state, whole=True)
+    left = unlisted(link, files, bases)
+    return snapshot, SyncStates(files, bases, _exchanged(link, snapshot.notes), state, left)
 
 
-def _has(link: VaultLink, step: PlannedStep) -> bool:
-    try:
-        return link.files.hash(step.path) == step.hash
-    except (DjinnError, OSError):
-        return False
+def _plan(link: VaultLink, states: SyncStates) -> SyncPlan:
+    return make_plan(states, link.scope, link.home_name, lambda: UUID(uuid7()))
 
 
-def _agree_on_history(link: VaultLink) -> ScopeState:
-    """How far the home has read the server, after a look whether the server was restored."""
-    seen = sync_state.seen(link.ledger, link.scope)
-    if seen:
-        with reading(link.connection, link.address) as cursor:
-            marks = server_notes.marks(cursor, link.scope, list(seen))
-        common = max((rev for rev in seen if marks.get(rev) == seen[rev]), default=0)
-        if common < max(seen):
-            sync_state.restored(link.ledger, link.scope, common)
-    return sync_state.scope_state(link.ledger, link.scope)
-
-
-def _look(
-    link: VaultLink, state: ScopeState, known: Iterable[UUID], doubtful: set[UUID]
-) -> _Snapshot:
+def _look(link: VaultLink, state: ScopeState, doubtful: set[UUID]) -> _Snapshot:
     """Read what changed on the server, and notes whose state is in doubt."""
     with reading(link.connection, link.address) as cursor:
         head = server_notes.head(cursor, link.scope)
@@ -185,7 +159,6 @@ def _look(
         notes = {note.note_id: note for note in changed}
         notes |= server_notes.states(cursor, link.scope, list(doubtful - notes.keys()))
         mark = server_notes.marks(cursor, link.scope, [head.rev])
-    sync_state.advance(link.ledger, link.scope, state, mark)
     return _Snapshot(head, mark, notes)
 
 
@@ -248,21 +221,15 @@ def _foreseen(plan: SyncPlan, direction: Direction) -> Exchanged:
     return result
 
 
-def _behind(
-    plan: SyncPlan,
-    pulled: set[UUID],
-    left: frozenset[UUID],
-    snapshot: _Snapshot,
-    state: ScopeState,
-) -> dict[UUID, str]:
+def _behind(plan: SyncPlan, pulled: set[UUID], states: SyncStates) -> dict[UUID, str]:
     """The changes of the server that are not in the home, by note with their paths."""
     behind: dict[UUID, str] = {}
     for step in plan.pulls:
         if step.note_id not in pulled and (shown := step.after or step.before):
             behind[step.note_id] = shown.path
-    for note_id in left & snapshot.notes.keys():
-        if snapshot.notes[note_id].rev > state.rev:
-            behind[note_id] = snapshot.notes[note_id].path
+    for note_id in states.unlisted & states.server.keys():
+        if states.server[note_id].rev > states.scope.rev:
+            behind[note_id] = states.server[note_id].path
     return behind
 
 

@@ -13,7 +13,6 @@ from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.ledger.sync_state import home_id
 from djinn_memory.store.postgres.notes import listen, remove_tombstones
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
@@ -41,7 +40,8 @@ from djinn_memory.system.locks import lock
 def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> SyncReport:
     """Synchronize vaults. Raises `Busy` if another process does."""
     vaults = _chosen(runtime, request.vaults)
-    recover(runtime.state)
+    if not request.dry_run:
+        recover(runtime.state)
     exchanged: list[VaultExchange] = []
     problems: list[Problem] = []
     with locked(runtime), connected(runtime.home) as server:
@@ -138,7 +138,7 @@ def linked(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLin
     texts = BaseTexts(runtime.home.state / "sync-texts" / vault.id)
     return VaultLink(
         runtime, server.connection, server.address, server.state.model, vault, _scope(vault),
-        home_id(runtime.state.ledger), socket.gethostname(), VaultFiles(vault),
+        socket.gethostname(), VaultFiles(vault),
         attachment_bytes=settings.attachments_mb * 1_000_000,
         base_texts=texts if settings.merge == "clean" else None,
     )  # fmt: skip

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.store.ledger.sync_state import home_id
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.sync.notes.base_texts import BaseTexts
@@ -53,7 +52,7 @@ class SyncedHome:
         with closing(connect(self.address)) as connection:
             yield VaultLink(
                 self.djinn.runtime, connection, self.address, HASHING, vault, SCOPE,
-                home_id(self.djinn.runtime.state.ledger), self.name, self.vault_files(),
+                self.name, self.vault_files(),
                 attachment_bytes=100_000, base_texts=self.base_texts,
             )  # fmt: skip
 
@@ -70,6 +69,12 @@ class SyncedHome:
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text.encode())
+
+    def sync_tables(self) -> dict[str, list[tuple[object, ...]]]:
+        """The rows of the ledger about synchronization, by table."""
+        tables = ("sync_home", "sync_scope", "sync_seen", "sync_base", "sync_plan")
+        ledger = self.djinn.runtime.state.ledger
+        return {table: ledger.rows(f"select * from {table} order by rowid") for table in tables}
 
     def notes(self) -> dict[str, bytes]:
         """The bytes of the notes by path."""

@@ -281,6 +281,34 @@ def test_a_dry_run_changes_nothing(homes: tuple[SyncedHome, SyncedHome]) -> None
     anna.sync()
     assert ben.sync(dry_run=True).received == 1
     assert ben.notes() == {}
+    assert not any(ben.sync_tables().values())
+
+
+def test_a_dry_run_foresees_what_follows_a_kill_and_a_restore(
+    homes: tuple[SyncedHome, SyncedHome],
+) -> None:
+    anna, ben = homes
+    for name in "abc":
+        anna.write(f"{name}.md", f"# {name}\n")
+    anna.sync()
+    ben.sync()
+    [step] = [
+        PlannedStep(note_id, "pull", base.path, base.hash, base.path, base.hash, base.rev)
+        for note_id, base in bases(ben.djinn.runtime.state.ledger, SCOPE).items()
+        if base.path == "a.md"
+    ]
+    # The file was written, and the home was killed before it recorded that.
+    conclude(ben.djinn.runtime.state.ledger, SCOPE, {step.note_id: None})
+    plan(ben.djinn.runtime.state.ledger, SCOPE, [step])
+    # The server is older than what the home saw, and lacks a note.
+    with closing(connect(anna.address)) as connection:
+        connection.execute("update revisions set mark = gen_random_uuid()")
+        connection.execute("delete from notes where path = 'b.md'")
+    before = ben.sync_tables()
+    foreseen = ben.sync(dry_run=True)
+    assert ben.sync_tables() == before
+    assert foreseen == ben.sync()
+    assert (foreseen.sent, foreseen.removed) == (1, 0)
 
 
 def test_pull_and_push_go_one_way(homes: tuple[SyncedHome, SyncedHome]) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 from uuid import UUID, uuid4
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.store.ledger.ledger import Ledger, Statement
 
@@ -163,16 +164,15 @@ def restored(ledger: Ledger, scope: UUID, common: int) -> None:
 
     Both sides are then compared as a whole, and all events are exchanged again.
     """
-    before = scope_state(ledger, scope).restored_rev
-    common = common if before is None else min(before, common)
-    values = [(str(scope), common)]
+    state, _ = after_restore(scope_state(ledger, scope), {}, common)
+    values = [(str(scope), state.restored_rev)]
     ledger.change(
         [
             ("delete from sync_seen where scope = ? and rev > ?", values),
             (f"update sync_base set rev = {LOST} where scope = ? and rev > ?", values),
             ("delete from sync_plan where scope = ?", [(str(scope),)]),
             ("delete from sync_events where scope = ?", [(str(scope),)]),
-            *_put_scope(scope, ScopeState(0, True, common)),
+            *_put_scope(scope, state),
         ]
     )
 
@@ -180,6 +180,18 @@ def restored(ledger: Ledger, scope: UUID, common: int) -> None:
 def see(ledger: Ledger, scope: UUID, marks: Mapping[int, UUID]) -> None:
     """Record the marks of revisions, by which a restored server is recognised."""
     ledger.change(_seen(str(scope), marks))
+
+
+def after_restore(
+    state: ScopeState, bases: Mapping[UUID, NoteBase], common: int
+) -> tuple[ScopeState, dict[UUID, NoteBase]]:
+    """What `restored` makes of the state of a scope and its bases. Pure."""
+    earlier = state.restored_rev
+    kept = common if earlier is None else min(earlier, common)
+    return ScopeState(0, True, kept), {
+        note_id: replace(base, rev=LOST) if base.rev > kept else base
+        for note_id, base in bases.items()
+    }
 
 
 def mark_purged(ledger: Ledger, scope: str, paths: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
+from djinn_memory.store.ledger.sync_state import home_id
 from djinn_memory.store.postgres.connection import explained
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.sync.notes.base_texts import BaseTexts
@@ -31,7 +32,6 @@ class VaultLink(Struct):
     """The model of the server's vectors."""
     vault: Vault
     scope: UUID
-    home_id: UUID
     home_name: str
     files: VaultFiles
     attachment_bytes: int = 0
@@ -50,6 +50,11 @@ class VaultLink(Struct):
     def ledger(self) -> Ledger:
         """The ledger of the home, which holds what is known of the server."""
         return self.runtime.state.ledger
+
+    @property
+    def home_id(self) -> UUID:
+        """The id by which servers know this home. The ledger gets it when it is first read."""
+        return home_id(self.ledger)
 
     @contextmanager
     def transaction(self) -> Iterator[Cursor]:
