@@ -169,7 +169,7 @@ COMMANDS = {
     "working share": "Give another agent a copy of a value.",
     "backup create": "Write vaults, ledger, working memory and settings into one archive.",
     "backup restore": "Restore a home from an archive.",
-    "sync backfill": "Fill the vectors that rows on the server lack.",
+    "sync backfill": "Fill the vectors and rows that the server lacks.",
     "sync facts": "Search the facts on the server.",
     "sync init": "Prepare a Postgres server and join it.",
     "sync migrate": "Update the tables of the server to this version of djinn.",

@@ -12,7 +12,8 @@ from msgspec import Struct
 from djinn_memory.models import Vault
 from djinn_memory.store.postgres.rows import NoteRows
 from djinn_memory.store.postgres.seeds import projections
-from djinn_memory.store.postgres.seeds.seed_rows import SeedRow
+from djinn_memory.store.postgres.seeds.projections import LostName
+from djinn_memory.store.postgres.seeds.seed_rows import KEYS, SeedRow
 from djinn_memory.sync.seeds import documents, entities, episodes, facts, patterns, summaries
 from djinn_memory.sync.seeds.seed_memory import SeedMemory
 
@@ -41,19 +42,28 @@ def replace(
 ) -> None:
     """Write the rows of notes instead of those that the server has, in the caller's transaction.
 
-    Two notes may contain a memory with the same id. The first that was written keeps it, and the
-    other memory is named by its place.
+    A name that two notes give, such as the id of a copied note, belongs to one of them; see
+    `store.postgres.seeds.projections`. Of two new notes with one id the older has it, as in the
+    local index. The other memory is named by its place.
     """
     projections.remove(tx, scope, [note.note_id for note in notes])
     ids = [
         uuid5(scope, memory.uid) for note in notes for memory in note.rows.memories if memory.uid
     ]
     taken = projections.taken(tx, scope, ids)
-    projected = []
-    for note in notes:
-        projected.append((note.note_id, project(scope, vault, note, at, taken)))
-        taken |= {uuid5(scope, memory.uid) for memory in note.rows.memories if memory.uid}
-    projections.insert(tx, scope, rev, projected)
+    projected, lost = [], list[LostName]()
+    for note in sorted(notes, key=_age):
+        rows = project(scope, vault, note, at, taken)
+        uids = [memory.uid for memory in note.rows.memories if memory.uid]
+        lost += [LostName("id", uid, note.note_id) for uid in uids if uuid5(scope, uid) in taken]
+        taken |= {getattr(row, KEYS[type(row)]) for row in rows if type(row) in KEYS}
+        projected.append((note.note_id, rows))
+    projections.insert(tx, scope, rev, projected, lost)
+
+
+def _age(note: PushedNote) -> tuple[str, int, str]:
+    created = min((memory.created or "z" for memory in note.rows.memories), default="z")
+    return created, note.rows.modified_ns, note.rows.path
 
 
 def project(

@@ -50,11 +50,14 @@ class ShowSyncStatus(Struct, frozen=True):
 
 
 class BackfillSync(Struct, frozen=True):
-    """Fill the vectors that rows on the server lack."""
+    """Fill the vectors and rows that the server lacks."""
 
     batch: Annotated[
         int, Meta(ge=1, le=1000, description="The number of notes in a transaction.")
     ] = 8
+    all: Annotated[
+        bool, Meta(description="Write the rows of all notes again, also of complete ones.")
+    ] = False
 
 
 class ShowSyncStats(Struct, frozen=True):
@@ -76,12 +79,12 @@ class SearchServerFacts(Struct, frozen=True):
 
 
 class Backfilled(Struct, frozen=True):
-    """Vectors that were filled on the server."""
+    """What was filled on the server."""
 
     notes: int
-    """The notes whose rows have all their vectors now."""
+    """The notes whose rows are complete now."""
     left: int
-    """The notes whose rows lack vectors still, because this home has another version of them."""
+    """The notes whose rows are incomplete still: this home has another version of them."""
     problems: Sequence[Problem] = ()
     """Notes that could not be indexed or embedded here."""
 

@@ -28,6 +28,7 @@ from djinn_memory.sync.exchange_requests import (
     VaultExchange,
     VerifySync,
 )
+from djinn_memory.sync.filling import fill
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
@@ -55,6 +56,8 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
 
 def _synchronize(link: VaultLink, direction: Direction, *, dry_run: bool) -> VaultExchange:
     result = exchange(link, direction, dry_run=dry_run)
+    if not dry_run and direction != "pull":
+        fill(link, "rows")
     exchanged = events.ExchangedEvents() if dry_run else events.exchange(link, direction)
     if not dry_run and direction != "pull":
         keep_days = link.runtime.home.config.sync.keep_days

@@ -107,7 +107,8 @@ class Sync(Namespace):
     def backfill(self, request: BackfillSync) -> Backfilled:
         """Embed what this home has not embedded, and fill what its vaults lack on the server.
 
-        Raises `Unavailable` without an embedding model, or if the server has another one.
+        With `all`, the rows of all notes are written again. Raises `Unavailable` without an
+        embedding model, or if the server has another one.
         """
         from djinn_memory.sync.backfill import backfill
 

@@ -274,12 +274,13 @@ def _print_exchange(report: SyncReport) -> None:
         talk("Next: compare each conflict with its note; `djinn sync conflicts` lists them.")
 
 
-@command("sync.backfill", BackfillSync)
+@command("sync.backfill", BackfillSync, progress=True)
 def backfill(call: Call, answer: Backfilled) -> None:
-    """Fill the vectors that rows on the server lack.
+    """Fill the vectors and rows that the server lacks.
 
-    This home embeds what it has not embedded yet, and writes the vectors of its notes. A note that
-    this home has in another version than the server is left.
+    This home embeds what it has not embedded yet, and writes the vectors and rows of its notes. A
+    note that this home has in another version than the server is left. With `--all`, the rows of
+    all notes are written again, which repairs what `djinn sync verify` names.
 
     Examples:
         djinn sync backfill

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from msgspec.structs import replace
 
+from djinn_memory.errors import DjinnError
 from djinn_memory.models import Progress
+from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.export import export_links, export_notes, linking_paths
 from djinn_memory.store.postgres.connection import explained
 from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
-from djinn_memory.store.postgres.notes import ServerChange
+from djinn_memory.store.postgres.notes import ServerChange, ServerNote, states
 from djinn_memory.store.postgres.seeds import projections as stored
 from djinn_memory.sync import projections
 from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.names import path_key
 from djinn_memory.sync.projections import PushedNote
 
 if TYPE_CHECKING:
@@ -31,30 +35,51 @@ def write(
 ) -> None:
     """Replace what follows from the notes of accepted changes.
 
-    The index must be up to date. Of a note that it does not have, nothing follows.
+    Of a note that the index does not have in this version, nothing follows yet: it stays pending.
+    So do other notes that a row of their name waits for, unless they can be written at once.
     """
     changed = [change for change in changes if change.note_id in accepted]
-    paths = {
-        link.indexed.get(change.path, change.path): change.path
-        for change in changed
-        if change.content is not None
-    }
-    exported = export_notes(link.runtime.state, link.vault, list(paths))
-    indexed = {paths[rows.path]: replace(rows, path=paths[rows.path]) for rows in exported}
-    notes, gone = [], []
-    for change in changed:
-        rows = indexed.get(change.path)
-        if change.content is not None and rows and rows.hash == change.hash:
-            notes.append(PushedNote(change.note_id, change.content, rows))
-        else:
-            gone.append(change.note_id)
-    if gone:
-        stored.remove(writer.tx, link.scope, gone)
-        index_writer.remove(writer.tx, link.scope, gone)
+    notes = indexed(link, changed)
+    ids = [change.note_id for change in changed]
+    without = set(ids) - {note.note_id for note in notes}
+    waiting = stored.remove(writer.tx, link.scope, ids)
+    index_writer.remove(writer.tx, link.scope, list(without))
     rows_by_note = [(note.note_id, note.rows) for note in notes]
     index_writer.replace(writer.tx, link.scope, writer.rev, rows_by_note)
-    now = link.runtime.now()
-    projections.replace(writer.tx, link.scope, writer.rev, link.vault, notes, now)
+    again = indexed(link, _unchanged(link, states(writer.tx, link.scope, list(waiting))))
+    notes += again
+    projections.replace(writer.tx, link.scope, writer.rev, link.vault, notes, link.runtime.now())
+    live = {change.note_id for change in changed if change.content is not None} | waiting
+    written = {note.note_id for note in notes}
+    stored.settle(writer.tx, link.scope, written, live - written)
+
+
+def indexed(link: VaultLink, changes: Sequence[ServerChange]) -> list[PushedNote]:
+    """The notes of changes with what the index has of them, if it has the same version."""
+    by_path = {change.path: change for change in changes if change.content is not None}
+    paths = {link.indexed.get(path, path): path for path in by_path}
+    notes = []
+    for rows in export_notes(link.runtime.state, link.vault, list(paths)) if paths else ():
+        change = by_path[paths[rows.path]]
+        if rows.hash == change.hash and change.content is not None:
+            own = replace(rows, path=change.path)
+            notes.append(PushedNote(change.note_id, change.content, own))
+    return notes
+
+
+def _unchanged(link: VaultLink, notes: Mapping[UUID, ServerNote]) -> list[ServerChange]:
+    return [change for note in notes.values() if (change := unchanged(link, note))]
+
+
+def unchanged(link: VaultLink, note: ServerNote) -> ServerChange | None:
+    """A note of the server with its bytes; None if this home has not the server's version."""
+    if note.deleted:
+        return None
+    with suppress(OSError, DjinnError):
+        data = link.files.read(note.path)
+        if data is not None and content_hash(data) == note.hash:
+            return ServerChange(note.note_id, note.path, path_key(note.path), note.hash, data, 0)
+    return None
 
 
 def finish(link: VaultLink, pushed: Collection[str]) -> None:

@@ -56,9 +56,12 @@ create table notes (
     -- The home that wrote the row.
     home_id uuid not null,
     written_at timestamptz not null default now(),
+    -- Whether the rows that follow from it are still to be written, by a home that has the note.
+    pending boolean not null default false,
     primary key (user_id, note_id),
     check (deleted = (content is null))
 );
+create index notes_pending on notes (user_id, note_id) where pending;
 create unique index notes_path on notes (user_id, path_key) where not deleted;
 create index notes_rev on notes (user_id, rev);
 

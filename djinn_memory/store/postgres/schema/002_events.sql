@@ -144,6 +144,7 @@ create table knowledge_relations (
     foreign key (user_id, entity_id) references knowledge_entities (user_id, entity_id)
         on delete cascade
 );
+create index knowledge_relations_note on knowledge_relations (user_id, note_id);
 create index knowledge_relations_entity on knowledge_relations (user_id, entity_id);
 create index knowledge_relations_target on knowledge_relations (user_id, target_entity_id);
 create index knowledge_relations_key on knowledge_relations (user_id, target_key);
@@ -195,6 +196,7 @@ create table document_chunks (
     foreign key (user_id, document_id) references documents (user_id, document_id)
         on delete cascade
 );
+create index document_chunks_note on document_chunks (user_id, note_id);
 create index document_chunks_document on document_chunks (user_id, document_id, chunk_index);
 
 -- The current values of facts.
@@ -239,6 +241,19 @@ create table memory_summary (
     primary key (user_id),
     foreign key (user_id, note_id) references notes (user_id, note_id) on delete cascade
 );
+
+-- The notes that lost the name of a row to another note. When the name becomes free, its row is
+-- written from one of them.
+create table outranked_notes (
+    user_id uuid not null,
+    -- `fact`, `summary`, or `id` for the id of a memory.
+    kind text not null,
+    name text not null collate "C",
+    note_id uuid not null,
+    primary key (user_id, kind, name, note_id),
+    foreign key (user_id, note_id) references notes (user_id, note_id) on delete cascade
+);
+create index outranked_notes_note on outranked_notes (user_id, note_id);
 
 -- How far the sessions of an agent were read for facts.
 create table session_memory_state (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import UUID
 
 from djinn_memory.store.postgres.bulk import copying
@@ -28,18 +28,58 @@ NoteSeeds = tuple[UUID, Sequence[SeedRow]]
 """The id of a note, and the rows that follow from it."""
 
 
-def remove(tx: Cursor, scope: UUID, note_ids: Collection[UUID]) -> None:
-    """Remove the rows that follow from notes. The caller's transaction has the scope's lock."""
+class LostName(NamedTuple):
+    """A name that one row of a scope has, and another note that would give its row the name."""
+
+    kind: Literal["fact", "summary", "id"]
+    name: str
+    note: UUID
+
+
+def remove(tx: Cursor, scope: UUID, note_ids: Collection[UUID]) -> set[UUID]:
+    """Remove the rows that follow from notes. The caller's transaction has the scope's lock.
+
+    Returns the other notes that lost a name to these rows, which are to be written again.
+    """
     notes = list(note_ids)
+    tx.execute(
+        "select distinct note_id from outranked_notes "
+        "where user_id = %(scope)s and not note_id = any(%(notes)s) "
+        f"and (kind, name) in ({_NAMES})".encode(),
+        {"scope": scope, "notes": notes},
+    )
+    waiting = {note for (note,) in tx.fetchall()}
     had_entities = tx.execute(
         "select exists (select from knowledge_entities where user_id = %s and note_id = any(%s))",
         (scope, notes),
     ).fetchone()
-    for table in reversed(NOTE_TABLES.values()):
+    for table in ("outranked_notes", *reversed(NOTE_TABLES.values())):
         sql = f"delete from {table} where user_id = %s and note_id = any(%s)"
         tx.execute(sql.encode(), (scope, notes))
     if had_entities and had_entities[0]:
         _resolve(tx, scope)
+    return waiting
+
+
+_OF_NOTES = "where user_id = %(scope)s and note_id = any(%(notes)s)"
+
+_NAMES = " union all ".join(
+    (
+        f"select 'fact', category || '/' || key from memory_facts {_OF_NOTES}",
+        f"select 'summary', '' from memory_summary {_OF_NOTES}",
+        *(f"select 'id', djinn_id from {NOTE_TABLES[kind]} {_OF_NOTES}" for kind in KEYS),
+    )
+)
+"""The names that the rows of notes have, as `LostName` has them."""
+
+
+def settle(tx: Cursor, scope: UUID, written: Collection[UUID], missing: Collection[UUID]) -> None:
+    """Record which notes have all their rows now, and of which they are still to be written."""
+    tx.execute(
+        "update notes set pending = note_id = any(%(missing)s) where user_id = %(scope)s "
+        "and (note_id = any(%(missing)s) or pending and note_id = any(%(written)s))",
+        {"scope": scope, "written": list(written), "missing": list(missing)},
+    )
 
 
 def taken(tx: Cursor, scope: UUID, ids: Sequence[UUID]) -> set[UUID]:
@@ -51,17 +91,28 @@ def taken(tx: Cursor, scope: UUID, ids: Sequence[UUID]) -> set[UUID]:
     return known
 
 
-def insert(tx: Cursor, scope: UUID, rev: int, notes: Iterable[NoteSeeds]) -> None:
-    """Write the rows of notes that have none yet."""
+def insert(
+    tx: Cursor, scope: UUID, rev: int, notes: Iterable[NoteSeeds], lost: Iterable[LostName] = ()
+) -> None:
+    """Write the rows of notes that have none yet. `lost` are the ids that other notes have."""
     by_table: dict[type[SeedRow], list[tuple[UUID, SeedRow]]] = {}
     for note, rows in notes:
         for row in rows:
             by_table.setdefault(type(row), []).append((note, row))
-    by_table[MemoryFactRow] = _winning_facts(tx, scope, by_table.get(MemoryFactRow, []))
-    by_table[MemorySummaryRow] = _newest_summary(tx, scope, by_table.get(MemorySummaryRow, []))
+    outranked = [*lost]
+    by_table[MemoryFactRow] = _winning_facts(tx, scope, by_table.get(MemoryFactRow, []), outranked)
+    by_table[MemorySummaryRow] = _newest_summary(
+        tx, scope, by_table.get(MemorySummaryRow, []), outranked
+    )
     for kind, table in NOTE_TABLES.items():
         if listed := by_table.get(kind):
             _copy(tx, table, scope, rev, kind, listed)
+    if outranked:
+        tx.executemany(
+            "insert into outranked_notes (user_id, kind, name, note_id) values (%s, %s, %s, %s) "
+            "on conflict do nothing",
+            [(scope, *claim._replace(name=clean(claim.name))) for claim in outranked],
+        )
     own = (row for _, row in by_table.get(EpisodicMemoryRow, ()))
     if episodes := [row.djinn_id for row in own if isinstance(row, EpisodicMemoryRow)]:
         mark_episodes(tx, scope, episodes)
@@ -147,17 +198,24 @@ where relation.user_id = %(scope)s and relation.relation_id = resolved.relation_
 
 
 def _winning_facts(
-    tx: Cursor, scope: UUID, listed: Sequence[tuple[UUID, SeedRow]]
+    tx: Cursor,
+    scope: UUID,
+    listed: Sequence[tuple[UUID, SeedRow]],
+    outranked: list[LostName],
 ) -> list[tuple[UUID, SeedRow]]:
-    """The facts to write. Of two notes with one category and key, the last one changed counts."""
+    """The facts to write. Of two notes with one category and key, the last one changed counts.
+
+    The others are added to `outranked`.
+    """
     facts = [(note, row) for note, row in listed if isinstance(row, MemoryFactRow)]
     if not facts:
         return []
     best: dict[tuple[str, str], tuple[UUID, MemoryFactRow]] = {}
-    for note, row in facts:
+    for note, row in sorted(facts, key=lambda each: _rank(*each)):
         name = clean(row.category), clean(row.key)
-        if name not in best or _rank(note, row) > _rank(*best[name]):
-            best[name] = note, row
+        if name in best:
+            outranked.append(_fact_claim(*name, best[name][0]))
+        best[name] = note, row
     categories, keys = zip(*best, strict=True)
     for category, key, note, updated in tx.execute(
         "select category, key, note_id, updated_at from memory_facts "
@@ -166,8 +224,9 @@ def _winning_facts(
         (list(categories), list(keys), scope),
     ).fetchall():
         if (_time(updated), str(note)) > _rank(*best[category, key]):
-            del best[category, key]
+            outranked.append(_fact_claim(category, key, best.pop((category, key))[0]))
         else:
+            outranked.append(_fact_claim(category, key, note))
             tx.execute(
                 "delete from memory_facts where user_id = %s and category = %s and key = %s",
                 (scope, category, key),
@@ -175,20 +234,31 @@ def _winning_facts(
     return [*best.values()]
 
 
+def _fact_claim(category: str, key: str, note: UUID) -> LostName:
+    return LostName("fact", f"{category}/{key}", note)
+
+
 def _newest_summary(
-    tx: Cursor, scope: UUID, listed: Sequence[tuple[UUID, SeedRow]]
+    tx: Cursor,
+    scope: UUID,
+    listed: Sequence[tuple[UUID, SeedRow]],
+    outranked: list[LostName],
 ) -> list[tuple[UUID, SeedRow]]:
-    """The summary to write: the last one changed."""
+    """The summary to write: the last one changed. The others are added to `outranked`."""
     summaries = [(note, row) for note, row in listed if isinstance(row, MemorySummaryRow)]
     if not summaries:
         return []
-    newest = max(summaries, key=lambda each: _rank(*each))
+    *others, newest = sorted(summaries, key=lambda each: _rank(*each))
+    outranked += [LostName("summary", "", note) for note, _ in others]
     before = tx.execute(
         "select updated_at, note_id from memory_summary where user_id = %s", (scope,)
     ).fetchone()
     if before and (_time(before[0]), str(before[1])) > _rank(*newest):
+        outranked.append(LostName("summary", "", newest[0]))
         return []
-    tx.execute("delete from memory_summary where user_id = %s", (scope,))
+    if before:
+        outranked.append(LostName("summary", "", before[1]))
+        tx.execute("delete from memory_summary where user_id = %s", (scope,))
     return [newest]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -83,28 +83,28 @@ def _listed(scopes: Sequence[UUID] | None) -> list[UUID] | None:
     return None if scopes is None else [*scopes]
 
 
-class WaitingNote(NamedTuple):
-    """A note with rows or windows that have no vector."""
-
-    note_id: UUID
-    path: str
-    hash: bytes
+Lacking = Literal["rows", "vectors", "everything"]
+"""What notes lack: their rows; vectors or rows; `everything` stands for all notes."""
 
 
-def waiting_notes(tx: Cursor, scope: UUID, after: UUID, limit: int) -> list[WaitingNote]:
-    """The notes that follow `after` and have rows or windows without a vector, by id."""
-    tables = " union all ".join(
-        f"select note_id from {table} where user_id = %(scope)s and {column} is null"
-        for _, table, column in _KINDS
-    )
-    rows = tx.execute(
-        f"with waiting as ({tables} union all "
-        "select memory.note_id from index_windows as part join index_memories as memory "
-        "on memory.user_id = part.user_id and memory.number = part.memory "
-        "where part.user_id = %(scope)s and part.vector is null) "
-        "select note_id, path, hash from notes where user_id = %(scope)s and not deleted "
-        "and note_id > %(after)s and note_id in (select note_id from waiting) "
-        "order by note_id limit %(limit)s".encode(),
-        {"scope": scope, "after": after, "limit": limit},
-    )
-    return [WaitingNote(note, path, bytes(digest)) for note, path, digest in rows]
+def waiting_notes(
+    tx: Cursor, scope: UUID, lacking: Lacking, note_ids: Sequence[UUID] | None = None
+) -> set[UUID]:
+    """The notes, or those of `note_ids`, that lack something on the server."""
+    among = "" if note_ids is None else "and note_id = any(%(notes)s)"
+    sql = f"select note_id from notes where user_id = %(scope)s and not deleted {among}"
+    if lacking != "everything":
+        sql += " and pending"
+    if lacking == "vectors":
+        for _, table, column in _KINDS:
+            sql += (
+                f" union select note_id from {table} "
+                f"where user_id = %(scope)s and {column} is null {among}"
+            )
+        sql += (
+            " union select memory.note_id from index_windows as part join index_memories as memory "
+            "on memory.user_id = part.user_id and memory.number = part.memory "
+            f"where part.user_id = %(scope)s and part.vector is null {among}"
+        )
+    listed = list(note_ids or ())
+    return {note for (note,) in tx.execute(sql.encode(), {"scope": scope, "notes": listed})}

@@ -1,0 +1,57 @@
+"""Writes what follows from notes again, where the server lacks it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from djinn_memory.models import Progress
+from djinn_memory.store.postgres import notes as server_notes
+from djinn_memory.store.postgres.connection import reading, writing
+from djinn_memory.store.postgres.notes import ServerChange
+from djinn_memory.store.postgres.seeds import stats
+from djinn_memory.store.postgres.seeds.stats import Lacking
+from djinn_memory.sync.notes import derived
+from djinn_memory.sync.notes.link import VaultLink
+
+BATCH = 500
+"""Number of notes in a transaction of a run."""
+
+
+def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, int]:
+    """Write what follows from notes again, for those that lack something on the server.
+
+    Returns how many notes are complete now, and how many this home could not complete.
+    """
+    with reading(link.connection, link.address) as tx:
+        waiting = stats.waiting_notes(tx, link.scope, lacking)
+    ids = sorted(waiting)
+    left = 0
+    for start in range(0, len(ids), batch):
+        page = ids[start : start + batch]
+        with reading(link.connection, link.address) as tx:
+            notes = server_notes.states(tx, link.scope, page)
+        changes = [change for note in notes.values() if (change := derived.unchanged(link, note))]
+        written = {note.note_id for note in derived.indexed(link, changes)}
+        if written:
+            written = _write(link, changes, written, lacking)
+        left += len(page) - len(written)
+        done = start + len(page)
+        link.runtime.progress(Progress("push", done, len(ids), link.vault.name))
+    return len(ids) - left, left
+
+
+def _write(
+    link: VaultLink, changes: Sequence[ServerChange], indexed: set[UUID], lacking: Lacking
+) -> set[UUID]:
+    """Write what follows from notes. Returns those that lack nothing now."""
+    with writing(link.connection, link.address, link.scope) as writer:
+        # Another home may have pushed or filled a note since.
+        states = server_notes.states(writer.tx, link.scope, [*indexed])
+        same = {c.note_id for c in changes if c.note_id in indexed
+                and states[c.note_id].hash == c.hash}  # fmt: skip
+        lack = stats.waiting_notes(writer.tx, link.scope, lacking, [*same])
+        derived.write(link, writer, changes, lack)
+        if lacking == "everything":
+            return same
+        return same - stats.waiting_notes(writer.tx, link.scope, lacking, [*same])
