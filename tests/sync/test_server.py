@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import time
@@ -211,6 +212,40 @@ def test_row_level_security_holds_for_vaults_that_come_later(
             connection.execute("drop owned by owner cascade")
             connection.execute(f"alter database {name} owner to djinn")
         postgres.execute("drop role owner")
+
+
+def test_a_role_without_a_grant_is_told_what_to_ask_for(
+    djinn: Djinn,
+    postgres: DatabaseServer,
+    server: ServerAddress,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    home_template: Path,
+) -> None:
+    assert postgres.server, "the roles of a cluster stay as they are"
+    djinn.sync.init(rls=True)
+    role = "o'hara"
+    with closing(connect(server)) as owner:
+        owner.execute(f'create role "{role}" login'.encode())
+    try:
+        monkeypatch.setenv(URL, make_conninfo(server.conninfo, user=role))
+        joining = another_home(tmp_path, home_template)
+        joining.home.edit((("vaults", "me", "id"), str(uuid4())), (("sync", "vaults"), ["me"]))
+        joining = Djinn(Home(joining.home.root))
+        with pytest.raises(Refused, match="vault me is not granted to the role") as caught:
+            joining.sync.init()
+        grant = re.search(r"`(insert into role_scopes .*)`", str(caught.value))
+        assert grant
+        with closing(connect(server)) as owner:
+            owner.execute(grant[1].encode())
+        assert joining.sync.init().added == ["me"]
+        with closing(connect(server)) as owner:
+            owner.execute("delete from role_scopes where role_name = %s", (role,))
+        with pytest.raises(Refused, match="vault me is not granted to the role"):
+            joining.sync.init()
+    finally:
+        with closing(connect(server)) as owner:
+            owner.execute(f'drop owned by "{role}" cascade; drop role "{role}"'.encode())
 
 
 def test_no_server_is_left_behind(home: Home, spawn: Run) -> None:

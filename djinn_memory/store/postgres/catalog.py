@@ -41,6 +41,9 @@ grant select, insert, update, delete on {table} to public;
 OPEN_UNSCOPED = """
 grant select on schema_migrations, server, role_scopes to public;
 grant usage on schema {schema} to public;
+alter table role_scopes enable row level security;
+drop policy if exists djinn_read on role_scopes;
+create policy djinn_read on role_scopes for select using (true);
 insert into role_scopes (role_name, user_id) select current_user, user_id from scopes
 on conflict do nothing;
 """
@@ -82,7 +85,7 @@ def secure_rows(cursor: Cursor) -> None:
     """Let each role see only the rows of the scopes that `role_scopes` grants to it.
 
     This holds for the owner of the tables too, who keeps the scopes that exist now. A superuser
-    sees everything.
+    sees everything. Only the owner writes `role_scopes`, also after `grant all on all tables`.
     """
     cursor.execute("select current_schema()")
     _execute(cursor, OPEN_UNSCOPED, schema=str(_single(cursor)))

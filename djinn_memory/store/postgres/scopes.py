@@ -7,6 +7,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from djinn_memory.errors import Refused, Remedy
+
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
@@ -47,15 +49,24 @@ def remove(cursor: Cursor, scope: UUID) -> bool:
 def register(cursor: Cursor, scope: UUID, name: str) -> bool:
     """Add a scope unless it exists. Returns whether it was added.
 
-    With row-level security only the owner of the tables can, who then sees it.
+    With row-level security, the owner of the tables gets the scope. Raises `Refused`, with the
+    statement that helps, for another role to which it was not granted.
     """
-    cursor.execute("select row_security_active('scopes')")
-    if cursor.fetchone() == (True,) and not any(known.user_id == scope for known in scopes(cursor)):
-        cursor.execute(
-            "insert into role_scopes (role_name, user_id) values (current_user, %s) "
-            "on conflict do nothing",
-            (scope,),
+    cursor.execute(
+        "select row_security_active('scopes') and not %s = any (djinn_scopes()), "
+        "pg_has_role(relowner, 'member'), "
+        "format('insert into role_scopes (role_name, user_id) values (%%L, %%L)', current_user, "
+        "%s::text), current_user from pg_class where oid = 'role_scopes'::regclass",
+        (scope, scope),
+    )
+    [(is_missing, is_owner, grant, role)] = cursor.fetchall()
+    if is_missing and not is_owner:
+        raise Refused(
+            f"vault {name} is not granted to the role {role} of the server",
+            Remedy(purpose=f"ask the owner of its tables to run `{grant}` there"),
         )
+    if is_missing:
+        cursor.execute(grant + " on conflict do nothing")
     cursor.execute(
         "insert into scopes (user_id, name) values (%s, %s) on conflict do nothing", (scope, name)
     )

@@ -137,6 +137,17 @@ def test_a_role_cannot_widen_its_rights(secured: ServerAddress, statement: str) 
         assert seen(connection) == {SHARED, ANNA}
 
 
+def test_rights_to_all_tables_grant_no_vaults(secured: ServerAddress) -> None:
+    with closing(connect(secured)) as owner:
+        schema = owner.execute("select current_schema()").fetchone()
+        owner.execute(f"grant all on all tables in schema {(schema or ('',))[0]} to anna".encode())
+    with closing(connected(secured, "anna")) as connection:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("insert into role_scopes values ('anna', %s)", (BOB,))
+        assert connection.execute("update role_scopes set user_id = null").rowcount == 0
+        assert seen(connection) == {SHARED, ANNA}
+
+
 def test_the_rows_of_others_cannot_be_changed(secured: ServerAddress) -> None:
     for role, deleted in (("anna", 2), ("carol", 0)):
         with closing(connected(secured, role)) as connection:
