@@ -179,7 +179,7 @@ COMMANDS = {
     "sync pull": "Receive the changes of other homes.",
     "sync push": "Send the changes of this home.",
     "sync conflicts": "List the notes that were changed in two homes.",
-    "sync verify": "Compare the vaults with the server, byte for byte.",
+    "sync verify": "Compare the vaults with the server, byte for byte and row by row.",
     "config show": "Show all settings in effect, defaults included.",
     "config get": "Show one setting, or one section.",
     "config set": "Change one setting. Comments and order are kept.",

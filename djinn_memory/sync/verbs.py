@@ -98,7 +98,10 @@ class Sync(Namespace):
 
     @operation(VerifySync, patient=True)
     def verify(self, request: VerifySync) -> SyncComparison:
-        """Compare the files of vaults with the server, byte for byte, and name what differs."""
+        """Compare vaults with the server, and name what differs.
+
+        The files are compared byte for byte, and the rows that follow from them row by row.
+        """
         from djinn_memory.sync import session
 
         return session.verify(self.runtime, request)

@@ -1,4 +1,7 @@
-"""Compares a vault with its scope on the server, byte for byte, and names what differs."""
+"""Compares a vault with its scope on the server, and names what differs.
+
+Notes are compared byte for byte, and the rows that follow from equal notes row by row.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from djinn_memory.sync.exchange_requests import Drift
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.listing import list_files
 from djinn_memory.sync.notes.matching import LocalFile, match
+from djinn_memory.sync.notes.names import is_note
+from djinn_memory.sync.verify_rows import differing
 
 
 def compare(link: VaultLink) -> tuple[int, list[Drift]]:
@@ -34,6 +39,9 @@ def compare(link: VaultLink) -> tuple[int, list[Drift]]:
         path, why = _difference(link, file, note, known.get(note_id), hashes.get(note_id))
         if why:
             drifts[path] = why
+    same = [live[note_id] for note_id in live if live[note_id].path not in drifts
+            and note_id in matches.notes and is_note(live[note_id].path)]  # fmt: skip
+    drifts |= differing(link, sorted(same, key=lambda note: note.path))
     compared = len({*matches.notes} & live.keys())
     return compared, [Drift(link.vault.name, path, drifts[path]) for path in sorted(drifts)]
 

@@ -234,9 +234,10 @@ def conflicts(call: Call, answer: ConflictList) -> None:
     failed=lambda answer: bool(answer.drifts),
 )
 def verify(call: Call, answer: SyncComparison) -> None:
-    """Compare the vaults with the server, byte for byte.
+    """Compare the vaults with the server, byte for byte and row by row.
 
-    Each difference is one line. Exits with 1 if there is one.
+    The bytes of each note are compared. Of notes that are equal, the rows on the server are
+    compared with what the note says. Each difference is one line. Exits with 1 if there is one.
 
     Examples:
         djinn sync verify
