@@ -38,7 +38,8 @@ def test_a_ledger_keeps_what_was_concluded(tmp_path: Path) -> None:
     base = NoteBase("a.md", b"1", 5, "mem_a", "1 2 3 4")
     conclude(ledger, SCOPE, {first: base}, {5: OTHER})
     assert [step.note_id for step in steps(ledger, SCOPE)] == [second]
-    assert bases(ledger, SCOPE) == {first: base}
+    assert bases(ledger, SCOPE) == bases(ledger, SCOPE, [first, second]) == {first: base}
+    assert bases(ledger, SCOPE, [second]) == {}
     assert seen(ledger, SCOPE) == {5: OTHER}
     mark_purged(ledger, str(SCOPE), ["a.md", "unknown.md"])
     assert bases(ledger, SCOPE)[first].purged

@@ -5,7 +5,8 @@ A home without this knowledge compares everything with the server, and deletes n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 from uuid import UUID, uuid4
 
@@ -76,14 +77,18 @@ def scope_state(ledger: Ledger, scope: UUID) -> ScopeState:
     return ScopeState(known[0][0], bool(known[0][1]), known[0][2]) if known else ScopeState()
 
 
-def bases(ledger: Ledger, scope: UUID) -> dict[UUID, NoteBase]:
-    """The bases of a scope by the ids of the notes."""
+def bases(
+    ledger: Ledger, scope: UUID, note_ids: Collection[UUID] | None = None
+) -> dict[UUID, NoteBase]:
+    """The bases of a scope by the ids of the notes: all of them, or those of some notes."""
+    sql = "select note_id, path, hash, rev, uid, stat, purged from sync_base where scope = ?"
+    values = [str(scope)]
+    if note_ids is not None:
+        sql += " and note_id in (select value from json_each(?))"
+        values.append(json.dumps([*map(str, note_ids)]))
     return {
         UUID(note_id): NoteBase(path, digest, rev, uid, stat, bool(purged))
-        for note_id, path, digest, rev, uid, stat, purged in ledger.rows(
-            "select note_id, path, hash, rev, uid, stat, purged from sync_base where scope = ?",
-            (str(scope),),
-        )
+        for note_id, path, digest, rev, uid, stat, purged in ledger.rows(sql, values)
     }
 
 

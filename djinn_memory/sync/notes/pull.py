@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from uuid import UUID
@@ -47,20 +47,21 @@ def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     done: dict[UUID, str | None] = dict.fromkeys(_purge(link, purged))
     steps = [step for step in steps if step.note_id not in done]
     # What goes away makes room for what comes.
-    waiting = sorted(steps, key=lambda step: (step.after is not None, step.before is None))
-    total = len(waiting)
+    ordered = sorted(steps, key=lambda step: (step.after is not None, step.before is None))
+    waiting = {step.note_id: step for step in ordered}
+    held = {path_key(step.before.path): step.note_id for step in ordered if step.before}
     while waiting:
-        held = {path_key(step.before.path): step.note_id for step in waiting if step.before}
-        ready = [step for step in waiting if not _blocked(step, held)]
-        if not ready:
+        batch = _within_size(step for step in waiting.values() if not _blocked(step, held))
+        if not batch:
             # Files that exchange their paths: the first makes room, under a name of its own.
-            ready = [_make_room(link, waiting[0])]
-            waiting = waiting[1:]
-        batch = list(_within_size(ready))
+            batch = [_make_room(link, next(iter(waiting.values())))]
         done |= _carry_out(link, batch)
-        finished = {step.note_id for step in batch}
-        waiting = [step for step in waiting if step.note_id not in finished]
-        link.runtime.progress(Progress("pull", total - len(waiting), total, link.vault.name))
+        for step in batch:
+            before = waiting.pop(step.note_id).before
+            if before:
+                held.pop(path_key(before.path), None)
+        at = len(ordered) - len(waiting)
+        link.runtime.progress(Progress("pull", at, len(ordered), link.vault.name))
     return done
 
 
@@ -87,8 +88,8 @@ def _blocked(step: PullStep, held: Mapping[str, UUID]) -> bool:
     return held.get(path_key(step.after.path), step.note_id) != step.note_id
 
 
-def _within_size(steps: Sequence[PullStep]) -> list[PullStep]:
-    """The first steps, with no more bytes than are fetched at once."""
+def _within_size(steps: Iterable[PullStep]) -> list[PullStep]:
+    """The first steps, with no more bytes than are fetched at once. The others are not read."""
     batch: list[PullStep] = []
     size = 0
     for step in islice(steps, BATCH):
@@ -117,7 +118,7 @@ def _make_room(link: VaultLink, step: PullStep) -> PullStep:
 def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     wanted = [step.server for step in steps if step.server and _needs_bytes(step)]
     fetched = _fetch(link, wanted) if wanted else {}
-    known = bases(link.ledger, link.scope)
+    known = bases(link.ledger, link.scope, [step.note_id for step in steps])
     done: dict[UUID, str | None] = {}
     states: dict[UUID, NoteBase | None] = {}
     with ExitStack() as stack:
