@@ -18,6 +18,7 @@ from djinn_memory.store.index.words import Columns, Tokenizer, languages
 from djinn_memory.store.postgres.rows import (
     ChunkRows,
     ChunkTerms,
+    LinkEndRow,
     LinkRows,
     LinkTargetRow,
     MemoryRows,
@@ -64,16 +65,21 @@ def export_links(state: State, vault: Vault, paths: Sequence[str]) -> list[Outgo
         return list(_Exporter(state, vault).links(_notes(state.index, vault, paths)))
 
 
-def linking_paths(state: State, vault: Vault, paths: Sequence[str]) -> set[str]:
-    """The paths of the notes of a vault that link to notes at these paths of the same vault."""
+def link_ends(state: State, vault: Vault, paths: Sequence[str]) -> set[LinkEndRow]:
+    """The ends of the links of a vault that lead to notes at these paths of the same vault."""
     listed = rows(
         state.index,
-        "select distinct source.path from note as target join vault on vault.id = target.vault_id "
+        "select distinct source.path, target.path, memory.block, memory.id is not null, how "
+        "from note as target join vault on vault.id = target.vault_id "
         "join link on target_note_id = target.id join note as source on source.id = link.note_id "
+        "left join memory on memory.id = target_memory_id "
         f"where uuid = ? and target.path {_AMONG} and source.vault_id = target.vault_id",
         (vault.id, json.dumps(list(paths))),
     )
-    return {path for (path,) in listed}
+    return {
+        LinkEndRow(source, target, block, bool(memory), how)
+        for source, target, block, memory, how in listed
+    }
 
 
 def exported_space(state: State) -> vectors.VectorSpace | None:

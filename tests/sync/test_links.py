@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from djinn_memory.models import Progress, silent
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+from djinn_memory.sync.run import exchange
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SyncedHome, register
 
@@ -49,3 +51,21 @@ def test_a_link_follows_the_note_that_it_means(anna: SyncedHome) -> None:
     anna.write("g.md", "No alias.\n")
     anna.sync()
     assert ends(anna) == {"Beta": None, "Gamma": None, "deep/Delta": None}
+
+
+def test_links_change_in_the_transaction_that_writes_the_notes(anna: SyncedHome) -> None:
+    anna.write("a.md", "[[Beta]] and [[c]].\n")
+    anna.write("c.md", "# Third\n")
+    anna.sync()
+    anna.write("beta.md", "# Beta\n")
+    (anna.root / "c.md").rename(anna.root / "d.md")
+
+    def stop(progress: Progress) -> None:
+        if progress.stage == "push":
+            raise KeyboardInterrupt
+
+    with anna.link() as link, pytest.raises(KeyboardInterrupt):
+        link.runtime.progress = stop
+        exchange(link)
+    anna.djinn.runtime.progress = silent
+    assert ends(anna) == {"Beta": "beta.md", "c": None}

@@ -142,6 +142,19 @@ class MemoryRows(Struct, frozen=True):
         return next((value for name, value, _ in self.fields if name == key), None)
 
 
+class LinkEndRow(NamedTuple):
+    """Where a link of a note leads."""
+
+    source: str
+    """The path of the note with the link."""
+    target: str
+    """The path of the note to which it leads, in the same vault."""
+    block: str | None
+    memory: bool
+    """Whether it leads to a memory; see `LinkTargetRow`."""
+    how: str | None
+
+
 class OutgoingLinks(Struct, frozen=True):
     """The links of a memory, which change when other notes get other names."""
 

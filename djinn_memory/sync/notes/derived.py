@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
-from djinn_memory.store.export import export_links, export_notes, linking_paths
-from djinn_memory.store.postgres.connection import explained
+from djinn_memory.store.export import export_links, export_notes, link_ends
 from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, states
@@ -42,10 +41,13 @@ def write(
     notes = indexed(link, changed)
     ids = [change.note_id for change in changed]
     without = set(ids) - {note.note_id for note in notes}
+    before = link_writer.paths_of(writer.tx, link.scope, ids)
     waiting = stored.remove(writer.tx, link.scope, ids)
     index_writer.remove(writer.tx, link.scope, list(without))
     rows_by_note = [(note.note_id, note.rows) for note in notes]
     index_writer.replace(writer.tx, link.scope, writer.rev, rows_by_note)
+    linked = {rows.path for _, rows in rows_by_note}
+    _update_links(link, writer, before | {change.path for change in changed}, linked)
     again = indexed(link, _unchanged(link, states(writer.tx, link.scope, list(waiting))))
     notes += again
     projections.replace(writer.tx, link.scope, writer.rev, link.vault, notes, link.runtime.now())
@@ -82,19 +84,24 @@ def unchanged(link: VaultLink, note: ServerNote) -> ServerChange | None:
     return None
 
 
-def finish(link: VaultLink, pushed: Collection[str]) -> None:
-    """Bring up to date what notes at other paths than the `pushed` ones have on the server.
+def _update_links(
+    link: VaultLink, writer: ScopeWriter, paths: Collection[str], linked: Collection[str]
+) -> None:
+    """Write the links of other notes that lead elsewhere now than the server has them.
 
-    Their links may lead elsewhere by now. After the load with which vectors have become many, their
-    index is made.
+    `paths` are those of the changed notes, before and after; the links of `linked` are up to date.
     """
-    state, paths = link.runtime.state, list(pushed)
-    with explained(link.address), link.connection.transaction(), link.connection.cursor() as tx:
-        sources = link_writer.linking_paths(tx, link.scope, paths)
-        sources |= linking_paths(state, link.vault, paths)
-        if others := sources - set(paths):
-            link_writer.replace(tx, link.scope, export_links(state, link.vault, list(others)))
-    with explained(link.address), link.connection.transaction(), link.connection.cursor() as tx:
+    state, listed = link.runtime.state, [*paths]
+    here = link_ends(state, link.vault, listed)
+    there = link_writer.ends(writer.tx, link.scope, listed)
+    differing = {end.source for end in here ^ there}.difference(linked)
+    if sources := link_writer.indexed(writer.tx, link.scope, differing):
+        link_writer.replace(writer.tx, link.scope, export_links(state, link.vault, [*sources]))
+
+
+def index_vectors(link: VaultLink) -> None:
+    """Make the index of the vectors, after the load with which they have become many."""
+    with link.transaction() as tx:
         if index_writer.needs_vector_index(tx, link.scope):
             link.runtime.progress(Progress("wait", 0, None, "an index of the vectors is made"))
             index_writer.index_vectors(tx, link.scope)

@@ -46,7 +46,7 @@ def push(link: VaultLink, steps: Sequence[PushStep]) -> tuple[set[UUID], set[UUI
         lost |= {step.note_id for step, _ in batch} - accepted
         link.runtime.progress(Progress("push", at, len(ordered), link.vault.name))
     if done:
-        derived.finish(link, {step.path for step in steps if step.note_id in done})
+        derived.index_vectors(link)
     return done, lost
 
 

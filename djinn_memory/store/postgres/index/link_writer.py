@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from djinn_memory.store.postgres.index.cleaning import cleaned_json, copy_rows
-from djinn_memory.store.postgres.rows import LinkRows, OutgoingLinks
+from djinn_memory.store.postgres.rows import LinkEndRow, LinkRows, OutgoingLinks
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -23,22 +23,41 @@ def insert(tx: Cursor, scope: UUID, memories: Iterable[tuple[int, Sequence[LinkR
     copy_rows(tx, "index_links", scope, _COLUMNS, _rows(memories))
 
 
-def linking_paths(tx: Cursor, scope: UUID, paths: Sequence[str]) -> set[str]:
-    """The paths of the notes with links to these paths, or to notes that are gone."""
+def ends(tx: Cursor, scope: UUID, paths: Sequence[str]) -> set[LinkEndRow]:
+    """The ends of the links of a scope that lead to notes at these paths of the same scope."""
     tx.execute(
-        "select distinct memory.path from index_links as link join index_memories as memory "
+        "select distinct memory.path, target_path, target_block, target_is_memory, how "
+        "from index_links as link join index_memories as memory "
         "on memory.user_id = link.user_id and memory.number = link.memory "
-        "where link.user_id = %s and link.target_scope = link.user_id "
-        "and (link.target_path = any(%s) or not exists (select from index_memories as target "
-        "where target.user_id = link.user_id and target.path = link.target_path))",
+        "where link.user_id = %s and target_path = any(%s) and target_scope = link.user_id",
+        (scope, list(paths)),
+    )
+    return {LinkEndRow(*row) for row in tx}
+
+
+def paths_of(tx: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> set[str]:
+    """The paths under which the index of a scope has these notes."""
+    tx.execute(
+        "select path from index_memories where user_id = %s and note_id = any(%s)",
+        (scope, list(note_ids)),
+    )
+    return {path for (path,) in tx}
+
+
+def indexed(tx: Cursor, scope: UUID, paths: Collection[str]) -> set[str]:
+    """Those of these paths at which the index of a scope has a note."""
+    tx.execute(
+        "select path from index_memories where user_id = %s and path = any(%s)",
         (scope, list(paths)),
     )
     return {path for (path,) in tx}
 
 
 def replace(tx: Cursor, scope: UUID, memories: Sequence[OutgoingLinks]) -> None:
-    """Write the links of memories in place of those that they have. Unknown ones are ignored."""
-    tx.execute("select from scopes where user_id = %s for update", (scope,))
+    """Write the links of memories in place of those that they have. Unknown ones are ignored.
+
+    The caller's transaction holds the scope, as `connection.writing` does.
+    """
     tx.execute(
         "select path, block, number from index_memories where user_id = %s and path = any(%s)",
         (scope, [memory.path for memory in memories]),
