@@ -17,8 +17,9 @@ from djinn_memory.sync.notes.names import is_note, path_key
 from djinn_memory.sync.notes.plan import PushStep
 
 BATCH = 500
-BATCH_BYTES = 32_000_000
-"""Maximum size of the files in a transaction. A lost connection costs no more than one."""
+BATCH_BYTES = 8_000_000
+"""Maximum size of the files in a transaction. A lost connection costs no more. All rows of a
+transaction are in memory: the vectors and token signs of a text take 14 times its size."""
 
 Batch = list[tuple[PushStep, bytes | None]]
 
