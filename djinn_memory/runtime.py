@@ -41,6 +41,7 @@ from djinn_memory.system.waits import announced
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.store.index.sqlite_index import SqliteIndex
+    from djinn_memory.store.index.vectors import VectorSpace
     from djinn_memory.store.postgres.index.opening import ServerIndexes
     from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
     from djinn_memory.store.state import State
@@ -140,6 +141,10 @@ class Runtime:
         """A context with a consistent snapshot of some vaults' index on the home's server."""
         with self._server_indexes.reading(vaults, self.models.recipe) as index:
             yield index
+
+    def server_space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
+        """The vectors of some vaults on the home's server, as far as an earlier search knows."""
+        return self._server_indexes.space(vaults, self.models.recipe)
 
     @cached_property
     def _server_indexes(self) -> ServerIndexes:

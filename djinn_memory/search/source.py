@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder
     from djinn_memory.runtime import Runtime
     from djinn_memory.search.backend import Index
+    from djinn_memory.store.index.vectors import VectorSpace
     from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
 
 Spare = Callable[[], "Embedder | None"]
@@ -31,6 +32,9 @@ class SearchSource(Protocol):
 
         It returns how many changed files are left, and the problems.
         """
+
+    def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
+        """The vectors of some vaults, before the index is opened, which may have others."""
 
     def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[Index]:
         """A context with a consistent snapshot of the index of some vaults."""
@@ -57,6 +61,11 @@ class LocalSource:
         """See `SearchSource`."""
         self._runtime.take_in(agent)
         return lambda spare: sweep(self._runtime.state, vaults, spare)
+
+    def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
+        """See `SearchSource`."""
+        with self._runtime.index(vaults) as index:
+            return index.vectors.space
 
     def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[Index]:
         """See `SearchSource`."""
@@ -88,6 +97,10 @@ class ServerSource:
     ) -> Callable[[Spare | None], tuple[int, Sequence[Problem]]]:
         """Nothing is read: what the server has was pushed."""
         return lambda spare: (0, ())
+
+    def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
+        """See `SearchSource`."""
+        return self._runtime.server_space(vaults)
 
     @contextmanager
     def index(self, vaults: Sequence[Vault]) -> Iterator[Index]:

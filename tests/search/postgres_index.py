@@ -13,6 +13,7 @@ from djinn_memory.store.export import export_notes
 from djinn_memory.store.postgres.connection import reading, writing
 from djinn_memory.store.postgres.index import writer
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+from djinn_memory.store.postgres.index.scopes import Scopes
 from tests.sync.pushes import TableServer, note_id
 
 
@@ -48,4 +49,4 @@ def remove(tables: TableServer, vault: Vault, paths: Sequence[str]) -> None:
 def opened(tables: TableServer, home: Home, vaults: Sequence[Vault]) -> Iterator[PostgresIndex]:
     """The server's index of some vaults."""
     with reading(tables.connection, tables.address) as tx:
-        yield PostgresIndex(tx, vaults, home.vaults, home.config.access)
+        yield PostgresIndex(Scopes(tx, vaults, home.config.access), home.vaults)

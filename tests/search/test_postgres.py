@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
@@ -15,11 +16,12 @@ from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import Selection
+from djinn_memory.store.postgres.index import writer
 from djinn_memory.store.postgres.servers import URL
 from tests.search.conformance import SAMPLES, IndexConformance
 from tests.search.described import described
 from tests.search.postgres_index import opened, push, remove
-from tests.sync.pushes import TableServer, tables
+from tests.sync.pushes import TableServer, note_id, tables
 
 __all__ = ["tables"]
 
@@ -227,3 +229,65 @@ def test_a_server_without_the_vaults_says_so(djinn: Djinn, tables: TableServer) 
     tables.connection.execute("delete from scopes")
     with pytest.raises(Refused, match="has none of these vaults: shared, me"):
         djinn.search(query="lamp", backend="postgres")
+
+
+def test_a_process_that_has_searched_sees_what_is_pushed(
+    djinn: Djinn, shared: Path, tables: TableServer
+) -> None:
+    vault = djinn.runtime.home.shared
+    for question in QUESTIONS:
+        djinn.search(query=question, backend="postgres")
+    (shared / "tide.md").write_text(
+        "---\nexpires: 2020-01-01\n---\n# Tide\n\nThe ebb follows the flood in the harbour.\n"
+    )
+    (shared / "lamp.md").write_text("# Lamp\n\nA lamp in the harbour burns oil, and the harbour.\n")
+    (shared / "kettle.md").unlink()
+    djinn.index()
+    push(tables, djinn, vault, ["tide.md", "lamp.md"])
+    remove(tables, vault, ["kettle.md"])
+    for question in (*QUESTIONS, "ebb and flood", "kettle sings", "lamp in the harbour"):
+        local = djinn.search(query=question)
+        there = djinn.search(query=question, backend="postgres")
+        assert comparable(there) == comparable(local), question
+
+
+def test_a_process_that_has_searched_sees_that_the_server_was_restored(
+    djinn: Djinn, shared: Path, tables: TableServer
+) -> None:
+    vault = djinn.runtime.home.shared
+    for question in QUESTIONS:
+        djinn.search(query=question, backend="postgres")
+    # A restored server gives a number again to another revision.
+    with tables.connection.transaction(), tables.connection.cursor() as tx:
+        writer.remove(tx, UUID(vault.id), [note_id(vault, "kettle.md")])
+        tx.execute("update revisions set mark = gen_random_uuid()")
+    (shared / "kettle.md").unlink()
+    djinn.index()
+    for question in QUESTIONS:
+        local = djinn.search(query=question)
+        there = djinn.search(query=question, backend="postgres")
+        assert comparable(there) == comparable(local), question
+
+
+def test_an_index_inside_another_reads_the_same_state(djinn: Djinn, tables: TableServer) -> None:
+    vault = djinn.runtime.home.shared
+    runtime = djinn.runtime
+    with runtime.server_index([vault]) as outer:
+        remove(tables, vault, ["kettle.md"])
+        with runtime.server_index([vault]) as inner:
+            assert inner.resolve("kettle.md")
+        assert outer.resolve("kettle.md")
+    with runtime.server_index([vault]) as index:
+        assert not index.resolve("kettle.md")
+
+
+def test_a_failed_search_leaves_the_connection_usable(djinn: Djinn, tables: TableServer) -> None:
+    vaults = [djinn.runtime.home.shared]
+    with pytest.raises(ZeroDivisionError), djinn.runtime.server_index(vaults):
+        raise ZeroDivisionError
+    with pytest.raises(Refused), djinn.runtime.server_index(vaults) as index:
+        index.plan()
+        tables.connection.execute("alter table index_memories rename to gone")
+        index.resolve("kettle.md")
+    tables.connection.execute("alter table gone rename to index_memories")
+    assert djinn.search(query="lamp oil", backend="postgres").hits

@@ -9,6 +9,7 @@ import pytest
 
 from djinn_memory.models import Progress, silent
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+from djinn_memory.store.postgres.index.scopes import Scopes
 from djinn_memory.sync.run import exchange
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SyncedHome, register
@@ -25,7 +26,7 @@ def ends(home: SyncedHome) -> dict[str, str | None]:
     """Where the links of the vault lead on the server, and that it is where they lead here."""
     vaults = [home.home.shared]
     with home.link() as link, link.connection.transaction(), link.connection.cursor() as tx:
-        there = _ends(PostgresIndex(tx, vaults))
+        there = _ends(PostgresIndex(Scopes(tx, vaults, {})))
     with home.djinn.runtime.index(vaults) as index:
         assert _ends(index) == there
     return there

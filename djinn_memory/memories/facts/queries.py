@@ -273,7 +273,7 @@ def facts_by_meaning(
     if not question.asks:
         return {}
     with state.reading(vaults) as index:
-        vector = QuestionVector(models, index, question, problems).get(index)
+        vector = QuestionVector(models, index.vectors.space, question, problems).get(index)
         if vector is None or index.vectors.space is None:
             return {}
         # Earlier values of a fact stand behind its first chunk.

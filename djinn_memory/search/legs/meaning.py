@@ -33,18 +33,20 @@ class QuestionVector:
     def __init__(
         self,
         models: ModelRegistry,
-        index: Index,
+        space: VectorSpace | None,
         query: Query,
         problems: list[Problem],
         *,
         resident: bool = False,
     ) -> None:
-        """A reason why the model cannot answer is added to `problems`, at the latest by `get`.
+        """`space` are the vectors of the index when the search began.
+
+        A reason why the model cannot answer is added to `problems`, at the latest by `get`.
 
         A `resident` process keeps its model loaded, so it embeds at once.
         """
         self._problems = problems
-        self._space = space = index.vectors.space
+        self._space = space
         self._vector: Background[Vectors] | None = None
         self._waits = False
         self.embedder: Embedder | None = None
@@ -119,14 +121,13 @@ class MeaningLeg(Leg):
 
     def __init__(self, search: Search) -> None:
         state = search.runtime.state
-        with search.source.index(search.vaults) as index:
-            self.question = QuestionVector(
-                search.runtime.models,
-                index,
-                search.query,
-                search.problems,
-                resident=state.change_watch is not None,
-            )
+        self.question = QuestionVector(
+            search.runtime.models,
+            search.source.space(search.vaults),
+            search.query,
+            search.problems,
+            resident=state.change_watch is not None,
+        )
         self._vector: Vectors | None = None
 
     def ready(self, search: Search) -> bool:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 import apsw
 
 from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
 from djinn_memory.store.index.selection import PLACE, Condition, Selections, quoted
-from djinn_memory.store.index.words import Tokenizer, chunk_count, forms, idf, languages
+from djinn_memory.store.index.vocabulary import (
+    COMPOUND_PART,
+    MAX_COMPOUNDS,
+    MOST_PHRASES,
+    StoredVocabulary,
+)
+from djinn_memory.store.index.words import Tokenizer, chunk_count, idf, languages
 from djinn_memory.store.sqlite import Row, rows
 
 _WEIGHTS = "3, 3, 2, 2, 1, 1"
@@ -21,17 +27,8 @@ note."""
 
 _BM25 = f"select rowid, -bm25({{words}}, {_WEIGHTS}) from {{words}} where {{words}} match ?"
 
-COMPOUND_PART = 4
-"""Minimum letters of a stem that is looked for in compounds: `Rad` is in too many words."""
 
-MAX_COMPOUNDS = 12
-"""Maximum number of compounds for a word."""
-
-MOST_PHRASES = 100
-"""Maximum number of phrases in a query of FTS5."""
-
-
-class SqliteWordIndex:
+class SqliteWordIndex(StoredVocabulary):
     """The words of some vaults. `search.backend.WordIndex` documents the methods.
 
     Every number is computed from these vaults alone, so that other vaults do not change a score.
@@ -66,24 +63,6 @@ class SqliteWordIndex:
         """The number of chunks."""
         return sum(self._totals.values())
 
-    def split(self, text: str) -> list[str]:
-        """The words of `text` before FTS5 stems them."""
-        return self._tokenizer.split(text)
-
-    def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
-        """The terms that the index may store for a word of `split`.
-
-        `spoken` are the possible languages; None stands for all languages of the vaults.
-        """
-        terms: dict[str, None] = {}
-        for form in dict.fromkeys(forms(word, self.languages if spoken is None else spoken)):
-            terms.update(dict.fromkeys(self.stemmed(form)))
-        return list(terms)
-
-    def stemmed(self, text: str) -> list[str]:
-        """The words of `text` as FTS5 stems them, with its English stemmer."""
-        return self._tokenizer.stemmed(text)
-
     def frequency(self, stem: str) -> int:
         """The number of chunks that contain a stemmed word."""
         if stem not in self._frequencies:
@@ -91,41 +70,27 @@ class SqliteWordIndex:
             self._frequencies[stem] = sum(chunks for (chunks,) in listed)
         return self._frequencies[stem]
 
-    def compounds(self, stem: str) -> list[str]:
-        """Non-English terms that share their beginning or end with a marked stem.
-
-        One is a part of the other: `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The whole
-        vocabulary is read.
-        """
-        bare = stem[:-1]
-        if len(bare) < COMPOUND_PART:
-            return []
+    def compounds_of(self, bare: str, mark: str) -> list[str]:
+        """See `StoredVocabulary`."""
         listed = self._listed(
             "select term from (select term, substr(term, 1, length(term) - 1) as bare "
             "from {terms} where substr(term, -1) = ?1 and length(term) > ?2) "
             "where substr(bare, 1, length(?3)) = ?3 or substr(bare, -length(?3)) = ?3 "
             "or substr(?3, 1, length(bare)) = bare or substr(?3, -length(bare)) = bare limit ?4",
-            *(stem[-1], COMPOUND_PART, bare, MAX_COMPOUNDS),
+            *(mark, COMPOUND_PART, bare, MAX_COMPOUNDS),
         )
-        return sorted({term for (term,) in listed})[:MAX_COMPOUNDS]
+        return [term for (term,) in listed]
 
-    def near(self, stem: str, limit: int) -> list[str]:
-        """Terms with the first letter of a stem and about its length, at most `limit`."""
+    def terms_between(
+        self, first: str, last: str, lengths: tuple[int, int], limit: int
+    ) -> list[str]:
+        """See `StoredVocabulary`."""
         listed = self._listed(
             "select term from {terms} where term >= ? and term < ? "
             "and length(term) between ? and ? limit ?",
-            *(stem[0], chr(ord(stem[0]) + 1), len(stem) - 2, len(stem) + 2, limit),
+            *(first, last, *lengths, limit),
         )
-        return sorted({term for (term,) in listed})[:limit]
-
-    def holding(self, forms: Iterable[str]) -> int:
-        """The number of chunks that contain the most frequent form of a word."""
-        stems = itertools.chain.from_iterable(map(self.stemmed, forms))
-        return max(map(self.frequency, stems), default=0)
-
-    def rarity(self, forms: Iterable[str]) -> float:
-        """BM25's idf of a word."""
-        return idf(self.total or 1, self.holding(forms))
+        return [term for (term,) in listed]
 
     def search(
         self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1

@@ -35,6 +35,11 @@ _BEGIN_READING = (
     "set local citus.propagate_set_commands = 'local'"
 )
 
+_BEGIN_SNAPSHOT = (
+    "begin isolation level repeatable read, read only; "
+    "set local citus.propagate_set_commands = 'local'; "
+)
+
 CONNECT_SECONDS = 5
 """Maximum time to connect. Local work must not wait for a server that is down."""
 
@@ -155,6 +160,44 @@ def reading(connection: Connection, address: ServerAddress) -> Iterator[Cursor]:
     with explained(address), connection.transaction(), connection.cursor() as cursor:
         cursor.execute(_BEGIN_READING)
         yield cursor
+
+
+@contextmanager
+def snapshot(
+    connection: Connection, address: ServerAddress, settings: str, query: str
+) -> Iterator[tuple[Cursor, list[tuple[Any, ...]]]]:
+    """A transaction that sees one snapshot and writes nothing, and the rows of a first query.
+
+    `settings` are statements that return nothing, such as `set local`. Neither they nor `query`
+    have parameters, so that all travel with the statement that begins the transaction. Inside
+    another snapshot of the connection, the outer one is read.
+    """
+    from psycopg.pq import TransactionStatus
+
+    nested = connection.info.transaction_status is not TransactionStatus.IDLE
+    with explained(address), connection.cursor() as cursor:
+        try:
+            begin = "" if nested else _BEGIN_SNAPSHOT + settings
+            cursor.execute(f"{begin}{query}".encode())
+            while cursor.nextset():
+                pass
+            yield cursor, cursor.fetchall()
+        except BaseException:
+            if not nested:
+                _roll_back(connection)
+            raise
+        if not nested:
+            connection.execute("commit")
+
+
+def _roll_back(connection: Connection) -> None:
+    import psycopg
+
+    try:
+        connection.execute("rollback")
+    except psycopg.Error:
+        # The next question opens another.
+        connection.close()
 
 
 @contextmanager

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from djinn_memory.errors import Refused, Remedy
 from djinn_memory.models import Vault
-from djinn_memory.store.postgres.connection import connect, explained
+from djinn_memory.store.postgres.connection import connect, snapshot
+from djinn_memory.store.postgres.index.kept import KeptScopes
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+from djinn_memory.store.postgres.index.scopes import Scopes, scope_query
+from djinn_memory.store.postgres.index.vector_index import EXPLORED, exploring
 from djinn_memory.store.postgres.migrations import state
 from djinn_memory.store.postgres.servers import server_address
 
 if TYPE_CHECKING:
     from djinn_memory.home.home import Home
+    from djinn_memory.store.index.vectors import VectorSpace
     from djinn_memory.store.postgres.connection import Connection, ServerAddress
 
 
@@ -24,6 +28,8 @@ class ServerIndexes:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._opened: tuple[Connection, ServerAddress] | None = None
+        self._kept = KeptScopes()
+        self._spaces: dict[Hashable, VectorSpace | None] = {}
 
     @contextmanager
     def reading(self, vaults: Sequence[Vault], recipe: str) -> Iterator[PostgresIndex]:
@@ -34,8 +40,13 @@ class ServerIndexes:
         """
         connection, address = self._connected()
         home = self._home
-        with explained(address), connection.transaction(), connection.cursor() as tx:
-            index = PostgresIndex(tx, vaults, home.vaults, home.config.access, recipe)
+        with snapshot(connection, address, exploring(EXPLORED), scope_query(vaults)) as (
+            tx,
+            listed,
+        ):
+            scopes = Scopes(tx, vaults, home.config.access, self._kept, listed)
+            index = PostgresIndex(scopes, home.vaults, recipe)
+            index.vectors.explored = EXPLORED
             if vaults and not index.vaults:
                 names = ", ".join(vault.name for vault in vaults)
                 raise Refused(
@@ -43,6 +54,18 @@ class ServerIndexes:
                     Remedy("sync.push", {}, "send those of sync.vaults there"),
                 )
             yield index
+            if "space" in index.vectors.__dict__:
+                self._spaces[_view(vaults, recipe)] = index.vectors.space
+
+    def space(self, vaults: Sequence[Vault], recipe: str) -> VectorSpace | None:
+        """The vectors of some vaults, as an earlier search has read them if there was one.
+
+        They may have changed since then. An index that is opened later has the current ones.
+        """
+        if known := self._spaces.get(_view(vaults, recipe)):
+            return known
+        with self.reading(vaults, recipe) as index:
+            return index.vectors.space
 
     def close(self) -> None:
         """Close the connection. The next question opens another."""
@@ -56,16 +79,14 @@ class ServerIndexes:
         if self._opened is None:
             address = server_address(self._home)
             connection = connect(address)
-            # Not earlier: `connect` says in one line that the driver is missing.
-            from psycopg import IsolationLevel
-
             try:
                 state(connection, address)
-                # They are part of each `begin`, and no setting of the session.
-                connection.isolation_level = IsolationLevel.REPEATABLE_READ
-                connection.read_only = True
             except BaseException:
                 connection.close()
                 raise
             self._opened = connection, address
         return self._opened
+
+
+def _view(vaults: Sequence[Vault], recipe: str) -> Hashable:
+    return recipe, *((vault.id, vault.reader) for vault in vaults)

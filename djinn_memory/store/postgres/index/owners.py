@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import cached_property
 from uuid import UUID
 
 from msgspec import Struct
@@ -12,9 +12,6 @@ from msgspec.structs import replace
 
 from djinn_memory.models import Vault
 from djinn_memory.store.postgres.index.scopes import Scopes
-
-if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import Cursor
 
 
 class _Claim(Struct, frozen=True):
@@ -28,18 +25,19 @@ class _Claim(Struct, frozen=True):
 class Owners:
     """Finds the owners of ids among all vaults of a home."""
 
-    def __init__(
-        self, tx: Cursor, every: Sequence[Vault], granted: Mapping[str, Collection[str]]
-    ) -> None:
-        self._tx = tx
+    def __init__(self, scopes: Scopes, every: Sequence[Vault]) -> None:
+        self._read = scopes
         self._every = [replace(vault, reader=None) for vault in every]
-        self._granted = granted
+
+    @cached_property
+    def _scopes(self) -> Scopes:
+        return self._read.beside(self._every)
 
     def among(self, claims: Sequence[tuple[UUID, int, str]]) -> set[tuple[UUID, int]]:
         """The scope and number of those memories, given with their ids, that own their ids."""
         if not claims:
             return set()
-        scopes = Scopes(self._tx, self._every, self._granted)
+        scopes = self._scopes
         by_id: defaultdict[str, dict[tuple[UUID, int], _Claim]] = defaultdict(dict)
         for scope in scopes:
             excluded = {each.number: each.excluded for each in scope.sets}

@@ -11,8 +11,12 @@ from msgspec import Struct
 
 from djinn_memory.home import access
 from djinn_memory.models import Vault
+from djinn_memory.store.postgres.index.kept import KeptScope, KeptScopes
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from djinn_memory.store.postgres.connection import Cursor
 
 _POSITION_BITS = 48
@@ -47,6 +51,8 @@ class ReadScope(Struct, frozen=True):
     sets: tuple[DomainSet, ...]
     near: bool
     """Whether its vectors have an HNSW index."""
+    kept: KeptScope
+    """What earlier searches of this revision have read."""
 
     @property
     def name(self) -> str:
@@ -67,34 +73,53 @@ class ReadScope(Struct, frozen=True):
         """The number of a memory or chunk in the index, from that in the scope."""
         return self.position << _POSITION_BITS | number
 
-    def path(self, path: str) -> str:
-        """The absolute path of a note on this machine, whether or not it is there."""
-        return f"{self.vault.root.resolve()}/{path}"
+    def numbers(self, keys: NDArray[np.int64]) -> list[int]:
+        """The numbers in the scope, from sorted ones in the index. Those of others are left out."""
+        first, last = keys.searchsorted([self.key(0), self.key(0) + (1 << _POSITION_BITS)])
+        listed: list[int] = (keys[first:last] - self.key(0)).tolist()
+        return listed
+
+
+class ServerModel(Struct, frozen=True):
+    """The model that made the vectors of a server."""
+
+    identity: str
+    dimensions: int
+    scale: float
+    shift: float
 
 
 class Scopes:
     """Runs queries in each scope. A statement names one scope, so that a cluster routes it."""
 
+    model: ServerModel | None = None
+    """The model of the server; None if it has none of the scopes."""
+
     def __init__(
-        self, tx: Cursor, vaults: Sequence[Vault], granted: Mapping[str, Collection[str]]
+        self,
+        tx: Cursor,
+        vaults: Sequence[Vault],
+        granted: Mapping[str, Collection[str]],
+        kept: KeptScopes | None = None,
+        listed: Sequence[Row] | None = None,
     ) -> None:
-        """`granted` are the domains that each limited agent may see."""
-        self._tx = tx
+        """`granted` are the domains that each limited agent may see.
+
+        `kept` is what is known from earlier searches. `listed` are the rows of `scope_query`, if
+        they have been read already.
+        """
+        self._tx, self._granted, self._kept = tx, granted, kept or KeptScopes()
+        self._planned: dict[str, tuple[str, Sequence[object]]] = {}
+        self._roots: dict[UUID, str] = {}
+        named = _on_server(vaults)
+        if listed is None:
+            listed = self.rows(scope_query(vaults))
         grants = access.grants_of(granted)
         known: dict[UUID, list[DomainSet]] = defaultdict(list)
-        # A vault without a UUID is on no server.
-        named = {scope: vault for vault in vaults if (scope := scope_of(vault))}
-        tx.execute(
-            "select scopes.user_id, number, domains, chunks, length, languages, "
-            f"to_regclass('{NEAR}' || replace(scopes.user_id::text, '-', '')) is not null "
-            "from scopes "
-            "left join index_domain_sets as sets on sets.user_id = scopes.user_id "
-            "where scopes.user_id = any(%s)",
-            (list(named),),
-        )
-        near = {}
-        for scope, number, domains, chunks, length, languages, indexed in tx:
-            known[scope], near[scope] = known[scope], indexed
+        near, revisions = {}, {}
+        for scope, rev, mark, number, domains, chunks, length, languages, indexed, *model in listed:
+            self.model = ServerModel(*model)
+            known[scope], near[scope], revisions[scope] = known[scope], indexed, (rev, mark)
             if number is not None:
                 agents = access.excluded(grants, domains) if domains else []
                 known[scope].append(
@@ -105,11 +130,27 @@ class Scopes:
                 )  # fmt: skip
         present = [(scope, vault) for scope, vault in named.items() if scope in known]
         self.all = tuple(
-            ReadScope(position, scope, vault, tuple(known[scope]), near[scope])
+            ReadScope(
+                position,
+                scope,
+                vault,
+                tuple(known[scope]),
+                near[scope],
+                self._kept.at(scope, _view(known[scope]), revisions[scope]),
+            )
             for position, (scope, vault) in enumerate(present)
         )
-        self._planned: dict[str, tuple[str, Sequence[object]]] = {}
         self._by_name = {scope.name: scope for scope in self.all}
+
+    def beside(self, vaults: Sequence[Vault]) -> Scopes:
+        """The scopes of other vaults in the same snapshot."""
+        return Scopes(self._tx, vaults, self._granted, self._kept)
+
+    def path(self, scope: ReadScope, path: str) -> str:
+        """The absolute path of a note on this machine, whether or not it is there."""
+        if scope.id not in self._roots:
+            self._roots[scope.id] = str(scope.vault.root.resolve())
+        return f"{self._roots[scope.id]}/{path}"
 
     def __iter__(self) -> Iterator[ReadScope]:
         return iter(self.all)
@@ -136,9 +177,10 @@ class Scopes:
         plan: str | None = None,
     ) -> list[Row]:
         """All rows of a query. With `plan`, its plan is shown under this name; see `plans`."""
+        values = [_parameter(value) for value in values]
         if plan:
             self._planned[plan] = sql, values
-        self._tx.execute(sql.encode(), values, binary=binary)
+        self._tx.execute(sql.encode(), values or None, binary=binary)
         return self._tx.fetchall()
 
     def plans(self) -> dict[str, list[str]]:
@@ -154,6 +196,37 @@ class Scopes:
     def run(self, sql: str) -> None:
         """Run a statement that returns nothing, such as `set local`."""
         self._tx.execute(sql.encode())
+
+
+def scope_query(vaults: Sequence[Vault]) -> str:
+    """The statement, without parameters, that reads what `Scopes` needs to know."""
+    scopes = ",".join(map(str, _on_server(vaults)))
+    return (
+        "select scopes.user_id, scopes.rev, mark, number, domains, chunks, length, languages, "
+        f"to_regclass('{NEAR}' || replace(scopes.user_id::text, '-', '')) is not null, "
+        "identity, dimensions, scale, shift from scopes cross join server "
+        "left join revisions on revisions.user_id = scopes.user_id "
+        "and revisions.rev = scopes.rev "
+        "left join index_domain_sets as sets on sets.user_id = scopes.user_id "
+        f"where scopes.user_id = any('{{{scopes}}}'::uuid[])"
+    )
+
+
+def _on_server(vaults: Sequence[Vault]) -> dict[UUID, Vault]:
+    # A vault without a UUID is on no server.
+    return {scope: vault for vault in vaults if (scope := scope_of(vault))}
+
+
+def _view(sets: Sequence[DomainSet]) -> tuple[object, ...]:
+    """What tells readers of a scope apart."""
+    return tuple((each.number, each.excluded, each.visible) for each in sets)
+
+
+def _parameter(value: object) -> object:
+    """A parameter of a query. The driver takes 50 times as long to write a list of numbers."""
+    if isinstance(value, list) and value and type(value[0]) is int:
+        return f"{{{','.join(map(str, value))}}}"
+    return value
 
 
 def scope_of(vault: Vault) -> UUID | None:

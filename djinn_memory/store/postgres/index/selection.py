@@ -214,12 +214,15 @@ class ScopeSelections:
         if known not in self._expired:
             from djinn_memory.notes.dates import over
 
-            listed = self.scopes.rows(
-                "select distinct unnest(expires) from index_memories where user_id = %s "
-                "and expires is not null and domain_set = any(%s)",
-                (scope.id, scope.visible),
-            )
-            self._expired[known] = [text for (text,) in listed if over(text.upper(), now)]
+            if "expires" not in scope.kept.facts:
+                listed = self.scopes.rows(
+                    "select distinct unnest(expires) from index_memories where user_id = %s "
+                    "and expires is not null and domain_set = any(%s)",
+                    (scope.id, scope.visible),
+                )
+                scope.kept.facts["expires"] = [text for (text,) in listed]
+            texts = scope.kept.facts["expires"]
+            self._expired[known] = [text for text in texts if over(text.upper(), now)]
         return self._expired[known]
 
 

@@ -26,6 +26,14 @@ their places."""
 MOST_EXPLORED = 1000
 """The greatest `hnsw.ef_search`."""
 
+EXPLORED = 216
+"""The number that a search reads: its depth of 200 windows, and the ties."""
+
+
+def exploring(count: int) -> str:
+    """The statements that let HNSW read this many candidates, and go on where a filter needs it."""
+    return f"set local hnsw.ef_search = {count:d}; set local hnsw.iterative_scan = relaxed_order; "
+
 
 class PostgresVectorIndex:
     """The vectors of some scopes. `search.backend.VectorIndex` documents the methods."""
@@ -34,34 +42,42 @@ class PostgresVectorIndex:
         """`recipe` are the settings of the embedder for the server's vectors."""
         self._scopes = scopes
         self._recipe = recipe
+        self.explored = 0
+        """The value of `hnsw.ef_search` in the transaction; 0 while nothing is set for HNSW."""
         self.selections: ScopeSelections
         """Set by the index that owns these vectors."""
 
     @cached_property
     def space(self) -> VectorSpace | None:
         """The vectors in use; None while nothing in these scopes is embedded."""
-        for scope in self._scopes:
-            [(identity, dimensions, scale, shift, holds)] = self._scopes.rows(
-                "select identity, dimensions, scale, shift, exists (select from index_windows "
-                "where user_id = %s and vector is not null and domain_set = any(%s)) from server",
-                (scope.id, scope.visible),
-            )
-            if holds:
-                calibration = Calibration(scale, shift)
-                return VectorSpace(1, identity, dimensions, self._recipe, calibration, True)
-        return None
+        model = self._scopes.model
+        if model is None or not any(map(self._embedded, self._scopes)):
+            return None
+        calibration = Calibration(model.scale, model.shift)
+        return VectorSpace(1, model.identity, model.dimensions, self._recipe, calibration, True)
 
     def waiting(self) -> int:
         """The number of windows that are not embedded yet."""
-        counts = (
-            self._scopes.rows(
-                "select count(*) from index_windows where user_id = %s and vector is null "
-                "and domain_set = any(%s)",
-                (scope.id, scope.visible),
-            )
-            for scope in self._scopes
+        count = (
+            "select count(*) from index_windows where user_id = %s and vector is null "
+            "and domain_set = any(%s)"
         )
-        return sum(count for [(count,)] in counts)
+        return sum(self._fact(scope, "waiting", count) for scope in self._scopes)
+
+    def _embedded(self, scope: ReadScope) -> bool:
+        exists = (
+            "select exists (select from index_windows where user_id = %s and vector is not null "
+            "and domain_set = any(%s))"
+        )
+        return bool(self._fact(scope, "embedded", exists))
+
+    def _fact(self, scope: ReadScope, name: str, sql: str) -> int:
+        """The only value of a query, which is the same for all searches of a revision."""
+        if name not in scope.kept.facts:
+            [(value,)] = self._scopes.rows(sql, (scope.id, scope.visible))
+            scope.kept.facts[name] = value
+        value = scope.kept.facts[name]
+        return int(value)
 
     def nearest(
         self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
@@ -165,12 +181,7 @@ class PostgresVectorIndex:
         if through_index:
             half = f"halfvec({self.space.dimensions:d})"
             order = f"windows.vector::{half} <=> %s::{half}"
-            # The first lets the others reach the workers of a cluster.
-            self._scopes.run(
-                "set local citus.propagate_set_commands = 'local'; "
-                f"set local hnsw.ef_search = {min(count, MOST_EXPLORED):d}; "
-                "set local hnsw.iterative_scan = relaxed_order"
-            )
+            self._explore(min(count, MOST_EXPLORED))
         joined, narrowed, values = "", "", []
         if where is not None:
             joined = (
@@ -194,6 +205,15 @@ class PostgresVectorIndex:
             binary=True,
             plan="vectors",
         )
+
+    def _explore(self, count: int) -> None:
+        """Let HNSW read as many candidates in the rest of the transaction."""
+        if count != self.explored:
+            self.explored = count
+            # The first lets the others reach the workers of a cluster.
+            self._scopes.run(
+                "set local citus.propagate_set_commands = 'local'; " + exploring(count)
+            )
 
     def _many(self, scope: ReadScope, where: RowCondition | None) -> bool:
         """Whether so many windows meet a condition that reading all would take long."""

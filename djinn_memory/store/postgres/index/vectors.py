@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
-_HEAD = 4
-"""Bytes before the numbers: the dimensions, and a field that is always 0."""
-
 
 def binary(vector: bytes) -> bytes:
     """A vector of little-endian float32, as pgvector takes it."""
@@ -24,8 +21,9 @@ def stacked(values: Sequence[bytes]) -> Vectors:
     """Vectors as pgvector returns them, as an array of shape (vectors, dimensions)."""
     import numpy as np
 
-    rows = [np.frombuffer(value, ">f4", offset=_HEAD) for value in values]
-    return np.stack(rows).astype("<f4")
+    # What comes before the numbers is as long as one of them.
+    rows = np.frombuffer(b"".join(values), ">f4").reshape(len(values), -1)
+    return rows[:, 1:].astype("<f4")
 
 
 def literal(vector: Vectors) -> str:

@@ -11,10 +11,11 @@ from uuid import UUID
 from msgspec import Struct
 
 from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.index import link_writer, postings, vectors
+from djinn_memory.store.postgres.index import link_writer, vectors
 from djinn_memory.store.postgres.index.cleaning import clean, cleaned_json, copy_rows
-from djinn_memory.store.postgres.index.postings import CountedChunk
 from djinn_memory.store.postgres.index.scopes import NEAR
+from djinn_memory.store.postgres.index.terms import postings
+from djinn_memory.store.postgres.index.terms.postings import CountedChunk
 from djinn_memory.store.postgres.rows import ChunkRows, NoteRows
 
 if TYPE_CHECKING:

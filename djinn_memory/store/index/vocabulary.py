@@ -1,0 +1,102 @@
+"""What all indexes of words have in common, wherever they store their counts."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from djinn_memory.store.index.words import forms, idf
+
+if TYPE_CHECKING:
+    from djinn_memory.store.index.words import Tokenizer
+
+COMPOUND_PART = 4
+"""Minimum letters of a stem that is looked for in compounds: `Rad` is in too many words."""
+
+MAX_COMPOUNDS = 12
+"""Maximum number of compounds for a word."""
+
+MOST_PHRASES = 100
+"""Maximum number of phrases that one statement looks for."""
+
+
+class StoredVocabulary(ABC):
+    """The words of some vaults. `search.backend.Vocabulary` documents the methods."""
+
+    @property
+    @abstractmethod
+    def _tokenizer(self) -> Tokenizer:
+        """Splits texts as the index does."""
+
+    @property
+    @abstractmethod
+    def languages(self) -> tuple[str, ...]:
+        """The languages, English aside, whose stemmers made words of these vaults."""
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """The number of chunks."""
+
+    @abstractmethod
+    def frequency(self, stem: str) -> int:
+        """The number of chunks that contain a stemmed word."""
+
+    @abstractmethod
+    def compounds_of(self, bare: str, mark: str) -> Iterable[str]:
+        """Terms with the mark of a language that have `bare` at an end, or stand at an end of it.
+
+        The least `MAX_COMPOUNDS` terms are enough.
+        """
+
+    @abstractmethod
+    def terms_between(
+        self, first: str, last: str, lengths: tuple[int, int], limit: int
+    ) -> Iterable[str]:
+        """The first terms from `first` to before `last` whose lengths are in a range."""
+
+    def split(self, text: str) -> list[str]:
+        """The words of `text` before they are stemmed."""
+        return self._tokenizer.split(text)
+
+    def stems(self, word: str, spoken: Sequence[str] | None = None) -> list[str]:
+        """The terms that the index may store for a word of `split`.
+
+        `spoken` are the possible languages; None stands for all languages of the vaults.
+        """
+        terms: dict[str, None] = {}
+        for form in dict.fromkeys(forms(word, self.languages if spoken is None else spoken)):
+            terms.update(dict.fromkeys(self.stemmed(form)))
+        return list(terms)
+
+    def stemmed(self, text: str) -> list[str]:
+        """The words of `text` with English stems."""
+        return self._tokenizer.stemmed(text)
+
+    def compounds(self, stem: str) -> list[str]:
+        """Non-English terms that share their beginning or end with a marked stem.
+
+        One is a part of the other: `Müll` is in `Mülltonne`, `Torte` in `Kirschtorte`. The whole
+        vocabulary is read.
+        """
+        bare = stem[:-1]
+        if len(bare) < COMPOUND_PART:
+            return []
+        return sorted(set(self.compounds_of(bare, stem[-1])))[:MAX_COMPOUNDS]
+
+    def near(self, stem: str, limit: int) -> list[str]:
+        """Terms with the first letter of a stem and about its length, at most `limit`."""
+        lengths = len(stem) - 2, len(stem) + 2
+        listed = self.terms_between(stem[0], chr(ord(stem[0]) + 1), lengths, limit)
+        return sorted(set(listed))[:limit]
+
+    def holding(self, forms: Iterable[str]) -> int:
+        """The number of chunks that contain the most frequent form of a word."""
+        stems = itertools.chain.from_iterable(map(self.stemmed, forms))
+        return max(map(self.frequency, stems), default=0)
+
+    def rarity(self, forms: Iterable[str]) -> float:
+        """BM25's idf of a word."""
+        return idf(self.total or 1, self.holding(forms))

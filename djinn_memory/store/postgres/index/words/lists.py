@@ -1,0 +1,271 @@
+"""Reads posting lists, counts and phrases from a server, and keeps what searches need again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from djinn_memory.store.postgres.index.scopes import ReadScope, Row, Scopes
+from djinn_memory.store.postgres.index.selection import plain
+from djinn_memory.store.postgres.index.terms import postings
+from djinn_memory.store.postgres.index.terms.matches import (
+    TermMatches,
+    common,
+    joined,
+    share,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_READ = 1_000
+"""Chunks with all words of a phrase, of which all are read to count those with the phrase. Of more
+chunks a sample is read, and the count is estimated."""
+
+SAMPLED = 400
+"""The size of that sample."""
+
+Terms = tuple[str, ...]
+
+_LAST = chr(0x10FFFF)
+
+
+_HOLDING = (
+    "select pair, wanted.chunk, domain_set, length, case when pair > 0 then telling end, "
+    "case when pair > 0 then naming end "
+    "from unnest(%s::int[], %s::bigint[]) as wanted (pair, chunk) "
+    "join index_terms as terms on terms.user_id = %s and terms.chunk = wanted.chunk "
+    "where strpos(telling, (%s::text[])[abs(pair)]) > 0 "
+    "or strpos(naming, (%s::text[])[abs(pair)]) > 0"
+)
+"""Pairs of a phrase and a chunk that contains it. A phrase is the number of its text from 1 on. Of
+a negative one no terms are read."""
+
+
+class PostingLists:
+    """The posting lists of some scopes."""
+
+    def __init__(self, scopes: Scopes) -> None:
+        self._scopes = scopes
+        self._lists: dict[tuple[str, bool], TermMatches] = {}
+        self._phrases: dict[Terms, TermMatches] = {}
+
+    @cached_property
+    def total(self) -> int:
+        """The number of chunks."""
+        return sum(each.chunks for scope in self._scopes for each in scope.sets if each.visible)
+
+    def counted(self, term: str) -> bool:
+        """Whether it is known how many chunks contain a term."""
+        return all(term in scope.kept.counts for scope in self._scopes)
+
+    def frequency(self, term: str) -> int:
+        """The number of chunks that contain a term."""
+        self.count([term])
+        return sum(scope.kept.counts[term] for scope in self._scopes)
+
+    def count(self, terms: Collection[str]) -> None:
+        """Read at once how many chunks contain each of these terms."""
+        for scope in self._scopes:
+            counts = scope.kept.counts
+            missing = [term for term in dict.fromkeys(terms) if term not in counts]
+            if not missing:
+                continue
+            listed = self._scopes.rows(
+                "select term, chunks from index_counts where user_id = %s and term = any(%s) "
+                "and domain_set = any(%s)",
+                (scope.id, [plain(term) for term in missing], scope.visible),
+            )
+            counts |= dict.fromkeys(missing, 0)
+            for term, chunks in listed:
+                counts[term] += chunks
+
+    def of(self, term: str, *, prefix: bool = False) -> TermMatches:
+        """The chunks with a term, or with `prefix` with a term that begins with it."""
+        if (term, prefix) not in self._lists:
+            self.load([(term, prefix)])
+        return self._lists[term, prefix]
+
+    def load(self, wanted: Iterable[tuple[str, bool]]) -> None:
+        """Read the posting lists of terms; with True, of all terms that begin with a text."""
+        missing = [key for key in dict.fromkeys(wanted) if key not in self._lists]
+        stored: dict[tuple[str, bool], list[TermMatches]] = {key: [] for key in missing}
+        for scope in self._scopes if missing else ():
+            known = {key: scope.kept.matches(key) for key in missing}
+            read = self._read(scope, [key for key, matches in known.items() if matches is None])
+            for key, held in known.items():
+                matches = read[key] if held is None else held
+                if held is None:
+                    scope.kept.keep(key, matches)
+                stored[key].append(_numbered(scope, matches))
+        self._lists |= {key: joined(matches) for key, matches in stored.items()}
+
+    def beginning(self, prefix: str) -> int:
+        """The number of chunks with a term that begins with a text; lists also name others."""
+        chunks = self.of(prefix, prefix=True).chunks.tolist()
+        counts = (
+            self._scopes.rows(
+                "select count(*) from index_terms where user_id = %s and chunk = any(%s)",
+                (scope.id, numbers),
+            )
+            for scope, numbers in self._scopes.of(chunks)
+        )
+        return sum(count for [(count,)] in counts)
+
+    def all_of(self, terms: Terms, *, prefix: bool = False) -> NDArray[np.int64]:
+        """The chunks that contain all of these terms, in any order."""
+        lists = sorted((self.of(term, prefix=prefix).chunks for term in terms), key=len)
+        shared = lists[0]
+        for chunks in lists[1:]:
+            shared = common(chunks, shared)
+        return shared
+
+    def phrases(
+        self, wanted: Iterable[Terms], among: NDArray[np.int64] | None = None
+    ) -> dict[Terms, TermMatches]:
+        """The chunks that contain phrases of several terms; with `among` only those of these.
+
+        It also reads at once how many chunks contain the phrases, see `holding`.
+        """
+        listed = {terms: self._phrases.get(terms) for terms in dict.fromkeys(wanted)}
+        matches = {terms: known for terms, known in listed.items() if known}
+        missing = [terms for terms, known in listed.items() if not known]
+        self.load([(term, False) for terms in missing for term in terms])
+        candidates = {terms: self.all_of(terms) for terms in missing}
+        if among is None:
+            sought = candidates
+        else:
+            sought = {terms: common(chunks, among) for terms, chunks in candidates.items()}
+        read: dict[Terms, list[TermMatches]] = {terms: [] for terms in missing}
+        for scope in self._scopes if missing else ():
+            for terms, part in self._read_phrases(scope, candidates, sought).items():
+                read[terms].append(_numbered(scope, part))
+        matches |= {terms: joined(parts) for terms, parts in read.items()}
+        if among is None:
+            self._phrases |= matches
+        return matches
+
+    def holding(self, terms: Terms) -> int:
+        """The number of chunks with a phrase of `phrases`. It is estimated if there are many."""
+        return sum(scope.kept.phrase_counts[terms] for scope in self._scopes)
+
+    def _read_phrases(
+        self,
+        scope: ReadScope,
+        candidates: Mapping[Terms, NDArray[np.int64]],
+        sought: Mapping[Terms, NDArray[np.int64]],
+    ) -> dict[Terms, TermMatches]:
+        """The sought chunks of a scope that contain phrases. Counts the phrases, too."""
+        counts = scope.kept.phrase_counts
+        pairs: list[int] = []
+        chunks: list[int] = []
+        samples: dict[int, tuple[set[int], float]] = {}
+        for pair, terms in enumerate(sought, 1):
+            told = set(scope.numbers(sought[terms]))
+            if terms not in counts:
+                own = scope.numbers(candidates[terms])
+                step = -(-len(own) // SAMPLED) if len(own) > MOST_READ else 1
+                sample = set(own[::step])
+                samples[pair] = sample, len(own) / (len(sample) or 1)
+                pairs += [-pair] * len(sample - told)
+                chunks += sample - told
+            pairs += [pair] * len(told)
+            chunks += told
+        patterns = [f" {' '.join(terms)} " for terms in sought]
+        values = (pairs, chunks, scope.id, patterns, patterns)
+        listed = self._scopes.rows(_HOLDING, values) if chunks else []
+        held: defaultdict[int, list[Row]] = defaultdict(list)
+        for row in listed:
+            held[abs(row[0])].append(row[1:])
+        for pair, (sample, weight) in samples.items():
+            inside = sum(row[0] in sample for row in held[pair])
+            counts[list(sought)[pair - 1]] = round(inside * weight)
+        return {
+            terms: self._weighed(scope, terms, [row for row in held[pair] if row[3] is not None])
+            for pair, terms in enumerate(sought, 1)
+        }
+
+    def _weighed(self, scope: ReadScope, terms: Terms, listed: Sequence[Row]) -> TermMatches:
+        """Chunks that contain a phrase, as they are stored."""
+        import numpy as np
+
+        mean, phrase = self._means[scope.position], " ".join(terms)
+        chunks = np.array([row[0] for row in listed], "<i8")
+        shares = [
+            share(
+                postings.occurrences(postings.unstream(telling, naming), phrase),
+                length,
+                mean[domain_set],
+            )
+            for _, domain_set, length, telling, naming in listed
+        ]
+        order = np.argsort(chunks)
+        return TermMatches(chunks[order], np.array(shares, "<f8")[order])
+
+    def _read(
+        self, scope: ReadScope, wanted: Sequence[tuple[str, bool]]
+    ) -> dict[tuple[str, bool], TermMatches]:
+        """The posting lists of a scope."""
+        entries: dict[tuple[str, bool], list[bytes]] = {key: [] for key in wanted}
+        if whole := [term for term, prefix in wanted if not prefix]:
+            for term, part in self._scopes.rows(
+                "select term, entries from index_postings where user_id = %s and term = any(%s)",
+                (scope.id, whole),
+                binary=True,
+                plan="words",
+            ):
+                entries[term, False].append(part)
+        for term in (term for term, prefix in wanted if prefix):
+            begun = self._scopes.rows(
+                "select entries from index_postings "
+                "where user_id = %s and term >= %s and term < %s",
+                (scope.id, term, term + _LAST),
+                binary=True,
+            )
+            entries[term, True] = [part for (part,) in begun]
+        return {
+            key: self._matches(scope, b"".join(parts), merged=key[1])
+            for key, parts in entries.items()
+        }
+
+    def _matches(self, scope: ReadScope, stored: bytes, *, merged: bool) -> TermMatches:
+        import numpy as np
+
+        listed = postings.entries(stored)
+        if scope.hides:
+            listed = listed[np.isin(listed["domain_set"], scope.visible)]
+        chunks, weights = listed["chunk"].astype("<i8"), listed["weight"].astype("<f8")
+        lengths, sets = listed["length"], listed["domain_set"]
+        if merged:
+            chunks, first, places = np.unique(chunks, return_index=True, return_inverse=True)
+            weights = np.bincount(places, weights, len(chunks))
+            lengths, sets = lengths[first], sets[first]
+        shares = share(weights, lengths, self._means[scope.position][sets])
+        if not (chunks[1:] > chunks[:-1]).all():
+            order = np.argsort(chunks)
+            chunks, shares = chunks[order], shares[order]
+        return TermMatches(chunks, shares)
+
+    @cached_property
+    def _means(self) -> list[NDArray[np.float64]]:
+        """The mean length of the chunks of each set's compartment, by scope and set."""
+        import numpy as np
+
+        means = []
+        for scope in self._scopes:
+            values = np.ones(max((each.number for each in scope.sets), default=0) + 1)
+            for each in scope.sets:
+                alike = [other for other in scope.sets if other.excluded == each.excluded]
+                chunks = sum(other.chunks for other in alike)
+                values[each.number] = sum(other.length for other in alike) / (chunks or 1) or 1
+            means.append(values)
+        return means
+
+
+def _numbered(scope: ReadScope, matches: TermMatches) -> TermMatches:
+    """Matches of a scope with the numbers of the index."""
+    offset = scope.key(0)
+    return TermMatches(matches.chunks + offset, matches.shares) if offset else matches
