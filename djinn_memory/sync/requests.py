@@ -25,6 +25,17 @@ class InitSync(Struct, frozen=True):
     embedded: Annotated[
         bool, Meta(description="Run a server inside this home. It needs no installation.")
     ] = False
+    vaults: Annotated[
+        tuple[str, ...],
+        Meta(description="Further vaults that go to the server, such as me; repeatable."),
+    ] = ()
+    join: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Vaults that become the same vault as the one of their name on the "
+            "server, as on a second machine of yours; NAME=ID chooses one; repeatable."
+        ),
+    ] = ()
     rls: Annotated[
         bool, Meta(description="Let each role of the server see only the vaults granted to it.")
     ] = False
@@ -150,6 +161,8 @@ class PreparedServer(Struct, frozen=True):
     """The vaults that were joined with a vault of the server."""
     vaults: Sequence[SyncedVault]
     """The vaults of this home that go to the server."""
+    others: Sequence[SyncedVault]
+    """The other vaults of the server that its user sees."""
     row_security: bool
     """Whether each role of the server sees only the vaults granted to it."""
     distributed: bool

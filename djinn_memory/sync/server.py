@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from djinn_memory.errors import Refused, Remedy, UsageError
-from djinn_memory.home import access
 from djinn_memory.home.config import variable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import Postgres
@@ -29,6 +29,7 @@ from djinn_memory.store.postgres.servers import (
     server_address,
     start_at,
 )
+from djinn_memory.sync.joining import adopt, adoptions, going, named_scopes
 from djinn_memory.sync.requests import (
     AdoptedVault,
     InitSync,
@@ -39,6 +40,9 @@ from djinn_memory.sync.requests import (
     SyncedVault,
 )
 
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
 NO_MODEL = VectorModel("none", 384, 1.0, 0.0)
 """The model of a server whose first home embeds nothing."""
 
@@ -47,7 +51,8 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
     """See `Sync.init`."""
     home = runtime.home
     url = _chosen_url(home, request)
-    _require_ids(home.synced)
+    vaults = going(home, request)
+    _require_ids(vaults)
     address = server_address(home) if url is None else start_at(home, url)
     own = _own_model(runtime)
     with closing(connect(address)) as connection:
@@ -57,13 +62,8 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
             with explained(address), connection.transaction(), connection.cursor() as cursor:
                 catalog.distribute(cursor, address)
         with explained(address), connection.transaction(), connection.cursor() as cursor:
-            adoptions = _adoptions(home.synced, scopes(cursor))
-            adopted_ids = {adopted.name: adopted.scope for adopted in adoptions}
-            added = [
-                vault.name
-                for vault in home.synced
-                if register(cursor, UUID(adopted_ids.get(vault.name, vault.id)), vault.name)
-            ]
+            adopted = adoptions(vaults, scopes(cursor), named_scopes(request))
+            added = _register(cursor, vaults, adopted)
             if request.rls:
                 catalog.secure_rows(cursor)
             # A role that does not own the tables cannot make the index of its vault.
@@ -71,14 +71,19 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
                 if needs_vector_index(cursor, scope.user_id):
                     index_vectors(cursor, scope.user_id)
             secured, distributed = catalog.is_secured(cursor), catalog.is_distributed(cursor)
-        for adopted in adoptions:
-            _adopt(runtime, adopted)
+        for adoption in adopted:
+            adopt(runtime, adoption)
+        if request.vaults or request.join:
+            home.edit((("sync", "vaults"), [vault.name for vault in vaults]))
         if url is not None:
             home.edit((("sync", "url"), url))
             home.trust([endpoint for endpoint in home.untrusted if endpoint.use == "sync"])
         with reading(connection, address) as cursor:
-            vaults = _synced(home.synced, scopes(cursor))
-    return PreparedServer(str(address), applied, added, adoptions, vaults, secured, distributed)
+            synced = _synced(home.synced, scopes(cursor))
+            others = _others(home.synced, scopes(cursor))
+    return PreparedServer(
+        str(address), applied, added, adopted, synced, others, secured, distributed
+    )
 
 
 def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
@@ -101,7 +106,6 @@ def describe(runtime: Runtime) -> ServerStatus:
     own = runtime.models.embedder
     with connected(home) as server, server.reading() as cursor:
         known = scopes(cursor)
-        ids = {vault.id for vault in home.synced}
         registered = {str(scope.user_id) for scope in known}
         return ServerStatus(
             str(server.address),
@@ -115,7 +119,7 @@ def describe(runtime: Runtime) -> ServerStatus:
             catalog.is_distributed(cursor),
             _synced(home.synced, known),
             [vault.name for vault in home.synced if vault.id not in registered],
-            [_entry(scope.name, scope) for scope in known if str(scope.user_id) not in ids],
+            _others(home.synced, known),
         )
 
 
@@ -214,34 +218,34 @@ def _check_model(theirs: VectorModel, own: VectorModel | None, address: ServerAd
         )
 
 
-def _adoptions(vaults: Sequence[Vault], known: Sequence[Scope]) -> list[AdoptedVault]:
-    """The shared vault, if the server has another one, which it must become.
+def _register(
+    cursor: Cursor, vaults: Sequence[Vault], adopted: Sequence[AdoptedVault]
+) -> list[str]:
+    """Register the vaults that are new to the server, and return their names.
 
-    Vaults of agents are never joined by their names: two people may use the same one.
+    A vault that becomes another one leaves nothing behind, if it was registered and never used.
     """
-    shared = [str(scope.user_id) for scope in known if access.is_shared_name(scope.name)]
+    by_id = {scope.user_id: scope for scope in scopes(cursor)}
+    for adoption in adopted:
+        before = by_id.get(UUID(adoption.before))
+        if before and not before.rev:
+            remove(cursor, before.user_id)
+    ids = {adoption.name: adoption.scope for adoption in adopted}
     return [
-        AdoptedVault(vault.name, vault.id, shared[0])
+        vault.name
         for vault in vaults
-        if access.is_shared_name(vault.name) and shared and vault.id not in shared
+        if register(cursor, UUID(ids.get(vault.name, vault.id)), vault.name)
     ]
-
-
-def _adopt(runtime: Runtime, adopted: AdoptedVault) -> None:
-    """Give a vault of this home its id on the server.
-
-    The settings change last, so that an interrupted adoption is repeated as a whole.
-    """
-    state = runtime.state
-    if ledger := state.ledger_if_any:
-        ledger.rename_vault(adopted.before, adopted.scope)
-    state.rename_vault(adopted.before, adopted.scope)
-    runtime.home.edit((("vaults", adopted.name, "id"), adopted.scope))
 
 
 def _synced(vaults: Sequence[Vault], known: Sequence[Scope]) -> list[SyncedVault]:
     by_id = {str(scope.user_id): scope for scope in known}
     return [_entry(vault.name, by_id[vault.id]) for vault in vaults if vault.id in by_id]
+
+
+def _others(vaults: Sequence[Vault], known: Sequence[Scope]) -> list[SyncedVault]:
+    ids = {vault.id for vault in vaults}
+    return [_entry(scope.name, scope) for scope in known if str(scope.user_id) not in ids]
 
 
 def _entry(name: str, scope: Scope) -> SyncedVault:

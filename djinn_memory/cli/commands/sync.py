@@ -48,7 +48,11 @@ def _is_incomplete(answer: SyncReport) -> bool:
     return any(exchanged.waiting for exchanged in answer.vaults) and not answer.dry_run
 
 
-@command("sync.init", InitSync, fields={"url": Field("URL")})
+@command(
+    "sync.init",
+    InitSync,
+    fields={"url": Field("URL"), "join": Field("NAME", candidates.vaults), **_VAULTS},
+)
 def init(call: Call, answer: PreparedServer) -> None:
     """Prepare a Postgres server and join it.
 
@@ -56,9 +60,14 @@ def init(call: Call, answer: PreparedServer) -> None:
     written into config.yaml. If the server has a shared vault already, the shared vault of this
     home becomes the same vault. All notes stay, and none is sent before the first `djinn sync run`.
 
+    Only the shared vault goes to the server, unless `--vault` or `--join` names others, which are
+    added to `sync.vaults`. The last two examples share your own vault between two machines: the
+    first machine sends it, and the second joins it.
+
     Examples:
         djinn sync init --embedded
-        djinn sync init --url postgresql://me@db.example.com/memory
+        djinn sync init --url postgresql://me@db.example.com/memory --vault me
+        djinn sync init --url postgresql://me@db.example.com/memory --join me
     """
     say(f"{clean(answer.server)}: {_tables(answer.applied)}")
     for adopted in answer.adopted:
@@ -67,6 +76,11 @@ def init(call: Call, answer: PreparedServer) -> None:
             f"(its id was {adopted.before}); its notes stay"
         )
     _print_vaults(answer.vaults)
+    for name in {vault.name for vault in answer.others} & set(answer.added):
+        talk(
+            f"The server has another vault {clean(name)}. If it is yours, make both one vault: "
+            f"`djinn sync init --join {clean(name)}`."
+        )
     if answer.row_security:
         say("each role of the server sees only the vaults granted to it")
     if answer.distributed:
@@ -123,6 +137,7 @@ def status(call: Call, answer: ServerStatus) -> None:
     if answer.others:
         say("Other vaults of the server:")
         _print_vaults(answer.others)
+        talk("To make one of them the same vault as yours: `djinn sync init --join NAME=ID`.")
 
 
 class WatchSync(Struct, frozen=True):
