@@ -45,8 +45,15 @@ class VaultFiles:
         return False
 
     def exists(self, path: str) -> bool:
-        """Whether there is anything at a path."""
-        return os.path.lexists(self._place(path))
+        """Whether there is anything at a path, as far as it can be seen."""
+        try:
+            os.lstat(self._place(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            # What cannot be seen, such as a file in a locked folder, was not deleted.
+            return True
+        return True
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None if there is no file."""

@@ -13,6 +13,9 @@ from djinn_memory.notes.vault.walk import hidden
 NAME_BYTES = 255
 """Maximum length of a file name on common file systems."""
 
+PATH_BYTES = 2_000
+"""Maximum length of a path. An index of Postgres takes no more than 2,700 bytes."""
+
 HOME_BYTES = 40
 """Maximum length of a home's name in the name of a conflict copy."""
 
@@ -24,6 +27,8 @@ DIGITS = 8
 
 _CONFLICT = re.compile(r"(?P<stem>.*) \(conflict [^()/ ]+ [0-9a-f]{8,}\)", re.DOTALL)
 _WINDOWS = frozenset('\\:*?"<>|')
+_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*[. ]", re.IGNORECASE | re.DOTALL)
+"""Names of Windows for devices, and names of which it drops the end."""
 
 
 def path_key(path: str) -> str:
@@ -71,10 +76,12 @@ def why_not(path: str) -> str | None:
         lengths = [len(part.encode()) for part in parts]
     except UnicodeEncodeError:
         return "is not a valid name"
-    if max(lengths) > NAME_BYTES:
+    if max(lengths) > NAME_BYTES or len(path.encode()) > PATH_BYTES:
         return "has a name that is too long"
     if os.sep != "/" and _WINDOWS & set(path):
         return "has a character that file names cannot have here"
+    if os.sep != "/" and any(map(_DEVICE.fullmatch, parts)):
+        return "is the name of a device here, or ends with a dot or a space"
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,22 @@ def test_links_are_not_followed(files: VaultFiles, tmp_path: Path) -> None:
     with pytest.raises(Refused):
         files.read("a.md")
     assert files.is_link("a.md")
+
+
+def test_a_file_that_cannot_be_seen_may_exist(files: VaultFiles, tmp_path: Path) -> None:
+    assert not files.exists("a/b.png")
+    (files.vault.root / "a").mkdir()
+    assert not files.exists("a/b.png")
+    (files.vault.root / "a").chmod(0)
+    tmp_path.chmod(0o711)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            # Root sees everything.
+            os.seteuid(65534)
+        with pytest.raises(PermissionError):
+            os.lstat(files.vault.root / "a/b.png")
+        assert files.exists("a/b.png")
+    finally:
+        os.seteuid(user)
+        (files.vault.root / "a").chmod(0o700)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import PurePosixPath
 from uuid import UUID
 
@@ -69,3 +70,11 @@ def test_hostile_paths_are_refused(path: str) -> None:
 def test_what_a_vault_can_hold_is_accepted(path: str) -> None:
     too_long = any(len(part.encode()) > 255 for part in path.split("/"))
     assert bool(why_not(path)) == (too_long or "node_modules" in path.split("/"))
+
+
+def test_names_that_only_windows_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("NUL", "nul.md", "a/con.txt", "COM1.md", "a./b.md", "a /b.md", "a:b.md")
+    assert [why_not(name) for name in names] == [None] * len(names)
+    monkeypatch.setattr(os, "sep", "\\")
+    assert None not in [why_not(name) for name in names]
+    assert why_not("conference/nullable.md") is None
