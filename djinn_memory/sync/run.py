@@ -26,6 +26,7 @@ from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.listing import list_files, list_notes, unlisted
 from djinn_memory.sync.notes.names import is_note
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
+from djinn_memory.sync.notes.screening import unfit
 
 S = TypeVar("S", NoteBase, ServerNote)
 
@@ -63,6 +64,8 @@ class _Snapshot(Struct):
     head: ServerHead
     mark: dict[int, UUID]
     notes: dict[UUID, ServerNote]
+    unfit: dict[UUID, str]
+    """Rows that are left out, with their paths."""
 
 
 def exchange(
@@ -138,7 +141,8 @@ def _compare(
         # Deletions that this home has not seen were forgotten.
         state = replace(state, whole=True)
     left = unlisted(link, files, bases)
-    return snapshot, SyncStates(files, bases, _exchanged(link, snapshot.notes), state, left)
+    server = _exchanged(link, snapshot.notes)
+    return snapshot, SyncStates(files, bases, server, state, left, snapshot.unfit)
 
 
 def _plan(link: VaultLink, states: SyncStates) -> SyncPlan:
@@ -157,9 +161,13 @@ def _look(link: VaultLink, state: ScopeState, doubtful: set[UUID]) -> _Snapshot:
         whole = state.whole or head.purged_rev > state.rev
         changed = server_notes.changed(cursor, link.scope, -1 if whole else state.rev)
         notes = {note.note_id: note for note in changed}
-        notes |= server_notes.states(cursor, link.scope, list(doubtful - notes.keys()))
+        doubted = server_notes.states(cursor, link.scope, list(doubtful - notes.keys()))
         mark = server_notes.marks(cursor, link.scope, [head.rev])
-    return _Snapshot(head, mark, notes)
+    refused = unfit([*changed, *doubted.values()])
+    for note, why in refused.values():
+        link.report_row(note, why)
+    unfit_paths = {note_id: row.path for note_id, (row, _) in refused.items()}
+    return _Snapshot(head, mark, notes | doubted, unfit_paths)
 
 
 def _carry_out(
@@ -223,7 +231,7 @@ def _foreseen(plan: SyncPlan, direction: Direction) -> Exchanged:
 
 def _behind(plan: SyncPlan, pulled: set[UUID], states: SyncStates) -> dict[UUID, str]:
     """The changes of the server that are not in the home, by note with their paths."""
-    behind: dict[UUID, str] = {}
+    behind = dict(states.unfit)
     for step in plan.pulls:
         if step.note_id not in pulled and (shown := step.after or step.before):
             behind[step.note_id] = shown.path

@@ -19,6 +19,7 @@ from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.notes import remove_tombstones
 from djinn_memory.sync.notes import push
 from djinn_memory.sync.notes.base_texts import BaseTexts
+from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.run import exchange
 from djinn_memory.sync.verify import compare
 from tests.postgres import DatabaseServer
@@ -116,6 +117,62 @@ def test_attachments_travel_up_to_a_size(homes: tuple[SyncedHome, SyncedHome]) -
     assert anna.sync().sent == 1
     assert ben.sync().received == 1
     assert ben.notes() == {"b.png": b"edited"}
+
+
+class Busy(VaultFiles):
+    """Files of a vault of which a program saves one after it was written, or read for a push."""
+
+    saved = b""
+    reads = 0
+
+    def read(self, path: str) -> bytes | None:
+        data = super().read(path)
+        self.reads += 1
+        if self.reads == 2:
+            self._save(path)
+        return data
+
+    def create(self, path: str, data: bytes) -> None:
+        super().create(path, data)
+        self._save(path)
+
+    def _save(self, path: str) -> None:
+        if self.saved:
+            self.vault.root.joinpath(path).write_bytes(self.saved)
+
+
+@pytest.mark.parametrize("name", ["anna", "ben"])
+def test_attachments_that_a_program_saves_meanwhile(
+    homes: tuple[SyncedHome, SyncedHome], name: str
+) -> None:
+    anna, ben = homes
+    (anna.root / "a.png").write_bytes(b"first")
+    if name == "ben":
+        anna.sync()
+    home = anna if name == "anna" else ben
+    with home.link() as link:
+        link.files = files = Busy(link.vault)
+        for files.saved in (b"saved", b""):
+            exchange(link)
+    for home in (anna, ben, anna, ben):
+        home.sync()
+    assert anna.notes() == ben.notes() == {"a.png": b"saved"}
+
+
+def test_attachments_are_not_merged(homes: tuple[SyncedHome, SyncedHome]) -> None:
+    anna, ben = homes
+    ben.base_texts = BaseTexts(ben.home.state / "sync-texts")
+    text = "".join(f"line {number}\n" for number in range(10))
+    for name in ("a.md", "a.txt"):
+        anna.write(name, text)
+    anna.sync()
+    ben.sync()
+    anna.write("a.txt", text.replace("line 1\n", "anna\n"))
+    anna.sync()
+    ben.write("a.txt", text.replace("line 8\n", "ben\n"))
+    assert len(ben.sync().conflicts) == 1
+    anna.sync()
+    assert anna.notes() == ben.notes()
 
 
 def test_disjoint_changes_are_merged_if_the_settings_say_so(

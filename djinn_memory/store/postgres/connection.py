@@ -222,9 +222,16 @@ def writing(
             )
         rev, next_number = row
         # The mark tells this revision from one with its number on a server that was restored.
-        cursor.execute(
-            "insert into revisions (user_id, rev, mark) values (%s, %s, %s)", (scope, rev, uuid4())
+        add = (
+            "insert into revisions (user_id, rev, mark) values (%s, %s, %s) on conflict do nothing"
         )
+        cursor.execute(add, (scope, rev, uuid4()))
+        if not cursor.rowcount:
+            # Somebody set the number of the scope back.
+            cursor.execute("select max(rev) + 1 from revisions where user_id = %s", (scope,))
+            [(rev,)] = cursor.fetchall()
+            cursor.execute("update scopes set rev = %s where user_id = %s", (rev, scope))
+            cursor.execute(add, (scope, rev, uuid4()))
         yield ScopeWriter(cursor, scope, rev, next_number - numbers)
 
 

@@ -44,6 +44,8 @@ class ServerNote(Struct, frozen=True):
     purged: bool = False
     """Of a tombstone: whether all copies are to be removed."""
     conflict_of: UUID | None = None
+    table: FileTable = "notes"
+    """The table with its row."""
 
 
 class ServerHead(Struct, frozen=True):
@@ -109,7 +111,10 @@ def states(cursor: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> dict[UUID, 
 def contents(
     cursor: Cursor, scope: UUID, notes: Sequence[ServerNote]
 ) -> Iterator[tuple[UUID, bytes]]:
-    """The bytes of notes and attachments by their ids. What was deleted since is left out."""
+    """The bytes of notes and attachments by their ids.
+
+    What was deleted since is left out, and a row whose size is wrong.
+    """
     batch: list[UUID] = []
     size = 0
     for note in notes:
@@ -126,7 +131,7 @@ def _contents(cursor: Cursor, scope: UUID, note_ids: list[UUID]) -> Iterator[tup
     for table in TABLES:
         sql = (
             f"select note_id, content from {table} "
-            "where user_id = %s and note_id = any(%s) and content is not null"
+            "where user_id = %s and note_id = any(%s) and octet_length(content) = size"
         )
         cursor.execute(sql.encode(), (scope, note_ids), binary=True)
         yield from cursor.fetchall()
@@ -304,6 +309,6 @@ def remove_tombstones(cursor: Cursor, scope: UUID, keep_days: float) -> int:
 def _select(
     cursor: Cursor, table: FileTable, where: str, values: Sequence[object]
 ) -> list[ServerNote]:
-    sql = f"select {_STATE} from {table} where {where}"
+    sql = f"select {_STATE}, '{table}' from {table} where {where}"
     cursor.execute(sql.encode(), values, binary=True)
     return [ServerNote(*row) for row in cursor.fetchall()]

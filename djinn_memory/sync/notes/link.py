@@ -20,6 +20,10 @@ from djinn_memory.sync.notes.files import VaultFiles
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Connection, Cursor, ServerAddress
+    from djinn_memory.store.postgres.notes import ServerNote
+
+NAME_LENGTH = 200
+"""Maximum number of characters of a path in a message."""
 
 
 class VaultLink(Struct):
@@ -66,8 +70,14 @@ class VaultLink(Struct):
         ):
             yield cursor
 
+    def report_row(self, note: ServerNote, why: str) -> None:
+        """Add a problem with a row of the server, which is left out."""
+        place = f"row {note.note_id} of {note.table} on {self.address}"
+        self.report(note.path, f"{why}: {place}; it is left out")
+
     def report(self, path: str, why: str) -> None:
         """Add a problem with a file, once."""
-        problem = Problem(f"{self.vault.name}/{path}", why)
+        name = path if len(path) <= NAME_LENGTH else f"{path[:NAME_LENGTH]}..."
+        problem = Problem(f"{self.vault.name}/{name}", why)
         if problem not in self.problems:
             self.problems.append(problem)

@@ -47,6 +47,8 @@ class PushStep(Struct):
     uid: str | None = None
     purged: bool = False
     conflict_of: UUID | None = None
+    stat: str | None = None
+    """Of an attachment: size and times of the file, as they were before it was read."""
 
 
 class SyncPlan(Struct):
@@ -72,6 +74,8 @@ class SyncStates(Struct):
     unlisted: frozenset[UUID] = frozenset()
     """Known notes whose files exist but are no notes now, for example because they are excluded.
     They are left as they are."""
+    unfit: Mapping[UUID, str] = field(default_factory=dict)
+    """The paths of notes whose rows on the server are left out, and which stay as they are."""
 
 
 def make_plan(states: SyncStates, scope: UUID, home: str, mint: Callable[[], UUID]) -> SyncPlan:
@@ -112,6 +116,7 @@ class _Planner:
             path_key(note.path): note
             for note in self._server.values()
             if not note.deleted
+            and note.note_id not in states.unfit
             and note.note_id not in self._local
             and note.note_id not in states.bases
         }
@@ -140,7 +145,9 @@ class _Planner:
         outcomes: dict[UUID, NoteState | None] = {}
         conflicts: set[UUID] = set()
         known = {*self._local, *self._states.bases, *self._server}
-        for note_id in sorted(known - self._states.unlisted, key=self._order):
+        for note_id in sorted(
+            known - self._states.unlisted - self._states.unfit.keys(), key=self._order
+        ):
             outcome = classify(
                 self._local_state(note_id),
                 self._base_state(note_id),
@@ -190,11 +197,18 @@ class _Planner:
         chosen_here: list[UUID] = []
         for note_id in self._states.unlisted:
             taken[path_key(self._states.bases[note_id].path)] = note_id
+        for note_id in self._states.unfit.keys() & self._local.keys():
+            taken[path_key(self._local[note_id].path)] = note_id
+        on_server: set[str] = set()
         for note_id, state in outcomes.items():
-            server = self._server_state(note_id)
-            if state is not None and server is not None and server.path == state.path:
-                taken[path_key(state.path)] = note_id
-            elif state is not None:
+            if state is None:
+                continue
+            server, key = self._server_state(note_id), path_key(state.path)
+            # No home writes a second row on one path.
+            if server is not None and server.path == state.path and key not in on_server:
+                on_server.add(key)
+                taken[key] = note_id
+            else:
                 chosen_here.append(note_id)
         for note_id in chosen_here:
             state = outcomes[note_id]
@@ -235,7 +249,7 @@ class _Planner:
             plan.pushes.append(
                 PushStep(
                     note_id, state, kept.path, kept.hash, rev, uid, purged,
-                    None if base or row else self._conflict_of(kept.path),
+                    None if base or row else self._conflict_of(kept.path), stat,
                 )
             )  # fmt: skip
 

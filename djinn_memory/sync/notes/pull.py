@@ -15,7 +15,7 @@ from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
 from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, conclude
 from djinn_memory.store.postgres.connection import reading
-from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents
+from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents, states
 from djinn_memory.sync.notes.classify import NoteState
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import DIGITS, conflict_path, is_note, numbered_path, path_key
@@ -120,7 +120,7 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
     fetched = _fetch(link, wanted) if wanted else {}
     known = bases(link.ledger, link.scope, [step.note_id for step in steps])
     done: dict[UUID, str | None] = {}
-    states: dict[UUID, NoteBase | None] = {}
+    concluded: dict[UUID, NoteBase | None] = {}
     with ExitStack() as stack:
         stack.enter_context(link.runtime.state.vault_lock(link.vault))
         # Ctrl-C waits until the files are whole and the ledger knows them.
@@ -129,7 +129,7 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
             for step in steps:
                 data = fetched.get(step.note_id)
                 if _needs_bytes(step) and data is None:
-                    continue  # The server has a newer version by now.
+                    continue  # The server has a newer version by now, or a damaged one.
                 try:
                     base = known.get(step.note_id)
                     done[step.note_id] = _apply(link, step, data, base)
@@ -140,11 +140,11 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
                 except OSError as error:
                     _report(link, step, error)
                 else:
-                    states[step.note_id] = _base(link, step, base)
+                    concluded[step.note_id] = _base(step, base)
         finally:
             # A recorded file that is missing later counts as deleted by the user.
             link.files.flush()
-            conclude(link.ledger, link.scope, states)
+            conclude(link.ledger, link.scope, concluded)
     return done
 
 
@@ -154,11 +154,16 @@ def _fetch(link: VaultLink, notes: Sequence[ServerNote]) -> dict[UUID, bytes]:
 
     expected = {note.note_id: note.hash for note in notes}
     with reading(link.connection, link.address) as cursor:
-        return {
+        fetched = {
             note_id: data
             for note_id, data in contents(cursor, link.scope, notes)
             if content_hash(data) == expected[note_id]
         }
+        current = states(cursor, link.scope, [*expected.keys() - fetched.keys()])
+    for note in notes:
+        if note.note_id in current and current[note.note_id].rev == note.rev:
+            link.report_row(note, "has not the bytes of its hash and size")
+    return fetched
 
 
 def _needs_bytes(step: PullStep) -> bool:
@@ -188,7 +193,8 @@ def _apply(
     if step.conflict:
         merged = None
         # What a restored server has need not follow from a text that it lost.
-        if link.base_texts and base and base.rev != LOST and data is not None:
+        known = base is not None and base.rev != LOST and is_note(before.path)
+        if link.base_texts and base and known and data is not None:
             merged = link.base_texts.merged(base.hash, current, data)
         if merged is None:
             copy = _keep_copy(link, step, current)
@@ -222,14 +228,12 @@ def _keep_copy(link: VaultLink, step: PullStep, current: bytes) -> str:
         digits += 4
 
 
-def _base(link: VaultLink, step: PullStep, before: NoteBase | None) -> NoteBase | None:
+def _base(step: PullStep, before: NoteBase | None) -> NoteBase | None:
     if step.server is None:
         return before if step.after else None
     server = step.server
-    stat = None
-    if step.after and not is_note(server.path) and step.after.hash == server.hash:
-        stat = link.files.stat(step.after.path)
-    base = NoteBase(server.path, server.hash, server.rev, stat=stat)
+    # The next look at the file records its times: it may have been changed since it was written.
+    base = NoteBase(server.path, server.hash, server.rev)
     return replace(base, uid=before.uid) if before else base
 
 

@@ -91,7 +91,7 @@ def _push(link: VaultLink, batch: Batch) -> set[UUID]:
         announce(writer)
         mark = marks(writer.tx, link.scope, [writer.rev])
     states = {
-        step.note_id: _base(link, step, writer.rev) for step, _ in batch if step.note_id in accepted
+        step.note_id: _base(step, writer.rev) for step, _ in batch if step.note_id in accepted
     }
     conclude(link.ledger, link.scope, states, mark)
     if link.base_texts:
@@ -101,11 +101,10 @@ def _push(link: VaultLink, batch: Batch) -> set[UUID]:
     return accepted
 
 
-def _base(link: VaultLink, step: PushStep, rev: int) -> NoteBase | None:
+def _base(step: PushStep, rev: int) -> NoteBase | None:
     if step.after is None:
         return None
-    stat = None if is_note(step.path) else link.files.stat(step.path)
-    return NoteBase(step.path, step.hash, rev, step.uid, stat)
+    return NoteBase(step.path, step.hash, rev, step.uid, step.stat)
 
 
 def _change(step: PushStep, data: bytes | None) -> ServerChange:
