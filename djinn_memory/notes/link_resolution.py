@@ -116,6 +116,32 @@ class Resolver:
         return Resolution(key, None if key is None else "self")
 
 
+def lookup_keys(target: LinkTarget) -> set[str]:
+    """All names by which `wiki` links may find a target, whatever the vault of the link.
+
+    A link can only mean a target if they have a key in common; see `wanted_keys`.
+    """
+    names = [target.path, *_endings(_name(target.path)), *target.aliases]
+    names += [target.id] if target.id else []
+    names += [target.title, *_slugs_of(target)] if target.title is not None else []
+    return set(map(_name, names))
+
+
+def wanted_keys(target: str, rules: DialectRules, source_path: str = "") -> set[str] | None:
+    """The `lookup_keys` of which a target has one if a link in the note at a path may mean it.
+
+    This holds for `wiki` and `markdown` links. None if the vault's rules give notes names of their
+    own.
+    """
+    if rules.renames:
+        return None
+    if not target.strip():
+        return {_name(source_path)}
+    wanted = _name(rules.address(target)[1])
+    paths = wanted.lstrip("/"), posixpath.join(_folder(source_path), wanted).lstrip("/")
+    return {wanted, *map(posixpath.normpath, paths), _slug(wanted)}
+
+
 class _Vault:
     """The names of a vault's targets. Each list begins with the shortest path."""
 
@@ -133,10 +159,7 @@ class _Vault:
 
     @cached_property
     def _slugs(self) -> "_Index":
-        return _by_name(
-            self._notes,
-            lambda note: (_slug(posixpath.basename(_name(note.path))), _slug(note.title or "")),
-        )
+        return _by_name(self._notes, _slugs_of)
 
     def find(
         self, wanted: str, folder: str | None, kind: Kind, rules: DialectRules
@@ -185,6 +208,10 @@ def _by_name(targets: Iterable[LinkTarget], names: Callable[[LinkTarget], Iterab
 
 def _name(written: str) -> str:
     return fold(written.strip()).removesuffix(".md")
+
+
+def _slugs_of(note: LinkTarget) -> tuple[str, str]:
+    return _slug(posixpath.basename(_name(note.path))), _slug(note.title or "")
 
 
 def _slug(written: str) -> str:

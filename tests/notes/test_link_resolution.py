@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.notes.link_resolution import LinkTarget, Resolution, Resolver
+from djinn_memory.notes.dialects.rules import RULES
+from djinn_memory.notes.link_resolution import (
+    LinkTarget,
+    Resolution,
+    Resolver,
+    lookup_keys,
+    wanted_keys,
+)
 from tests.growth import assert_linear
 
 
@@ -243,3 +250,32 @@ def test_a_large_vault_is_quick() -> None:
             assert look(resolver, f"Missing {key}").key is None
 
     assert_linear(work, 50_000)
+
+
+_PIECES = ["a", "A", "ß", "b c", "b-c", "b_c", "b: c", "é", "e\u0301", "x.md", "one", ".", ".."]
+_NAMES = st.lists(st.sampled_from(_PIECES), min_size=1, max_size=3)
+
+
+@given(
+    st.lists(
+        st.tuples(_NAMES.map("/".join), _NAMES.map(" ".join), st.lists(_NAMES.map("/".join))),
+        max_size=6,
+        unique_by=lambda note: note[0],
+    ),
+    st.one_of(_NAMES.map("/".join), _NAMES.map(" ".join), _NAMES.map("-".join)),
+    st.sampled_from(["{}", "/{}", " {} ", "{}.md", "../{}", " "]),
+    st.sampled_from(["wiki", "markdown"]),
+    st.sampled_from(["", "a.md", "one/a.md", "A/b c/x.md"]),
+)
+def test_a_link_means_only_targets_with_one_of_its_keys(
+    notes: list[tuple[str, str, list[str]]], written: str, form: str, kind: str, source: str
+) -> None:
+    targets = [
+        LinkTarget(key, "v", f"{path}.md", f"mem_{path}", title, tuple(aliases))
+        for key, (path, title, aliases) in enumerate(notes)
+    ]
+    link = form.format(written)
+    keys = wanted_keys(link, RULES["obsidian"], source)
+    assert keys
+    near = [target for target in targets if lookup_keys(target) & keys]
+    assert look(Resolver(near), link, source, kind) == look(Resolver(targets), link, source, kind)

@@ -118,6 +118,12 @@ class IndexConformance:
             assert [memory.path for memory in index.resolve(name)] == ["lamp.md"]
         assert index.resolve("Secret") == index.resolve("me:secret.md") == []
 
+    def test_loose_names(self, index: Index) -> None:
+        for name in ("LAMP", " lamp ", "[[Lamp]]", "/lamp", "lamp.MD", SAMPLES[2].id.upper()):
+            assert [memory.path for memory in index.resolve(name)] == ["lamp.md"], name
+        for name in ("lam", "lamps", "x/lamp", "../lamp", "the lamp", "lamp#^x", "", ".md", "%"):
+            assert index.resolve(name) == [], name
+
     def test_memories_by_their_whole_name(self, index: Index) -> None:
         for name in ("lamp", "LAMP", "lamp.md", ' "lamp" '):
             [memory] = index.memories(Selection(name=name))

@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.models import Calibration, Vault, plane_of
+from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 from djinn_memory.notes.slugs import name_key
+from djinn_memory.store.index.names import exact
 from djinn_memory.store.index.records import (
     Backlink,
     CatalogStats,
@@ -261,11 +263,17 @@ class MemoryIndex:
         ]
 
     def resolve(self, name: str) -> list[IndexedMemory]:
-        return [
-            memory
-            for memory in self.lookup(list(self._samples)).values()
-            if name in (memory.id, memory.path, f"{memory.vault}:{memory.path}", memory.title)
+        memories = self.lookup(list(self._samples))
+        targets = [
+            LinkTarget(key, each.vault, each.path, each.id, each.title, ())
+            for key, each in memories.items()
         ]
+        written = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
+        keys = exact(name, targets)
+        if not keys and written:
+            meant = Resolver(targets).resolve(written, source_vault="shared", source_path="")
+            keys = [] if meant.key is None else [meant.key]
+        return [memories[key] for key in keys]
 
     def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
         links = [

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from djinn_memory.notes.links import Kind
 from djinn_memory.store.index.records import Backlink, IndexedLink
-from djinn_memory.store.postgres.index.names import targets
+from djinn_memory.store.postgres.index.names import EVERY_NOTE, LINKED, Narrowing, targets
 from djinn_memory.store.postgres.index.scopes import ReadScope, Row, Scopes
 
 _LINK = (
@@ -201,7 +201,8 @@ class Links:
         affected = self._affected()
         if not affected:
             return {}
-        notes, places = targets(self._scopes)
+        narrowed = self._meant_by(affected)
+        notes, places = targets(self._scopes, lambda scope: narrowed)
         rules = {scope.name: of_vault(scope.vault) for scope in self._scopes}
         resolver = Resolver(notes, reserved=self._reserved, rules=rules)
         ends = {}
@@ -213,6 +214,19 @@ class Links:
             memory = None if resolution.key is None else self._at(*places[resolution.key], link)
             ends[link] = SeenEnd(memory, resolution.how, bool(resolution.ambiguous))
         return ends
+
+    def _meant_by(self, links: Iterable[StoredLink]) -> Narrowing:
+        """Leaves the notes that some links may mean."""
+        from djinn_memory.notes.dialects.rules import of_vault
+        from djinn_memory.notes.link_resolution import wanted_keys
+
+        keys: set[str] = set()
+        for link in links:
+            wanted = wanted_keys(link.text, of_vault(link.scope.vault), link.source_path)
+            if wanted is None or link.kind == "block":
+                return EVERY_NOTE
+            keys |= wanted
+        return LINKED, (sorted(keys),)
 
     def _affected(self) -> list[StoredLink]:
         """The readable links to hidden memories, or that could mean a hidden note."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.index.names import as_link, exact
@@ -12,6 +13,15 @@ from djinn_memory.store.postgres.index.selection import plain
 
 if TYPE_CHECKING:
     from djinn_memory.notes.link_resolution import LinkTarget
+
+
+Narrowing: TypeAlias = tuple[str, Sequence[object]]
+"""A condition on the notes of a scope, and its values."""
+
+EVERY_NOTE: Narrowing = "", ()
+
+LINKED = "and link_keys && %s"
+"""The condition that a note has one of the names by which links mean notes."""
 
 
 def resolve(scopes: Scopes, name: str) -> list[int]:
@@ -23,7 +33,7 @@ def resolve(scopes: Scopes, name: str) -> list[int]:
         note, section, block = name, "", ""
     places = _exactly(scopes, name if not section else note)
     if not places:
-        notes, known = targets(scopes)
+        notes, known = targets(scopes, partial(_linked_as, note.removesuffix(".md")))
         keys = as_link(note, notes, [scope.vault for scope in scopes])
         places = [known[key] for key in keys]
     keys = [
@@ -41,8 +51,8 @@ def resolve(scopes: Scopes, name: str) -> list[int]:
 def _exactly(scopes: Scopes, name: str) -> list[tuple[ReadScope, str]]:
     """The note at `vault:path`; otherwise notes with this id, this path or this `vault/path`."""
     paths = [name, *(name[at + 1 :] for at, sign in enumerate(name) if sign in ":/")]
-    narrowed = "and (path = any(%s) or uid = %s and block is null)"
-    notes, known = targets(scopes, narrowed, (paths, name))
+    narrowed = "and (path = any(%s) or uid = %s and block is null)", (paths, name)
+    notes, known = targets(scopes, lambda scope: narrowed)
     return [known[key] for key in exact(name, notes)]
 
 
@@ -63,8 +73,17 @@ def _sections(scopes: Scopes, name: str) -> list[int]:
     return []
 
 
+def _linked_as(written: str, scope: ReadScope) -> Narrowing:
+    """Leaves the notes of a scope that a link with this target may mean."""
+    from djinn_memory.notes.dialects.rules import of_vault
+    from djinn_memory.notes.link_resolution import wanted_keys
+
+    keys = wanted_keys(written, of_vault(scope.vault))
+    return EVERY_NOTE if keys is None else (LINKED, (sorted(keys),))
+
+
 def targets(
-    scopes: Scopes, narrowed: str = "", values: Sequence[object] = ()
+    scopes: Scopes, narrowed: Callable[[ReadScope], Narrowing] = lambda scope: EVERY_NOTE
 ) -> tuple[list[LinkTarget], list[tuple[ReadScope, str]]]:
     """Notes that their reader may see with all names, and the scope and path of each by its key."""
     from pathlib import PurePosixPath
@@ -74,10 +93,11 @@ def targets(
     notes: list[LinkTarget] = []
     places: list[tuple[ReadScope, str]] = []
     for scope in scopes:
+        condition, values = narrowed(scope)
         # The row of the whole note, where there is one, has its names.
         listed = scopes.rows(
             "select distinct on (path) path, block, uid, title, aliases, blocks "
-            f"from index_memories where user_id = %s and domain_set = any(%s) {narrowed} "
+            f"from index_memories where user_id = %s and domain_set = any(%s) {condition} "
             "order by path, block nulls first",
             (scope.id, scope.visible, *values),
         )

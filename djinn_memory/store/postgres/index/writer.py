@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from msgspec import Struct
 
+from djinn_memory.notes.link_resolution import LinkTarget, lookup_keys
 from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.index import link_writer, vectors
 from djinn_memory.store.postgres.index.cleaning import clean, cleaned_json, copy_rows
 from djinn_memory.store.postgres.index.scopes import NEAR
 from djinn_memory.store.postgres.index.terms import postings
 from djinn_memory.store.postgres.index.terms.postings import CountedChunk
-from djinn_memory.store.postgres.rows import ChunkRows, NoteRows
+from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -226,6 +228,7 @@ class _Batch:
                 sorted({key for _, folded in memory.tags for key in tag_keys(folded)}),
                 [alias for alias, _ in memory.aliases],
                 [name for _, name in memory.aliases],
+                _link_keys(note.path, memory),
                 cleaned_json([(key, value) for key, value, _ in memory.fields]),
                 sorted({field_key(key, folded) for key, _, folded in memory.fields}),
                 [folded for key, _, folded in memory.fields if key == "expires"] or None,
@@ -286,9 +289,19 @@ class _Batch:
 _MEMORY_COLUMNS = (
     "number, note_id, path, folded, file_name, hash, modified_ns, problem, block, uid, type, "
     "plane, title, name, created, updated, date, dated, digest, lines_above, domain_set, tags, "
-    "tag_keys, aliases, alias_keys, fields, field_keys, expires, blocks, chunks, rev"
+    "tag_keys, aliases, alias_keys, link_keys, fields, field_keys, expires, blocks, chunks, rev"
 )
 _CHUNK_COLUMNS = "number, memory, ordinal, headings, first_line, last_line, page, parts, text"
+
+
+def _link_keys(path: str, memory: MemoryRows) -> list[str]:
+    """The names by which links mean a note. Those of a section are the names of its file."""
+    stem = PurePosixPath(path).stem
+    target = LinkTarget(0, "", path, None, stem, ())
+    if memory.block is None:
+        aliases = tuple(alias for alias, _ in memory.aliases)
+        target = LinkTarget(0, "", path, memory.uid, memory.title or stem, aliases)
+    return sorted(lookup_keys(target))
 
 
 def tag_keys(folded: str) -> list[str]:

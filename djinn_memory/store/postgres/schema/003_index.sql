@@ -48,6 +48,8 @@ create table index_memories (
     tag_keys text[] not null,
     aliases text[] not null,
     alias_keys text[] not null,
+    -- The names by which a link may mean it; see `notes.link_resolution.lookup_keys`.
+    link_keys text[] not null,
     -- Pairs of key and value, in order.
     fields jsonb not null,
     -- Each key and value as they are compared, separated by `=`.
@@ -75,6 +77,7 @@ create index index_memories_type on index_memories (user_id, type);
 create index index_memories_expires on index_memories (user_id, number) where expires is not null;
 create index index_memories_tags on index_memories using gin (tag_keys);
 create index index_memories_aliases on index_memories using gin (alias_keys);
+create index index_memories_links on index_memories using gin (link_keys);
 create index index_memories_fields on index_memories using gin (field_keys);
 
 create table index_chunks (
