@@ -508,3 +508,27 @@ def test_verify_names_what_differs(homes: tuple[SyncedHome, SyncedHome]) -> None
         "new.md": "is not on the server yet",
         "there.md": "was changed on the server since the last run",
     }
+
+
+def test_the_planner_knows_the_tables_after_a_large_load(
+    homes: tuple[SyncedHome, SyncedHome], postgres: DatabaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not postgres.server:
+        pytest.skip("a cluster keeps these numbers in its shards")
+    anna, _ = homes
+    monkeypatch.setattr("djinn_memory.sync.notes.derived.MANY_NOTES", 3)
+
+    def known() -> float:
+        with closing(connect(anna.address)) as connection:
+            row = connection.execute(
+                "select reltuples from pg_class where oid = 'index_memories'::regclass"
+            ).fetchone()
+        assert row
+        return float(row[0])
+
+    for names in ("ab", "cde"):
+        before = known()
+        for name in names:
+            anna.write(f"{name}.md", f"# {name}\n")
+        anna.sync()
+        assert known() == (5 if len(names) == 3 else before)

@@ -15,6 +15,7 @@ from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.export import export_links, export_notes, link_ends
 from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
+from djinn_memory.store.postgres.index.statistics import MANY_NOTES, update_statistics
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, states
 from djinn_memory.store.postgres.seeds import projections as stored
 from djinn_memory.sync import projections
@@ -99,9 +100,12 @@ def _update_links(
         link_writer.replace(writer.tx, link.scope, export_links(state, link.vault, [*sources]))
 
 
-def index_vectors(link: VaultLink) -> None:
-    """Make the index of the vectors, after the load with which they have become many."""
+def conclude_load(link: VaultLink, notes: int) -> None:
+    """Let searches be fast after a load of so many notes."""
     with link.transaction() as tx:
         if index_writer.needs_vector_index(tx, link.scope):
             link.runtime.progress(Progress("wait", 0, None, "an index of the vectors is made"))
             index_writer.index_vectors(tx, link.scope)
+    if notes >= MANY_NOTES:
+        with link.transaction() as tx:
+            update_statistics(tx)

@@ -47,7 +47,7 @@ def push(link: VaultLink, steps: Sequence[PushStep]) -> tuple[set[UUID], set[UUI
         lost |= {step.note_id for step, _ in batch} - accepted
         link.runtime.progress(Progress("push", at, len(ordered), link.vault.name))
     if done:
-        derived.index_vectors(link)
+        derived.conclude_load(link, len(done))
     return done, lost
 
 
