@@ -297,7 +297,10 @@ class Home:
         names = self.config.sync.vaults
         if names is None:
             return (self.shared,)
-        return self.named(names) if names else ()
+        try:
+            return self.named(names) if names else ()
+        except NotFound as error:
+            raise ConfigError(f"{self.config_path}: sync.vaults: {error}") from None
 
     def personal(self, agent: str) -> Vault:
         """The vault to which only `agent` writes, and which no other agent sees."""

@@ -157,7 +157,9 @@ def _chosen_url(home: Home, request: InitSync) -> str | None:
         _check_own_data(home)
         return EMBEDDED
     if request.embedded:
-        raise UsageError("give either an address or an embedded server", argument="embedded")
+        raise UsageError(
+            "cannot be combined with an address; pass one of them", argument="embedded"
+        )
     if re.search(r"//[^/@]*:[^/@]+@|password=", request.url):
         raise UsageError(
             "holds a password, which other users of this machine could see; "

@@ -154,7 +154,7 @@ def test_the_shared_vault_alone_goes_to_a_server_unless_others_are_listed(home: 
         home.edit((("sync", "vaults"), names))
         assert [vault.name for vault in Home(home.root).synced] == names
     home.edit((("sync", "vaults"), ["gone"]))
-    with pytest.raises(NotFound, match="known: shared, me"):
+    with pytest.raises(ConfigError, match=r"config\.yaml: sync\.vaults: .* known: shared, me"):
         _ = Home(home.root).synced
 
 

@@ -121,7 +121,7 @@ def test_another_model_is_refused_until_the_server_is_changed(
         ({"url": "localhost"}, "write postgresql://"),
         ({"url": "postgresql://me:pw@h/d"}, "holds a password"),
         ({"url": "postgresql://me:a/pw@h/d"}, "write postgresql://"),
-        ({"url": "postgresql://h/d", "embedded": True}, "either an address or an embedded server"),
+        ({"url": "postgresql://h/d", "embedded": True}, "cannot be combined with an address"),
     ],
 )
 def test_an_address_that_cannot_be(djinn: Djinn, fields: dict[str, object], why: str) -> None:

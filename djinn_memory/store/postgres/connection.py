@@ -253,6 +253,9 @@ def _explanation(error: psycopg.Error, address: ServerAddress) -> DjinnError:
         kind, message, remedy = known
         return kind(f"{address} {message}", *([Remedy(purpose=remedy)] if remedy else []))
     text = _one_line(error, address)
+    wrong = None if state else re.search(r"invalid [\w ]+ (?:number|value)\b.*", text)
+    if wrong:
+        return ConfigError(f"{address}: {wrong[0]}", Remedy(purpose="correct the address"))
     if _is_lost(error):
         return ServerLost(f"the connection to {address} was lost: {text}", _TRY_AGAIN)
     return Unavailable(f"{address}: {text}")
@@ -342,6 +345,11 @@ _KNOWN: dict[str, tuple[type[DjinnError], str, str]] = {
     ),
     "40": (Busy, "is busy with another change to the same rows", "try again"),
     "55P03": (Busy, "is busy with another change to the same rows", "try again"),
+    "42P07": (
+        Refused,
+        "has tables of another program",
+        "create a database for djinn alone, and use its name in the address",
+    ),
     "42P01": (Refused, "lacks a table of djinn", "prepare it with `djinn sync init`"),
 }
 """The error, its message and its remedy by SQLSTATE, or by the class, its first two letters."""

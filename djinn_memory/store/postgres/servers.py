@@ -75,7 +75,11 @@ def server_address(home: Home) -> ServerAddress:
                 f"{home.config_path} names the {refused[0]}, which is not trusted; check it first",
                 Remedy("trust", {}, "allow it"),
             )
-        raise Unavailable("this home has no Postgres server", Remedy("sync.init", {}, "set one up"))
+        raise Unavailable(
+            "this home has no Postgres server",
+            Remedy("sync.init", {"url": None}, "join one"),
+            Remedy("sync.init", {"embedded": True}, "try one inside this home"),
+        )
     return start_at(home, sync.url)
 
 

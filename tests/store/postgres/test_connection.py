@@ -60,6 +60,13 @@ def test_text_that_is_no_address_is_not_repeated(url: str) -> None:
     assert str(caught.value).startswith("DJINN_POSTGRES_URL is no address")
 
 
+@pytest.mark.parametrize("wrong", [":99999/notes", "/notes?sslmode=strict"])
+def test_an_address_that_the_driver_refuses_is_not_tried_again(wrong: str) -> None:
+    with pytest.raises(ConfigError, match=r"invalid .*; correct the address") as caught:
+        connect(ServerAddress.of(f"postgresql://me:geheim@127.0.0.1{wrong}"))
+    assert "geheim" not in str(caught.value)
+
+
 def test_passwords_are_not_shown() -> None:
     address = ServerAddress.of("postgresql://me:geheim@db.example.com:5433/notes")
     assert "geheim" not in f"{address} {address!r}"
@@ -91,6 +98,7 @@ def test_a_killed_connection_is_lost_also_inside_a_copy(database: ServerAddress)
         ("select * from absent", "lacks a table of djinn"),
         ("do $$ begin raise 'full' using errcode = '53100'; end $$", "no space left"),
         ("do $$ begin raise 'busy' using errcode = '40001'; end $$", "try again"),
+        ("create table notes (value text)", "tables of another program; create a database"),
         ("select 1 / 0", "division by zero"),
     ],
 )
