@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeVar
+from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct, field
@@ -16,19 +16,16 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.store.ledger import sync_state, uuid7
-from djinn_memory.store.ledger.sync_state import NoteBase, ScopeState
+from djinn_memory.store.ledger.sync_state import ScopeState
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.sync.notes import history, pull, push, vectors
 from djinn_memory.sync.notes.history import ScopeHistory
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.notes.listing import list_files, list_notes, unlisted
-from djinn_memory.sync.notes.names import is_note
+from djinn_memory.sync.notes.listing import exchanged, list_files, list_notes, unlisted
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
 from djinn_memory.sync.notes.screening import unfit
-
-S = TypeVar("S", NoteBase, ServerNote)
 
 Direction = Literal["pull", "push", "both"]
 
@@ -123,17 +120,11 @@ def _check_deletions(link: VaultLink, plan: SyncPlan, known: int) -> None:
         )
 
 
-def _exchanged(link: VaultLink, states: Mapping[UUID, S]) -> dict[UUID, S]:
-    """The states of what this home exchanges: notes, and attachments if it takes them."""
-    taken = link.attachment_bytes > 0
-    return {note_id: state for note_id, state in states.items() if taken or is_note(state.path)}
-
-
 def _compare(
     link: VaultLink, common: ScopeHistory, doubtful: set[UUID]
 ) -> tuple[_Snapshot, SyncStates]:
     """Read the states of all notes, here and on the server."""
-    bases = _exchanged(link, common.bases)
+    bases = exchanged(link, common.bases)
     files = list_files(link, bases)
     snapshot = _look(link, common.state, doubtful)
     state = common.state
@@ -141,7 +132,7 @@ def _compare(
         # Deletions that this home has not seen were forgotten.
         state = replace(state, whole=True)
     left = unlisted(link, files, bases)
-    server = _exchanged(link, snapshot.notes)
+    server = exchanged(link, snapshot.notes)
     return snapshot, SyncStates(files, bases, server, state, left, snapshot.unfit)
 
 

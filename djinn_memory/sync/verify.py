@@ -15,26 +15,31 @@ from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerNote, changed, contents
 from djinn_memory.sync.exchange_requests import Drift
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.notes.listing import list_files
+from djinn_memory.sync.notes.listing import exchanged, list_files, unlisted
 from djinn_memory.sync.notes.matching import LocalFile, match
 from djinn_memory.sync.notes.names import is_note
 from djinn_memory.sync.verify_rows import differing
 
+_LEFT = "is left as it is, here and on the server: it is excluded, too large, or cannot be read"
+
 
 def compare(link: VaultLink) -> tuple[int, list[Drift]]:
     """Compare a vault with the server. Returns the number of compared notes, and what differs."""
-    known = bases(link.ledger, link.scope)
-    matches = match(list_files(link, known), known)
+    known = exchanged(link, bases(link.ledger, link.scope))
+    files = list_files(link, known)
+    left = unlisted(link, files, known)
+    matches = match(files, {key: base for key, base in known.items() if key not in left})
     with reading(link.connection, link.address) as cursor:
         rows = changed(cursor, link.scope, -1)
-        live = {note.note_id: note for note in rows if not note.deleted}
+        live = exchanged(link, {note.note_id: note for note in rows if not note.deleted})
         hashes: dict[UUID, bytes] = {}
         for note_id, data in contents(cursor, link.scope, list(live.values())):
             hashes[note_id] = content_hash(data)
             link.runtime.progress(Progress("check", len(hashes), len(live), link.vault.name))
     drifts: dict[str, str] = {}
     drifts |= {fresh.path: "is not on the server yet" for fresh in matches.fresh}
-    for note_id in {*matches.notes, *live, *known}:
+    drifts |= {known[note_id].path: _LEFT for note_id in left}
+    for note_id in {*matches.notes, *live, *known} - left:
         file, note = matches.notes.get(note_id), live.get(note_id)
         path, why = _difference(link, file, note, known.get(note_id), hashes.get(note_id))
         if why:

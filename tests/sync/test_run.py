@@ -532,3 +532,21 @@ def test_the_planner_knows_the_tables_after_a_large_load(
             anna.write(f"{name}.md", f"# {name}\n")
         anna.sync()
         assert known() == (5 if len(names) == 3 else before)
+
+
+def test_verify_takes_what_is_not_synchronized_for_no_deletion(
+    homes: tuple[SyncedHome, SyncedHome],
+) -> None:
+    anna, ben = homes
+    anna.write("a.md", "# a\n")
+    anna.write("b.md", "# b\n")
+    anna.write("c.png", "c")
+    anna.sync()
+    ben.sync()
+    ben.home.edit((("exclude",), ["a.md"]))
+    (ben.root / "c.png").unlink()
+    with ben.link() as link:
+        link.attachment_bytes = 0
+        compared, [drift] = compare(link)
+    assert (compared, drift.path) == (1, "a.md")
+    assert "it is excluded" in drift.why

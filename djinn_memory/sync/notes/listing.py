@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 from unicodedata import normalize
 from uuid import UUID
 
@@ -13,10 +14,19 @@ from djinn_memory.indexing.refresh import read
 from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.store.index import memories
 from djinn_memory.store.ledger.sync_state import NoteBase
+from djinn_memory.store.postgres.notes import ServerNote
 from djinn_memory.store.sqlite import explained
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.matching import LocalFile, unambiguous
-from djinn_memory.sync.notes.names import path_key
+from djinn_memory.sync.notes.names import is_note, path_key
+
+S = TypeVar("S", NoteBase, ServerNote)
+
+
+def exchanged(link: VaultLink, states: Mapping[UUID, S]) -> dict[UUID, S]:
+    """The states of what this home exchanges: notes, and attachments if it takes them."""
+    taken = link.attachment_bytes > 0
+    return {note_id: state for note_id, state in states.items() if taken or is_note(state.path)}
 
 
 def list_files(link: VaultLink, bases: Mapping[UUID, NoteBase]) -> list[LocalFile]:
