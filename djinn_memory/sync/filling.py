@@ -38,6 +38,8 @@ def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, in
         left += len(page) - len(written)
         done = start + len(page)
         link.runtime.progress(Progress("push", done, len(ids), link.vault.name))
+    if ids:
+        derived.conclude_load(link, len(ids))
     return len(ids) - left, left
 
 

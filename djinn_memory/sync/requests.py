@@ -51,7 +51,7 @@ class MigrateSync(Struct, frozen=True):
         bool,
         Meta(
             description="Change the server to the embedding model of this home. Its vectors are "
-            "removed; homes with this model fill them again."
+            "removed; `djinn sync backfill` fills them again."
         ),
     ] = False
 

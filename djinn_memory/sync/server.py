@@ -10,11 +10,11 @@ from uuid import UUID
 
 import msgspec
 
-from djinn_memory.errors import Refused, Remedy, UsageError
+from djinn_memory.errors import Refused, Remedy, Unavailable, UsageError
 from djinn_memory.home.config import variable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import Postgres
-from djinn_memory.models import Vault
+from djinn_memory.models import Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.postgres import catalog, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect, explained, reading
@@ -69,6 +69,7 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
             # A role that does not own the tables cannot make the index of its vault.
             for scope in scopes(cursor):
                 if needs_vector_index(cursor, scope.user_id):
+                    runtime.progress(Progress("wait", 0, None, "an index of the vectors is made"))
                     index_vectors(cursor, scope.user_id)
             secured, distributed = catalog.is_secured(cursor), catalog.is_distributed(cursor)
         for adoption in adopted:
@@ -90,6 +91,11 @@ def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
     """See `Sync.migrate`."""
     address = server_address(runtime.home)
     own = _own_model(runtime) if request.model else None
+    if request.model and own is None:
+        raise Unavailable(
+            "this home has no embedding model",
+            Remedy("config.set", {"key": "embedding.provider", "value": None}, "set one"),
+        )
     with closing(connect(address)) as connection:
         applied = migrations.migrate(connection, address, None)
         before = migrations.state(connection, address).model

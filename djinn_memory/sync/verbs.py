@@ -49,7 +49,8 @@ class Sync(Namespace):
     def migrate(self, request: MigrateSync) -> MigratedServer:
         """Update the tables of the server to this version of djinn, in one transaction.
 
-        Raises `Refused` if a newer djinn made them.
+        Raises `Refused` if a newer djinn made them, and `Unavailable` for `model` if this home has
+        no embedding model.
         """
         return server.update(self.runtime, request)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from psycopg.conninfo import make_conninfo
@@ -19,6 +19,7 @@ from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.embedded import EmbeddedServer
+from djinn_memory.store.postgres.index import writer
 from djinn_memory.store.postgres.servers import URL
 from tests.conftest import Run
 from tests.indexing.vaults import fill
@@ -162,7 +163,9 @@ def test_a_removed_agent_leaves_the_server(home: Home, server: ServerAddress, ru
     assert (home.root / "vaults" / "hal" / "a.md").exists()
 
 
-def test_a_changed_model_is_filled_again(djinn: Djinn, server: ServerAddress) -> None:
+def test_a_changed_model_is_filled_again(
+    djinn: Djinn, server: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(djinn.home.shared.root, 3)
     djinn.index()
     djinn.sync.init()
@@ -189,8 +192,15 @@ def test_a_changed_model_is_filled_again(djinn: Djinn, server: ServerAddress) ->
     assert changed.vectors_removed >= 3 and changed.model == "hashing-128-1"
     emptied = vectors()
     assert isinstance(emptied, tuple) and emptied[0] == 0 and emptied[3] == 1
+    monkeypatch.setattr(writer, "EXACT_WINDOWS", 3)
     djinn.sync.backfill()
     assert vectors() == filled
+    with closing(connect(server)) as connection:
+        near = writer.near_index(UUID(djinn.home.shared.id))
+        assert connection.execute("select to_regclass(%s)::text", (near,)).fetchone() == (near,)
+    djinn.home.edit((("embedding", "provider"), "none"))
+    with pytest.raises(Unavailable, match="no embedding model; run `djinn config set embedding"):
+        Djinn(Home(djinn.home.root)).sync.migrate(model=True)
 
 
 def test_row_level_security_holds_for_vaults_that_come_later(

@@ -51,6 +51,7 @@ def _is_incomplete(answer: SyncReport) -> bool:
 @command(
     "sync.init",
     InitSync,
+    progress=True,
     fields={"url": Field("URL"), "join": Field("NAME", candidates.vaults), **_VAULTS},
 )
 def init(call: Call, answer: PreparedServer) -> None:
@@ -89,7 +90,7 @@ def init(call: Call, answer: PreparedServer) -> None:
 
 
 def _migrate(call: Call) -> MigratedServer | None:
-    about = "the vectors on the server are removed; homes with this model fill them again"
+    about = "the vectors on the server are removed; `djinn sync backfill` fills them again"
     if call.request.model and not call.confirmed("Change the model of the server?", about):
         return None
     answer: MigratedServer = call.run()
@@ -101,7 +102,7 @@ def migrate(call: Call, answer: MigratedServer) -> None:
     """Update the tables of the server to this version of djinn.
 
     With `--model`, the server changes to the embedding model of this home. Searches on the server
-    find words only, until homes with this model have filled its vectors.
+    find words only, until `djinn sync backfill` has filled its vectors.
 
     Examples:
         djinn sync migrate
@@ -111,7 +112,9 @@ def migrate(call: Call, answer: MigratedServer) -> None:
     if answer.model != answer.model_before:
         removed = count(answer.vectors_removed, "vector")
         say(f"its model is {answer.model}; {removed} of {answer.model_before} removed")
-        talk("Next: `djinn sync run` in each home.")
+        talk("Next: `djinn sync backfill`, in each home with a vault of its own.")
+    elif call.request.model:
+        say(f"its model is {answer.model} already")
 
 
 @command("sync.status", ShowSyncStatus)
