@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from djinn_memory.store.postgres.servers import URL
 from tests.conftest import Run
 from tests.indexing.vaults import fill
 from tests.postgres import DatabaseServer
+from tests.processes.commands import start
 
 
 @pytest.fixture
@@ -266,6 +268,20 @@ def test_no_server_is_left_behind(home: Home, spawn: Run) -> None:
     while server.accepts():
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_watch_says_that_it_watches_and_stops_on_ctrl_c(
+    djinn: Djinn, server: ServerAddress, as_json: bool
+) -> None:
+    djinn.sync.init()
+    options = ["--json"] if as_json else []
+    watch = start(djinn.home, "sync", "run", "--watch", *options)
+    assert watch.stderr and "Ctrl-C" in watch.stderr.readline()
+    watch.send_signal(signal.SIGINT)
+    out, _ = watch.communicate()
+    assert watch.returncode == 0
+    assert "error" not in out
 
 
 def test_nothing_is_sent_unless_asked(home: Home, run: Run) -> None:

@@ -161,15 +161,22 @@ def _run(call: Call) -> SyncReport | None:
         return report
     from djinn_memory.sync.session import wait_for_changes
 
-    # From here on, Ctrl-C ends the program, which the next run survives as it does a kill.
-    while True:
-        try:
-            report = call.run()
-        except Unavailable as error:
-            talk(f"warning: {clean(str(error))}")
-        else:
-            _print_watched(call, report)
-        wait_for_changes(call.djinn.runtime)
+    told = False
+    try:
+        while True:
+            try:
+                report = call.run()
+            except Unavailable as error:
+                talk(f"warning: {clean(str(error))}")
+            else:
+                _print_watched(call, report)
+            if not told:
+                told = True
+                talk("Waiting for changes. Stop with Ctrl-C.")
+            wait_for_changes(call.djinn.runtime)
+    except KeyboardInterrupt:
+        # The next run resumes what this one did not finish, as after a kill.
+        return None
 
 
 def _print_watched(call: Call, report: SyncReport) -> None:
@@ -272,10 +279,13 @@ def _counts(exchanged: VaultExchange) -> list[str]:
         (exchanged.removed, "removed here"),
         (exchanged.sent, "sent"),
         (exchanged.withdrawn, "deleted on the server"),
-        (exchanged.events_received, "events received"),
-        (exchanged.events_sent, "events sent"),
     )
-    return [f"{number:,} {words}" for number, words in numbers if number]
+    counts = [f"{number:,} {words}" for number, words in numbers if number]
+    if exchanged.events_received:
+        counts.append(f"{count(exchanged.events_received, 'event')} received")
+    if exchanged.events_sent:
+        counts.append(f"{count(exchanged.events_sent, 'event')} sent")
+    return counts
 
 
 def _print_exchange(report: SyncReport) -> None:
