@@ -146,6 +146,10 @@ class Runtime:
         """The vectors of some vaults on the home's server, as far as an earlier search knows."""
         return self._server_indexes.space(vaults, self.models.recipe)
 
+    def other_server_vaults(self) -> list[Vault]:
+        """The vaults on the home's server that this home does not have."""
+        return self._server_indexes.other_vaults()
+
     @cached_property
     def _server_indexes(self) -> ServerIndexes:
         from djinn_memory.store.postgres.index.opening import ServerIndexes

@@ -7,6 +7,9 @@ only when it is named.
 A memory may have domains, such as `work`. The setting `access` limits an agent to some of them. The
 agent then sees memories without a domain, and those whose domains were all granted to it. The first
 agent of the settings is the owner of the home and sees every domain.
+
+The setting `sync.read_all` names agents that search all vaults of a server, also those of other
+agents and homes. What they see here stays the same, and domains limit them there too.
 """
 
 from __future__ import annotations
@@ -66,6 +69,11 @@ def hides(grants: Grants, agent: str | None, domains: Iterable[str]) -> bool:
 def is_owner(agent: str, agents: Sequence[str]) -> bool:
     """Whether this is the owner of the home, who sees every domain."""
     return agent == agents[0]
+
+
+def reads_all(agent: str, administrators: Collection[str]) -> bool:
+    """Whether an agent searches all vaults of a server; see the setting `sync.read_all`."""
+    return agent in administrators
 
 
 def is_personal(vault: Vault, agent: str) -> bool:

@@ -214,6 +214,12 @@ class Home:
             [self._seen_by(vault, agent) for vault in access.readable(self.vaults, agent)], only
         )
 
+    def server_scope(
+        self, agent: str, others: Sequence[Vault], only: Sequence[str] = ()
+    ) -> tuple[Vault, ...]:
+        """As `scope`, for an agent that reads all vaults of a server. `others` are not of here."""
+        return _select([self._seen_by(vault, agent) for vault in (*self.vaults, *others)], only)
+
     def _seen_by(self, vault: Vault, agent: str) -> Vault:
         limited = agent in self.config.access
         return replace(vault, reader=agent) if limited else vault

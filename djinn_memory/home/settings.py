@@ -218,6 +218,7 @@ class SyncConfig(Struct, forbid_unknown_fields=True):
     url: Postgres | None = None
     key_env: Variable | None = None
     vaults: list[Name] | None = None
+    read_all: list[Name] = field(default_factory=list)
     attachments_mb: Annotated[int, Meta(ge=0, le=500)] = 20
     merge: Literal["none", "clean"] = "none"
     keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 180

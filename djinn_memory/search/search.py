@@ -167,12 +167,13 @@ def _parse(
     filters = question.narrow(given)
     if not (question.asks or question.without) and replace(filters, vaults=()) == Filters():
         raise UsageError("the query is empty; give a question or keywords")
+    source = source_of(runtime, options.backend)
     search = Search(
         runtime,
-        source_of(runtime, options.backend),
+        source,
         question,
         Selection(filters, None if options.expired else now),
-        runtime.home.scope(agent, filters.vaults),
+        source.vaults(agent, filters.vaults),
         options.mode or settings.mode,
         HitLimits(
             options.limit or settings.limit,

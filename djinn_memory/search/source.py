@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from djinn_memory.errors import NotFound
+from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Problem, SearchStep, Vault
 from djinn_memory.notes.vault import files as disk
@@ -24,6 +25,9 @@ Spare = Callable[[], "Embedder | None"]
 
 class SearchSource(Protocol):
     """The index and the notes that a search reads."""
+
+    def vaults(self, agent: str, only: Sequence[str]) -> tuple[Vault, ...]:
+        """The vaults that an agent sees, or those of them in `only`."""
 
     def refresh(
         self, agent: str | None, vaults: Sequence[Vault]
@@ -54,6 +58,10 @@ class LocalSource:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+
+    def vaults(self, agent: str, only: Sequence[str]) -> tuple[Vault, ...]:
+        """See `SearchSource`."""
+        return self._runtime.home.scope(agent, only)
 
     def refresh(
         self, agent: str | None, vaults: Sequence[Vault]
@@ -91,6 +99,13 @@ class ServerSource:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+
+    def vaults(self, agent: str, only: Sequence[str]) -> tuple[Vault, ...]:
+        """See `SearchSource`. With `sync.read_all` all that the server shows, also of others."""
+        home = self._runtime.home
+        if not access.reads_all(agent, home.config.sync.read_all):
+            return home.scope(agent, only)
+        return home.server_scope(agent, self._runtime.other_server_vaults(), only)
 
     def refresh(
         self, agent: str | None, vaults: Sequence[Vault]

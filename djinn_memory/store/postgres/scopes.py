@@ -40,6 +40,12 @@ def scopes(cursor: Cursor) -> list[Scope]:
     return [Scope(*row) for row in cursor]
 
 
+def names(cursor: Cursor) -> list[tuple[UUID, str]]:
+    """The ids and names of the scopes that this user may see, the first registered one first."""
+    cursor.execute("select user_id, name from scopes order by created_at, user_id")
+    return [(scope, name) for scope, name in cursor]
+
+
 def remove(cursor: Cursor, scope: UUID) -> bool:
     """Remove a scope with all its rows. Returns whether there was one."""
     cursor.execute("delete from scopes where user_id = %s", (scope,))

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.errors import Refused, Remedy
 from djinn_memory.models import Vault
-from djinn_memory.store.postgres.connection import connect, snapshot
+from djinn_memory.store.postgres.connection import connect, reading, snapshot
 from djinn_memory.store.postgres.index.kept import KeptScopes
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
 from djinn_memory.store.postgres.index.scopes import Scopes, scope_query
 from djinn_memory.store.postgres.index.vector_index import EXPLORED, exploring
 from djinn_memory.store.postgres.migrations import state
+from djinn_memory.store.postgres.scopes import names as scope_names
 from djinn_memory.store.postgres.servers import server_address
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class ServerIndexes:
             listed,
         ):
             scopes = Scopes(tx, vaults, home.config.access, self._kept, listed)
-            index = PostgresIndex(scopes, home.vaults, recipe)
+            here = {vault.id for vault in home.vaults}
+            others = [vault for vault in vaults if vault.id not in here]
+            index = PostgresIndex(scopes, [*home.vaults, *others], recipe)
             index.vectors.explored = EXPLORED
             if vaults and not index.vaults:
                 names = ", ".join(vault.name for vault in vaults)
@@ -56,6 +59,26 @@ class ServerIndexes:
             yield index
             if "space" in index.vectors.__dict__:
                 self._spaces[_view(vaults, recipe)] = index.vectors.space
+
+    def other_vaults(self) -> list[Vault]:
+        """The vaults on the server that this home does not have, as far as its user may see them.
+
+        One with the name of another vault gets the first digits of its id as an ending.
+        """
+        connection, address = self._connected()
+        with reading(connection, address) as cursor:
+            known = scope_names(cursor)
+        here = {vault.id for vault in self._home.vaults}
+        names = {vault.name for vault in self._home.vaults}
+        others = []
+        for scope, name in known:
+            if str(scope) not in here:
+                name = f"{name}-{scope.hex[:8]}" if name in names else name
+                names.add(name)
+                # Its notes have no files here.
+                root = self._home.state / "server" / str(scope)
+                others.append(Vault(name, root, str(scope)))
+        return others
 
     def space(self, vaults: Sequence[Vault], recipe: str) -> VectorSpace | None:
         """The vectors of some vaults, as an earlier search has read them if there was one.
