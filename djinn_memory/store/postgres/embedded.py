@@ -139,7 +139,9 @@ class EmbeddedServer:
         path = str(self.folder)
         if len(os.fsencode(path)) <= SOCKET_PATH and "," not in path:
             return self.folder
-        self._link = self._link or _short_link(self.folder)
+        # The last user of a server removes its link.
+        if self._link is None or not self._link.is_symlink():
+            self._link = _short_link(self.folder)
         return self._link
 
     def accepts(self) -> bool:
@@ -230,6 +232,11 @@ class EmbeddedServer:
             return
         if self.accepts():
             self._run(self.folder, "pg_ctl", "-w", "-s", "-m", "fast", "stop")
+        if self._link:
+            with suppress(OSError):
+                self._link.unlink()
+                self._link.parent.rmdir()
+            self._link = None
 
     def _run(self, folder: Path, program: str, *arguments: str) -> None:
         """Run a program of PostgreSQL with the data folder `folder`."""

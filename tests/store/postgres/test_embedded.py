@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.store.postgres.connection import ServerAddress, connect
@@ -51,9 +52,12 @@ def server(folder: Path) -> Iterator[EmbeddedServer]:
 def test_the_last_user_stops_the_server(server: EmbeddedServer) -> None:
     other = EmbeddedServer(server.folder)
     other.start()
+    link = Path(str(conninfo_to_dict(other.conninfo())["host"]))
     server.release()
     assert answers(other)
+    assert link.is_symlink()
     other.release()
+    assert not link.parent.exists()
     assert not answers(other)
 
 
