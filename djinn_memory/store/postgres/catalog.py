@@ -113,7 +113,7 @@ def distribute(cursor: Cursor, address: ServerAddress) -> None:
             f"{address} has no extension citus, so its tables cannot be distributed; "
             "create the extension, add the workers, and run this again"
         )
-    cursor.execute("set local citus.multi_shard_modify_mode = 'sequential'")
+    change_in_order(cursor)
     cursor.execute("select logicalrelid::regclass::text from pg_dist_partition")
     done = {name for (name,) in cursor}
     for table in UNSCOPED:
@@ -128,6 +128,15 @@ def distribute(cursor: Cursor, address: ServerAddress) -> None:
                 "select create_distributed_table(%s, 'user_id', colocate_with => %s)",
                 (table, together),
             )
+
+
+def change_in_order(cursor: Cursor) -> None:
+    """Let the nodes of a cluster change one after the other in this transaction.
+
+    Citus requires this where a transaction changes tables of which each node has a copy, and
+    others that refer to them.
+    """
+    cursor.execute("set local citus.multi_shard_modify_mode = 'sequential'")
 
 
 def is_distributed(cursor: Cursor) -> bool:

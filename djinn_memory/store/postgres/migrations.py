@@ -55,8 +55,8 @@ def migrate(connection: Connection, address: ServerAddress, model: VectorModel |
 
     `model` is that of a new server; on an existing one it is unused. With None, a database without
     djinn's tables is refused. `{dimensions}` in a script stands for the dimensions of the server's
-    model. Raises `Refused` if a newer djinn made the schema, and `Unavailable` if the server lacks
-    pgvector.
+    model. New tables are distributed and secured like the others. Raises `Refused` if a newer djinn
+    made the schema, and `Unavailable` if the server lacks pgvector.
     """
     with explained(address), connection.transaction(), connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
@@ -66,6 +66,10 @@ def migrate(connection: Connection, address: ServerAddress, model: VectorModel |
                 raise _unprepared(address)
             _require_extensions(cursor, address)
         _refuse_newer(done, address)
+        distributed = bool(done) and catalog.is_distributed(cursor)
+        secured = bool(done) and catalog.is_secured(cursor)
+        if distributed:
+            catalog.change_in_order(cursor)
         applied: list[str] = []
         for number, (name, text) in scripts().items():
             if number in done:
@@ -79,6 +83,10 @@ def migrate(connection: Connection, address: ServerAddress, model: VectorModel |
             if number == 0:
                 _insert_server(cursor, of_server)
             applied.append(name)
+        if applied and distributed:
+            catalog.distribute(cursor, address)
+        if applied and secured:
+            catalog.secure_rows(cursor)
     return applied
 
 

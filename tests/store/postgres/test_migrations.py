@@ -9,9 +9,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from djinn_memory.errors import Refused, Unavailable
-from djinn_memory.store.postgres import migrations
+from djinn_memory.store.postgres import catalog, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
-from tests.postgres import MODEL, DatabaseServer
+from tests.postgres import CLUSTER, MODEL, DatabaseServer
 
 
 @pytest.fixture
@@ -79,3 +79,42 @@ def test_another_schema_is_refused(database: ServerAddress, statement: str, mess
         connection.execute(statement.encode())
         with pytest.raises(Refused, match=message):
             migrations.state(connection, database)
+
+
+_STAND_IN = """
+create table pg_dist_partition (logicalrelid regclass, together text);
+create function create_reference_table(text) returns void begin atomic
+    insert into pg_dist_partition values ($1::regclass, null);
+end;
+create function create_distributed_table(name text, key text, colocate_with text)
+returns void begin atomic
+    insert into pg_dist_partition select $1::regclass, $2 || ' with ' || $3;
+end;
+create function create_distributed_function(text) returns void return null;
+set allow_system_table_mods = on;
+insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+select 99999, 'citus', extowner, extnamespace, false, '13.0' from pg_extension limit 1
+"""
+"""What djinn uses of Citus, as a record of the calls."""
+
+
+@pytest.mark.skipif(bool(CLUSTER), reason="the server is a cluster")
+def test_new_tables_are_distributed_and_secured_like_the_others(
+    database: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = migrations.scripts()
+    later = "create table later (user_id uuid not null references scopes, primary key (user_id))"
+    with closing(connect(database)) as connection, connection.cursor() as cursor:
+        cursor.execute(_STAND_IN.encode())
+        with connection.transaction():
+            catalog.distribute(cursor, database)
+            catalog.secure_rows(cursor)
+        known = set(cursor.execute("select * from pg_dist_partition").fetchall())
+        assert ("notes", "user_id with scopes") in known and ("server", None) in known
+        assert ("scopes", "user_id with none") in known
+        monkeypatch.setattr(migrations, "scripts", lambda: {**scripts, 999: ("999.sql", later)})
+        assert migrations.migrate(connection, database, None) == ["999.sql"]
+        calls = cursor.execute("select * from pg_dist_partition").fetchall()
+        assert set(calls) - known == {("later", "user_id with scopes")}
+        assert len(calls) == len(known) + 1
+        assert catalog.is_secured(cursor)
