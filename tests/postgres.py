@@ -38,8 +38,16 @@ CLUSTER = os.environ.get("DJINN_TEST_CITUS_URL")
 _names = count(1)
 
 
+def database_of(address: ServerAddress) -> str:
+    """The name of a database."""
+    return str(conninfo_to_dict(address.conninfo)["dbname"])
+
+
 class DatabaseServer:
     """A running server and its databases."""
+
+    copies = True
+    """Whether databases can be copied."""
 
     def __init__(self, server: embedded.EmbeddedServer) -> None:
         self.server = server
@@ -65,7 +73,7 @@ class DatabaseServer:
 
         Skips the test on a cluster, whose databases cannot be copied.
         """
-        return self.address(self.create(str(conninfo_to_dict(address.conninfo)["dbname"])))
+        return self.address(self.create(database_of(address)))
 
     def drop(self, database: str) -> None:
         """Drop a database, whoever uses it."""
@@ -89,6 +97,8 @@ class DatabaseServer:
 
 class ClusterServer(DatabaseServer):
     """A Citus cluster. A schema stands for a database."""
+
+    copies = False
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.models import Problem
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.sync.notes.base_texts import BaseTexts
@@ -40,6 +41,7 @@ class SyncedHome:
         self.address = address
         self.name = name or root.name
         self.base_texts: BaseTexts | None = None
+        self.problems: list[Problem] = []
 
     @property
     def root(self) -> Path:

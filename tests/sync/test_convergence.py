@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
@@ -65,6 +65,10 @@ class Sharing(RuleBasedStateMachine):
     def delete(self, who: int, pick: int) -> None:
         self.world.delete(who, pick)
 
+    @rule(who=HOMES, pick=PICKS, useful=st.booleans())
+    def rate(self, who: int, pick: int, useful: bool) -> None:
+        self.world.rate(who, pick, useful=useful)
+
     @rule(who=HOMES)
     def sync(self, who: int) -> None:
         self.world.sync(who)
@@ -115,17 +119,52 @@ def test_homes_that_rarely_meet(
         homes.settle()
 
 
+class Season(Sharing):
+    """A long time: 500 edits, renames and deletions in each home, 50 kills, and a restored server.
+
+    Hypothesis chooses too few steps for so much, so a step may be many that follow from a number.
+    """
+
+    @initialize(number=st.integers(0, 2**32), backup=st.integers(100, 900))
+    def plan(self, number: int, backup: int) -> None:
+        self.dice, self.backup = Random(number), backup
+
+    @rule(number=st.integers(0, 2**32))
+    def day(self, number: int) -> None:
+        self._live(Random(number), 20)
+
+    def teardown(self) -> None:
+        try:
+            while min(self.world.changes) < 500 or self.world.kills < 50:
+                self._live(self.dice, 1)
+        finally:
+            super().teardown()
+
+    def _live(self, dice: Random, steps: int) -> None:
+        for _ in range(steps):
+            before = sum(self.world.changes)
+            self.world.step(dice, sync=0.1, kill=0.05)
+            if before < self.backup <= sum(self.world.changes):
+                self.world.back_up_server()
+            if before < self.backup + 400 <= sum(self.world.changes):
+                self.world.restore_server()
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("number", range(3))
 def test_500_changes_in_each_home_and_50_kills(
-    tmp_path: Path, home_template: Path, postgres: DatabaseServer, seed: int
+    tmp_path: Path, home_template: Path, postgres: DatabaseServer, number: int
 ) -> None:
-    with world(tmp_path, home_template, postgres) as homes:
-        dice = Random(seed)
-        while min(homes.changes) < 500 or homes.kills < 50:
-            if sum(homes.changes) == 500:
-                homes.back_up_server()
-            if sum(homes.changes) == 1000:
-                homes.restore_server()
-            homes.step(dice, sync=0.1, kill=0.05)
-        homes.settle()
+    Season.folder, Season.template, Season.postgres = tmp_path, home_template, postgres
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        seed(number)(Season),
+        settings=settings(
+            # The first example is the simplest one.
+            max_examples=2,
+            stateful_step_count=100,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

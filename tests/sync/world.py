@@ -1,7 +1,8 @@
 """Homes, their users and a server, whatever happens to them: what must hold in the end.
 
 Every text that a user writes has a word of its own. A word may only vanish if a user removed it: by
-deleting a file that held it, or by replacing its line.
+deleting a file that held it, or by replacing its line. Every rating counts once in each home and on
+the server.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import re
 import shutil
 import signal
 import unicodedata
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.store.postgres.connection import ServerAddress
+from djinn_memory.store.postgres.connection import ServerAddress, connect
+from djinn_memory.sync import events
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.names import path_key
-from tests.postgres import DatabaseServer
+from djinn_memory.sync.run import Exchanged, exchange
+from tests.postgres import DatabaseServer, database_of
 from tests.sync.homes import SyncedHome
 
 NAMES = (
@@ -39,6 +43,10 @@ NAMES = (
 """Few names, so that homes meet at them. Two differ by their Unicode form, others by case, and some
 are of attachments."""
 
+_COUNTS = (
+    "select agent_id, memory_id, access_count, valuation_count, useful_count, not_useful_count "
+    "from memory_scores order by agent_id, memory_id"
+)
 _WORD = re.compile(rb"word\d+")
 YEAR = 31_557_600
 
@@ -95,10 +103,11 @@ class World:
         ben.base_texts = BaseTexts(ben.home.state / "sync-texts")
         self.words: set[bytes] = set()
         self.removed: set[bytes] = set()
+        self.ratings = 0
         self.kills = 0
         self.changes = [0] * len(self.homes)
-        self._backup: str | None = None
-        self._dropped: list[str] = []
+        self._backup: ServerAddress | None = None
+        self._unused: list[ServerAddress] = []
 
     def _fresh(self) -> str:
         word = f"word{len(self.words)}"
@@ -146,9 +155,21 @@ class World:
             self.removed |= set(_WORD.findall(path.read_bytes()))
             path.unlink()
 
-    def sync(self, who: int) -> None:
-        """A home runs to the end."""
-        self.homes[who].sync()
+    def rate(self, who: int, pick: int, *, useful: bool = True) -> None:
+        """An agent rates a note. A useful rating is a use, too."""
+        if (path := self._pick(who, pick)) and path.suffix == ".md":
+            name = f"shared:{path.relative_to(self.homes[who].root).as_posix()}"
+            self.homes[who].djinn.rate(**{"useful" if useful else "not_useful": [name]})
+            self.ratings += 1
+
+    def sync(self, who: int) -> Exchanged:
+        """A home runs to the end: notes, then events."""
+        home = self.homes[who]
+        with home.link() as link:
+            result = exchange(link)
+            events.exchange(link)
+            home.problems = link.problems
+        return result
 
     def kill(self, who: int, seconds: float) -> None:
         """A home runs and is killed after some time, if it still runs then."""
@@ -161,7 +182,7 @@ class World:
             signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
             try:
                 home.djinn = Djinn(home.home)
-                home.sync()
+                self.sync(who)
             except BaseException:
                 os._exit(3)
             os._exit(0)
@@ -171,21 +192,17 @@ class World:
 
     def back_up_server(self) -> None:
         """The server is backed up."""
-        self._backup = self.server.create(self._database)
+        if self.server.copies:
+            self._unused += [self._backup] if self._backup else []
+            self._backup = self.server.copy(self.address)
 
     def restore_server(self) -> None:
         """The server is restored from its backup, if there is one."""
         if self._backup:
-            self._dropped.append(self._database)
-            self.address = self.server.address(self.server.create(self._backup))
+            self._unused.append(self.address)
+            self.address = self.server.copy(self._backup)
             for home in self.homes:
                 home.address = self.address
-
-    @property
-    def _database(self) -> str:
-        from psycopg.conninfo import conninfo_to_dict
-
-        return str(conninfo_to_dict(self.address.conninfo)["dbname"])
 
     def _pick(self, who: int, pick: int) -> Path | None:
         home = self.homes[who]
@@ -201,7 +218,7 @@ class World:
     def settle(self) -> None:
         """All homes run until none changes anything; then all must be equal, and no word lost."""
         for _ in range(12):
-            results = [home.sync() for home in self.homes]
+            results = [self.sync(who) for who in range(len(self.homes))]
             if not any(r.sent or r.received or r.removed or r.withdrawn for r in results):
                 break
         else:
@@ -218,6 +235,19 @@ class World:
                 assert home.notes() == first
         present = {word for data in first.values() for word in _WORD.findall(data)}
         assert self.words - self.removed - present == set()
+        self._check_ratings()
+
+    def _check_ratings(self) -> None:
+        counts = []
+        for home in self.homes:
+            ledger = home.djinn.runtime.state.ledger
+            counts.append(ledger.rows(_COUNTS))
+            assert ledger.rows("select count(*) from memory_valuations") == [(self.ratings,)]
+        with closing(connect(self.address)) as connection:
+            counts.append(connection.execute(_COUNTS.encode()).fetchall())
+            held = connection.execute("select count(*) from memory_valuations").fetchall()
+        assert held == [(self.ratings,)]
+        assert counts == [counts[0]] * len(counts)
 
     def step(self, dice: Random, *, sync: float = 0.15, kill: float = 0.02) -> None:
         """Something that happens at random."""
@@ -233,6 +263,8 @@ class World:
 
     def _edit_at_random(self, dice: Random, who: int, years: int) -> None:
         chance = dice.random()
+        if chance < 0.1:
+            self.rate(who, dice.randrange(100), useful=dice.random() < 0.5)
         if chance < 0.4:
             self.write(who, dice.choice(NAMES), years)
         elif chance < 0.65:
@@ -246,8 +278,8 @@ class World:
         for home in self.homes:
             home.djinn.close()
             shutil.rmtree(home.home.root, ignore_errors=True)
-        for database in filter(None, (*self._dropped, self._backup, self._database)):
-            self.server.drop(database)
+        for address in filter(None, (*self._unused, self._backup, self.address)):
+            self.server.drop(database_of(address))
 
 
 assert unicodedata.normalize("NFC", NAMES[5]) == NAMES[4]
