@@ -13,6 +13,8 @@ from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.memories import contents
+from djinn_memory.store.ledger.sync_state import bases
 from djinn_memory.store.postgres.notes import listen, remove_tombstones
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
@@ -32,7 +34,7 @@ from djinn_memory.sync.filling import fill
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.notes.names import original_path, path_key
+from djinn_memory.sync.notes.matching import find_copies
 from djinn_memory.sync.run import Direction, exchange
 from djinn_memory.sync.verify import compare
 from djinn_memory.system.locks import lock
@@ -75,12 +77,14 @@ def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:
     copies: list[ConflictCopy] = []
     for vault in _chosen(runtime, request.vaults):
         runtime.refresh([vault])
+        notes = {path: uid for path, _, _, uid in contents(runtime.state.index, vault)}
         others = attachments(vault, runtime.home.config.exclude)
-        paths = sorted([*_paths(runtime, vault), *others])
-        by_key = {path_key(path): path for path in paths}
-        for path in paths:
-            if original := original_path(path):
-                copies.append(ConflictCopy(vault.name, path, by_key.get(path_key(original))))
+        ledger = runtime.state.ledger_if_any
+        known = bases(ledger, _scope(vault)) if ledger else {}
+        copies += [
+            ConflictCopy(vault.name, path, original)
+            for path, original in find_copies({**dict.fromkeys(others), **notes}, known)
+        ]
     return ConflictList(copies)
 
 
@@ -106,12 +110,6 @@ def wait_for_changes(runtime: Runtime) -> None:
             listen(server.connection, server.address, scopes, sync.seconds)
     except Unavailable:
         time.sleep(sync.seconds)
-
-
-def _paths(runtime: Runtime, vault: Vault) -> list[str]:
-    from djinn_memory.store.index.memories import contents
-
-    return [path for path, *_ in contents(runtime.state.index, vault)]
 
 
 def _chosen(runtime: Runtime, names: Sequence[str]) -> list[Vault]:

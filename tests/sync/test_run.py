@@ -17,6 +17,7 @@ from djinn_memory.store.ledger.sync_state import PlannedStep, bases, conclude, p
 from djinn_memory.store.postgres.connection import ServerLost, connect
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.notes import remove_tombstones
+from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync.notes import push
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
@@ -84,6 +85,26 @@ def test_both_changed(homes: tuple[SyncedHome, SyncedHome]) -> None:
     assert ben.notes() == {"a.md": b"# a\nanna\n", copy: b"# a\nben\n"}
     anna.sync()
     assert anna.notes() == ben.notes()
+
+
+def test_a_conflict_copy_knows_its_note_in_each_home(
+    homes: tuple[SyncedHome, SyncedHome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, ben = homes
+    anna.write("a.md", "# a\n")
+    anna.sync()
+    ben.sync()
+    anna.write("a.md", "# a\nanna\n")
+    ben.write("a.md", "# a\nben\n")
+    anna.sync()
+    [copy] = ben.sync().conflicts
+    (ben.root / "a.md").rename(ben.root / "renamed.md")
+    ben.sync()
+    anna.sync()
+    monkeypatch.setenv(URL, anna.address.conninfo)
+    for home in homes:
+        [listed] = home.djinn.sync.conflicts().conflicts
+        assert (listed.path, listed.original) == (copy, "renamed.md")
 
 
 def test_two_exchange_their_names(homes: tuple[SyncedHome, SyncedHome]) -> None:

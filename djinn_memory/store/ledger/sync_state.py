@@ -33,6 +33,8 @@ class NoteBase(Struct, frozen=True):
     stat: str | None = None
     """Of an attachment: size and times of the file with these bytes."""
     purged: bool = False
+    conflict_of: UUID | None = None
+    """The note of which it is a conflict copy."""
 
 
 class ScopeState(Struct, frozen=True):
@@ -81,14 +83,19 @@ def bases(
     ledger: Ledger, scope: UUID, note_ids: Collection[UUID] | None = None
 ) -> dict[UUID, NoteBase]:
     """The bases of a scope by the ids of the notes: all of them, or those of some notes."""
-    sql = "select note_id, path, hash, rev, uid, stat, purged from sync_base where scope = ?"
+    sql = (
+        "select note_id, path, hash, rev, uid, stat, purged, conflict_of from sync_base "
+        "where scope = ?"
+    )
     values = [str(scope)]
     if note_ids is not None:
         sql += " and note_id in (select value from json_each(?))"
         values.append(json.dumps([*map(str, note_ids)]))
     return {
-        UUID(note_id): NoteBase(path, digest, rev, uid, stat, bool(purged))
-        for note_id, path, digest, rev, uid, stat, purged in ledger.rows(sql, values)
+        UUID(note_id): NoteBase(
+            path, digest, rev, uid, stat, bool(purged), UUID(original) if original else None
+        )
+        for note_id, path, digest, rev, uid, stat, purged, original in ledger.rows(sql, values)
     }
 
 
@@ -146,8 +153,8 @@ def conclude(
             [(name, str(note_id)) for note_id, base in states.items() if base is None],
         ),
         (
-            "insert or replace into sync_base (scope, note_id, path, hash, rev, uid, stat, purged) "
-            "values (?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert or replace into sync_base (scope, note_id, path, hash, rev, uid, stat, purged, "
+            "conflict_of) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             kept,
         ),
         (
@@ -212,7 +219,8 @@ def mark_purged(ledger: Ledger, scope: str, paths: Sequence[str]) -> None:
 
 
 def _columns(base: NoteBase) -> tuple[object, ...]:
-    return base.path, base.hash, base.rev, base.uid, base.stat, int(base.purged)
+    original = str(base.conflict_of) if base.conflict_of else None
+    return base.path, base.hash, base.rev, base.uid, base.stat, int(base.purged), original
 
 
 def _put_scope(scope: UUID, state: ScopeState) -> list[Statement]:

@@ -69,7 +69,9 @@ def _carried_out(link: VaultLink, steps: list[PlannedStep]) -> dict[UUID, NoteBa
         if step.step == "pull" or note is None or note.deleted or note.rev <= step.rev:
             continue
         if (note.path, note.hash) == (step.path, step.hash):
-            states[step.note_id] = NoteBase(note.path, note.hash, note.rev)
+            states[step.note_id] = NoteBase(
+                note.path, note.hash, note.rev, conflict_of=note.conflict_of
+            )
     return states
 
 

@@ -1,15 +1,15 @@
-"""Finds the note that a file is, from its path, its id and its content. Pure."""
+"""Finds the note that a file is, or of which it is a conflict copy. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from uuid import UUID
 
 from msgspec import Struct
 
 from djinn_memory.store.ledger.sync_state import NoteBase
-from djinn_memory.sync.notes.names import is_note, path_key
+from djinn_memory.sync.notes.names import is_note, original_path, path_key
 
 
 class LocalFile(Struct, frozen=True):
@@ -70,3 +70,25 @@ def unambiguous(uids: Collection[str | None]) -> set[str]:
     for uid in filter(None, uids):
         (repeated if uid in seen else seen).add(uid)
     return seen - repeated
+
+
+def find_copies(
+    files: Mapping[str, str | None], bases: Mapping[UUID, NoteBase]
+) -> Iterator[tuple[str, str | None]]:
+    """The conflict copies among files, by path, each with the path of its note.
+
+    `files` has the id in the front matter of each file. The note is the one that the server has
+    recorded for the copy, else the one with the id of the copy, else the one with its name. It is
+    None if there is none.
+    """
+    originals = {path: uid for path, uid in files.items() if not original_path(path)}
+    linked = {base.path: bases.get(base.conflict_of) for base in bases.values() if base.conflict_of}
+    by_id = {uid: path for path, uid in originals.items() if uid}
+    by_name = {path_key(path): path for path in files}
+    for path in sorted(files.keys() - originals.keys()):
+        note = linked.get(path)
+        if note and note.path in originals:
+            yield path, note.path
+        else:
+            named = by_name.get(path_key(original_path(path) or ""))
+            yield path, by_id.get(files[path] or "", named)

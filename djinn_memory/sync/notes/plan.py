@@ -93,7 +93,9 @@ class _Planner:
         self._deletes = not states.scope.whole
         self._server = {
             **{
-                note_id: ServerNote(note_id, base.path, base.hash, 0, base.rev)
+                note_id: ServerNote(
+                    note_id, base.path, base.hash, 0, base.rev, conflict_of=base.conflict_of
+                )
                 for note_id, base in states.bases.items()
                 if self._deletes
             },
@@ -236,7 +238,9 @@ class _Planner:
         elif server == state:
             agreed = None
             if server and row:
-                agreed = NoteBase(server.path, server.hash, row.rev, uid, stat)
+                agreed = NoteBase(
+                    server.path, server.hash, row.rev, uid, stat, conflict_of=row.conflict_of
+                )
             if agreed != base:
                 plan.agreed[note_id] = agreed
             if agreed and base is None:

@@ -233,7 +233,7 @@ def _base(step: PullStep, before: NoteBase | None) -> NoteBase | None:
         return before if step.after else None
     server = step.server
     # The next look at the file records its times: it may have been changed since it was written.
-    base = NoteBase(server.path, server.hash, server.rev)
+    base = NoteBase(server.path, server.hash, server.rev, conflict_of=server.conflict_of)
     return replace(base, uid=before.uid) if before else base
 
 

@@ -104,7 +104,7 @@ def _push(link: VaultLink, batch: Batch) -> set[UUID]:
 def _base(step: PushStep, rev: int) -> NoteBase | None:
     if step.after is None:
         return None
-    return NoteBase(step.path, step.hash, rev, step.uid, step.stat)
+    return NoteBase(step.path, step.hash, rev, step.uid, step.stat, conflict_of=step.conflict_of)
 
 
 def _change(step: PushStep, data: bytes | None) -> ServerChange:

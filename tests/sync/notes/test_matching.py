@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from djinn_memory.store.ledger.sync_state import NoteBase
-from djinn_memory.sync.notes.matching import LocalFile, match, unambiguous
+from djinn_memory.sync.notes.matching import LocalFile, find_copies, match, unambiguous
 
 A, B = UUID(int=1), UUID(int=2)
 BASES = {A: NoteBase("a.md", b"1", 3, "mem_a"), B: NoteBase("d/b.md", b"2", 4)}
@@ -44,3 +44,29 @@ def test_a_copy_is_a_new_note() -> None:
 
 def test_an_id_of_two_files_says_nothing() -> None:
     assert unambiguous(["a", None, "b", "a"]) == {"b"}
+
+
+COPY = "folder/a (conflict anna 0123abcd).md"
+
+
+def original(files: dict[str, str | None], *bases: NoteBase) -> str | None:
+    known = {UUID(int=number): base for number, base in enumerate(bases, 1)}
+    [(path, note)] = find_copies({COPY: None, **files}, known)
+    assert path == COPY
+    return note
+
+
+def test_the_note_of_a_copy_is_found_by_link_or_id_after_a_rename() -> None:
+    copy = NoteBase(COPY, b"", 1, conflict_of=UUID(int=1))
+    assert original({"b.md": None}, NoteBase("b.md", b"", 1), copy) == "b.md"
+    assert original({"b.md": "mem_1", COPY: "mem_1"}) == "b.md"
+    # Another note has the old name by now.
+    assert original({"b.md": None, "folder/a.md": None}, NoteBase("b.md", b"", 1), copy) == "b.md"
+    assert original({"b.md": "mem_1", "folder/a.md": "mem_2", COPY: "mem_1"}) == "b.md"
+
+
+def test_the_note_of_a_copy_without_link_and_id_is_found_by_name() -> None:
+    assert original({"Folder/A.md": None}) == "Folder/A.md"
+    assert original({"b.md": None, "c.md": "mem_1"}) is None
+    gone = NoteBase(COPY, b"", 1, conflict_of=UUID(int=2))
+    assert original({"folder/a.md": None}, gone) == "folder/a.md"

@@ -38,6 +38,8 @@ create table sync_base (
     stat text,
     -- Whether it was purged here, so that the server and other homes remove all copies.
     purged integer not null default 0,
+    -- The note of which it is a conflict copy.
+    conflict_of text,
     unique (scope, note_id)
 );
 
