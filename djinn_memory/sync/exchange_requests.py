@@ -13,7 +13,7 @@ VaultNames = Annotated[
     tuple[str, ...],
     Meta(description="Only these vaults of sync.vaults; repeatable."),
 ]
-DryRun = Annotated[bool, Meta(description="Show what would change, and change nothing.")]
+DryRun = Annotated[bool, Meta(description="Show which files would change, and change nothing.")]
 
 
 class PullSync(Struct, frozen=True):
@@ -28,7 +28,10 @@ class PushSync(PullSync, frozen=True):
 
     delete_many: Annotated[
         bool,
-        Meta(description="Delete notes on the server although most of them are missing here."),
+        Meta(
+            description="Confirm that most notes of a vault were deleted here, and delete them on "
+            "the server."
+        ),
     ] = False
 
 

@@ -261,8 +261,9 @@ def conflicts(call: Call, answer: ConflictList) -> None:
 def verify(call: Call, answer: SyncComparison) -> None:
     """Compare the vaults with the server, byte for byte and row by row.
 
-    The bytes of each note are compared. Of notes that are equal, the rows on the server are
-    compared with what the note says. Each difference is one line. Exits with 1 if there is one.
+    The bytes of each note are compared. For equal notes, the rows on the server are compared with
+    what the note says. Each difference is printed on one line. The command exits with 1 if there
+    is any.
 
     Examples:
         djinn sync verify
