@@ -20,8 +20,8 @@ from djinn_memory.embedding.onnx_runtime import (
     cached_session,
     cached_tokenizer,
     damaged_model,
+    embed_question,
     embed_texts,
-    embed_tokens,
     onnxruntime,
 )
 from djinn_memory.embedding.prompts import Prompts, prompts
@@ -53,6 +53,8 @@ class LocalEmbedder(Embedder):
                 "embedding.model is missing; name a sentence-transformers model or its folder"
             )
         self._model = Path(config.model or "")
+        self._question: tuple[str, TokenVectors] | None = None
+        """The last query, and its tokens."""
 
     @cached_property
     def folder(self) -> Path:
@@ -119,8 +121,17 @@ class LocalEmbedder(Embedder):
     def embed(
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
     ) -> Vectors:
-        """Unit vectors. The vector of a text too long for the model is the mean of its parts."""
-        return self._embed(texts, query=query)
+        """Unit vectors. The vector of a text too long for the model is the mean of its parts.
+
+        The tokens of a single query come from the same run, for `question_tokens`.
+        """
+        if not (query and len(texts) == 1 and self.gives_tokens) or self.prompts.query:
+            return self._embed(texts, query=query)
+        session = cached_session(self.folder / "model.onnx")
+        tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
+        vector, tokens = embed_question(session, tokenizer, texts[0])
+        self._question = texts[0], tokens
+        return vector
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
         """Vectors and token signs, both from one run of the packaged model."""
@@ -150,8 +161,12 @@ class LocalEmbedder(Embedder):
         """The tokens of a question, by the packaged model."""
         if not self.gives_tokens:
             return None
+        known = self._question
+        if known and known[0] == text:
+            return known[1]
         session = cached_session(self.folder / "model.onnx")
-        return embed_tokens(session, cached_tokenizer(self.folder, self.card.max_tokens), text)
+        tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
+        return embed_question(session, tokenizer, text)[1]
 
     def _torch_device(self) -> str | None:
         """The device on which torch embeds texts; None for the processor without torch.

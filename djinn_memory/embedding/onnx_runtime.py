@@ -155,14 +155,20 @@ def _silent_tokens(tokenizer: Any) -> list[int]:
     return [number for number in numbers if number is not None]
 
 
-def embed_tokens(session: Any, tokenizer: Any, text: str) -> TokenVectors:
-    """The vectors of the tokens of a text."""
+def embed_question(session: Any, tokenizer: Any, text: str) -> tuple[Vectors, TokenVectors]:
+    """The vector of a text, as a row, and the vectors of its tokens, both from one run.
+
+    Of a text too long for the model the tokens are those of its first part.
+    """
     import numpy as np
 
     encoded = tokenizer.encode(text)
-    rows = _run(session, encoded, ["tokens"])[0][1:-1]
+    vector, tokens = _run(session, encoded, ["output", "tokens"])
+    if encoded.overflowing:
+        vector = embed_texts(session, tokenizer, [text])[0]
+    rows = tokens[1:-1]
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return TokenVectors(encoded.offsets[1:-1], rows)
+    return np.array([vector], np.float32), TokenVectors(encoded.offsets[1:-1], rows)
 
 
 def _run(session: Any, text: Any, outputs: Sequence[str]) -> list[Any]:

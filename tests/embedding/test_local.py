@@ -112,3 +112,22 @@ def test_a_damaged_model_is_one_line_that_says_what_to_delete(tmp_path: Path) ->
     (tmp_path / "model.onnx").write_bytes(b"half of a model")
     with pytest.raises(Unavailable, match="delete that folder"):
         open_session(tmp_path / "model.onnx", 1)
+
+
+def test_the_tokens_of_a_question_come_from_the_run_that_embeds_it() -> None:
+    question, other = "When does the tide come in the harbour?", "The lamp of the mill"
+    together, alone = LocalEmbedder(EmbeddingConfig()), LocalEmbedder(EmbeddingConfig())
+    vector = together.embed([question], query=True)
+    assert np.array_equal(vector, alone.embed([question]))
+    for text in (question, other):
+        tokens, expected = together.question_tokens(text), alone.question_tokens(text)
+        assert tokens and expected
+        assert np.array_equal(tokens.vectors, expected.vectors)
+        assert list(tokens.spans) == list(expected.spans)
+
+
+def test_a_question_too_long_for_the_model_is_embedded_in_parts() -> None:
+    embedder = LocalEmbedder(EmbeddingConfig())
+    long = "The tide comes into the harbour, and the lamp of the mill burns. " * 60
+    assert np.array_equal(embedder.embed([long], query=True), embedder.embed([long]))
+    assert embedder.question_tokens(long) is not None
