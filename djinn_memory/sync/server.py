@@ -57,7 +57,12 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
     own = _own_model(runtime)
     with closing(connect(address)) as connection:
         applied = migrations.migrate(connection, address, own or NO_MODEL)
-        _check_model(migrations.state(connection, address).model, own, address)
+        theirs = migrations.state(connection, address).model
+        if own and theirs.identity == NO_MODEL.identity:
+            # No home has brought vectors yet.
+            migrations.change_model(connection, address, own)
+        else:
+            _check_model(theirs, own, address)
         if request.distribute:
             with explained(address), connection.transaction(), connection.cursor() as cursor:
                 catalog.distribute(cursor, address)

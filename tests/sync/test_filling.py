@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from djinn_memory.models import Progress
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.sync.filling import fill
 from djinn_memory.sync.notes import push
@@ -48,6 +50,54 @@ def server(address: ServerAddress) -> Iterator[TableServer]:
 def filled(home: SyncedHome) -> tuple[int, int]:
     with home.link() as link:
         return fill(link, "rows")
+
+
+VECTORS = "select count(*) from memory_facts where embedding is not null"
+
+
+def unfilled(home: SyncedHome, server: TableServer, notes: int) -> None:
+    """Synchronize facts, whose vectors the server then loses."""
+    for number in range(notes):
+        home.write(f"{number}.md", f"---\ntype: fact\ncategory: lamp\nkey: n{number}\n---\ngreen\n")
+    home.sync()
+    server.connection.execute("update memory_facts set embedding = null")
+    server.connection.execute("update index_windows set vector = null")
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_filling_that_was_killed_goes_on(home: SyncedHome, server: TableServer, batch: int) -> None:
+    unfilled(home, server, 7)
+
+    def killed(progress: Progress) -> None:
+        if progress.stage == "push" and progress.done >= 3:
+            raise KeyboardInterrupt
+
+    with home.link() as link:
+        link.runtime.progress = killed
+        with pytest.raises(KeyboardInterrupt):
+            fill(link, "vectors", batch)
+        link.runtime.progress = lambda progress: None
+        assert server.value(VECTORS) == 3
+        assert fill(link, "vectors", batch) == (4, 0)
+    assert server.value(VECTORS) == 7
+    assert server.value("select count(*) from index_windows where vector is null") == 0
+
+
+def test_two_homes_fill_at_once(
+    home: SyncedHome, server: TableServer, tmp_path: Path, home_template: Path
+) -> None:
+    other = SyncedHome(tmp_path / "ben", home_template, home.address)
+    unfilled(home, server, 12)
+    other.sync()
+    server.connection.execute("update memory_facts set embedding = null")
+
+    def filled(each: SyncedHome) -> tuple[int, int]:
+        with each.link() as link:
+            return fill(link, "vectors", 1)
+
+    with ThreadPoolExecutor(2) as threads:
+        assert [*threads.map(filled, [home, other])] == [(12, 0), (12, 0)]
+    assert server.value(VECTORS) == 12
 
 
 @pytest.mark.parametrize("kind", CASES)

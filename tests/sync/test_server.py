@@ -49,6 +49,29 @@ def another_home(tmp_path: Path, template: Path) -> Djinn:
     return Djinn(Home(home.root))
 
 
+def test_vectors_come_from_the_first_home_with_a_model(
+    djinn: Djinn, server: ServerAddress, tmp_path: Path, home_template: Path
+) -> None:
+    other = another_home(tmp_path, home_template)
+    djinn.home.edit((("embedding", "provider"), "none"))
+    without = Djinn(Home(djinn.home.root))
+    without.facts.set(category="lamp", key="colour", value="green", shared=True)
+    without.sync.init()
+    without.sync.run()
+    assert without.sync.status().model == "none"
+    other.sync.init()
+    other = Djinn(Home(other.home.root))
+    status = other.sync.status()
+    assert status.model == status.own_model == "hashing-128-1"
+    assert other.sync.run().vaults[0].received == 1
+    assert other.sync.backfill().notes == 1
+    assert [kind.with_embedding for kind in other.sync.stats().memories] == [0, 0, 0, 0, 1]
+    # The home without a model goes on.
+    without.facts.set(category="lamp", key="size", value="large", shared=True)
+    without.sync.run()
+    assert without.search(query="lamp", backend="postgres").hits
+
+
 def test_the_first_home_brings_its_shared_vault(djinn: Djinn, server: ServerAddress) -> None:
     answer = djinn.sync.init()
     [vault] = answer.vaults
