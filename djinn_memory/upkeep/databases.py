@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from djinn_memory.errors import Remedy
+from djinn_memory.errors import DjinnError, Remedy, wording
+from djinn_memory.home.config import variable
 from djinn_memory.indexing.indexer import outdated
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.notes.ids import new_id
@@ -14,6 +15,8 @@ from djinn_memory.store import index as index_store
 from djinn_memory.store import inspection, ledger, vector_cache
 from djinn_memory.store.expiring import sqlite
 from djinn_memory.store.faults import fault, newer_database
+from djinn_memory.store.postgres.scopes import scopes
+from djinn_memory.store.postgres.servers import URL, connected, embedded_folder
 from djinn_memory.store.salvage import SalvagedLedger, read, recover, unfinished
 from djinn_memory.store.sqlite import Connection, Schema
 from djinn_memory.store.state import set_aside
@@ -198,3 +201,30 @@ def _roomy(part: str, path: Path) -> Iterator[Check]:
     if free > WASTE and free > path.stat().st_size // 2:
         what = f"{free / 1e6:,.0f} MB of {path.name} are unused"
         yield hint(part, what, FIX, lambda: f"freed {inspection.vacuum(path) / 1e6:,.0f} MB")
+
+
+def server(case: CheckedHome) -> Iterator[Check]:
+    """Check the Postgres server, if this home has one. An embedded server is not started."""
+    home = case.home
+    url = variable(URL) or home.config.sync.url
+    if not url:
+        return
+    if folder := embedded_folder(home, url):
+        if folder.exists():
+            yield ok("server", f"runs in {folder} when a command needs it")
+        else:
+            yield warning("server", f"{folder} is missing", Remedy("sync.init", {}, "make it"))
+        return
+    try:
+        with connected(home) as connection, connection.reading() as cursor:
+            known = {str(scope.user_id) for scope in scopes(cursor)}
+    except DjinnError as wrong:
+        # All else works without the server.
+        yield warning("server", wrong.message, wording.get().remedies(wrong))
+        return
+    for vault in home.synced:
+        if vault.id in known:
+            yield ok("server", f"{connection.address} has vault {vault.name}")
+        else:
+            what = f"{connection.address} does not have vault {vault.name}"
+            yield warning("server", what, Remedy("sync.init", {}, "register it"))

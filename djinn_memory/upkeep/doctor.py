@@ -29,6 +29,7 @@ CHECKS: dict[str, Checks] = {
     "vectors": databases.cache,
     "working": databases.working,
     "index": databases.index,
+    "server": databases.server,
     "domains": domains.domains,
     "models": models.cache,
     "embedder": models.embedder,

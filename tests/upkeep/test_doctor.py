@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from uuid import UUID
 
 import apsw
 import pytest
@@ -23,6 +24,8 @@ from djinn_memory.home.watcher import claim
 from djinn_memory.store import inspection
 from djinn_memory.store.index import SCHEMA, open_index
 from djinn_memory.store.ledger import Event, Ledger
+from djinn_memory.store.postgres.connection import ServerAddress
+from djinn_memory.store.postgres.servers import URL
 from djinn_memory.system.disks import synced
 from djinn_memory.system.locks import lock
 from djinn_memory.upkeep.doctor import CHECKS, examine
@@ -35,6 +38,7 @@ from tests.indexing.content import content
 from tests.indexing.vaults import fill, settle
 from tests.servers import ModelServer
 from tests.store.older import older
+from tests.sync.homes import register
 
 AGES = 7200
 
@@ -582,6 +586,24 @@ def test_a_server_that_is_away_and_one_that_is_there(
     one = next(one for one in bad(look(well)) if one.part == "embedder")
     assert time.monotonic() - began < 20
     assert one.severity == "error" and "127.0.0.1:9" in one.what and one.remedy
+
+
+def test_the_postgres_server_of_a_home(
+    well: Home, database: ServerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL, database.conninfo)
+    assert "does not have vault shared" in only(look(well)).what
+    register(database, UUID(well.shared.id))
+    findings = look(well)
+    assert not bad(findings) and "has vault shared" in str(findings)
+    monkeypatch.setenv(URL, "postgresql://127.0.0.1:1/memory")
+    down = only(look(well))
+    assert down.severity == "warning" and "does not answer" in down.what and down.remedy
+    monkeypatch.delenv(URL)
+    well.edit((("sync", "url"), "embedded"))
+    well.trust(well.untrusted)
+    assert "is missing" in only(look(well)).what
+    assert not (well.state / "postgres").exists()
 
 
 def test_a_model_that_was_not_prepared_is_not_prepared_by_looking(
