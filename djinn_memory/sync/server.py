@@ -10,14 +10,14 @@ from uuid import UUID
 
 import msgspec
 
-from djinn_memory.errors import Refused, Remedy, Unavailable, UsageError
+from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.config import variable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import Postgres
 from djinn_memory.models import Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.postgres import catalog, migrations
-from djinn_memory.store.postgres.connection import ServerAddress, connect, explained, reading
+from djinn_memory.store.postgres.connection import connect, explained, reading
 from djinn_memory.store.postgres.index.writer import index_vectors, needs_vector_index
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.scopes import Scope, register, remove, scopes
@@ -30,6 +30,7 @@ from djinn_memory.store.postgres.servers import (
     start_at,
 )
 from djinn_memory.sync.joining import adopt, adoptions, going, named_scopes
+from djinn_memory.sync.notes.vectors import require_embedder, require_model
 from djinn_memory.sync.requests import (
     AdoptedVault,
     InitSync,
@@ -61,8 +62,8 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
         if own and theirs.identity == NO_MODEL.identity:
             # No home has brought vectors yet.
             migrations.change_model(connection, address, own)
-        else:
-            _check_model(theirs, own, address)
+        elif own:
+            require_model(address, theirs.identity, own.identity)
         if request.distribute:
             with explained(address), connection.transaction(), connection.cursor() as cursor:
                 catalog.distribute(cursor, address)
@@ -95,12 +96,9 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
 def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
     """See `Sync.migrate`."""
     address = server_address(runtime.home)
+    if request.model:
+        require_embedder(runtime)
     own = _own_model(runtime) if request.model else None
-    if request.model and own is None:
-        raise Unavailable(
-            "this home has no embedding model",
-            Remedy("config.set", {"key": "embedding.provider", "value": None}, "set one"),
-        )
     with closing(connect(address)) as connection:
         applied = migrations.migrate(connection, address, None)
         before = migrations.state(connection, address).model
@@ -219,16 +217,6 @@ def _own_model(runtime: Runtime) -> VectorModel | None:
         return None
     line = calibrate(embedder)
     return VectorModel(embedder.identity, embedder.dimensions, line.scale, line.shift)
-
-
-def _check_model(theirs: VectorModel, own: VectorModel | None, address: ServerAddress) -> None:
-    if own and own.identity != theirs.identity:
-        raise Refused(
-            f"{address} has vectors of the model {theirs.identity}, "
-            f"and this home uses {own.identity}",
-            Remedy("config.set", {"key": "embedding.model", "value": None}, "use the server's"),
-            Remedy("sync.migrate", {"model": True}, "change the server"),
-        )
 
 
 def _register(

@@ -112,7 +112,7 @@ class Sync(Namespace):
         """Embed what this home has not embedded, and fill what its vaults lack on the server.
 
         With `all`, the rows of all notes are written again. Raises `Unavailable` without an
-        embedding model, or if the server has another one.
+        embedding model, and `Refused` if the server has another one.
         """
         from djinn_memory.sync.backfill import backfill
 

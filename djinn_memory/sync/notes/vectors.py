@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
@@ -14,6 +15,11 @@ from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.sqlite import explained
 from djinn_memory.sync.notes.link import VaultLink
 
+if TYPE_CHECKING:
+    from djinn_memory.embedding.embedder import Embedder
+    from djinn_memory.runtime import Runtime
+    from djinn_memory.store.postgres.connection import ServerAddress
+
 BATCH = 500
 """Number of notes whose vectors are fetched at once."""
 
@@ -22,13 +28,29 @@ def check_model(link: VaultLink) -> None:
     """Raise `Refused` if this home and the server have vectors of different models."""
     with explained(link.runtime.home.index_path):
         space = vectors.serving(link.runtime.state.index)
-    if space and space.identity != link.model.identity:
+    if space:
+        require_model(link.address, link.model.identity, space.identity)
+
+
+def require_model(address: ServerAddress, theirs: str, own: str) -> None:
+    """Raise `Refused` if a server's vectors come from another model than those of this home."""
+    if own != theirs:
         raise Refused(
-            f"{link.address} has vectors of the model {link.model.identity}, and this home has "
-            f"vectors of {space.identity}",
+            f"{address} has vectors of the model {theirs}, and this home uses {own}",
             Remedy("config.set", {"key": "embedding.model", "value": None}, "use the server's"),
             Remedy("sync.migrate", {"model": True}, "change the server"),
         )
+
+
+def require_embedder(runtime: Runtime) -> Embedder:
+    """The embedding model of this home. Raises `Unavailable` without one."""
+    embedder = runtime.models.embedder
+    if embedder is None:
+        raise Unavailable(
+            "this home has no embedding model",
+            Remedy("config.set", {"key": "embedding.provider", "value": None}, "set one"),
+        )
+    return embedder
 
 
 def fetch(link: VaultLink, note_ids: Collection[UUID]) -> None:
