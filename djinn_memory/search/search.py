@@ -345,10 +345,10 @@ def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
 
 def confident(search: Search, chosen: Sequence[Candidate], among: int | None = None) -> bool:
     """Whether the shown candidates are likely to answer. A deleted note does not count."""
-    if has_certain(search, chosen):
-        return True
     cosines = [candidate.value("meaning") for candidate in chosen]
-    return fusion.confident(
+    by_scores = fusion.confident(
         (candidate.value("words") for candidate in chosen),
         cosines if "meaning" in search.weights else None,
     )
+    # What is certain must be looked up.
+    return by_scores or has_certain(search, chosen)

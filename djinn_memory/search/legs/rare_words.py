@@ -46,10 +46,10 @@ def exact_hits(search: Search, rarity: float) -> Iterator[int]:
             continue
         match = WordMatch((tuple((form,) for form in spellings),))
         refs = index.words.search(match, search.selection, search.wanted)
-        chunks = index.chunks([ref.chunk_id for ref in refs])
+        search.load(ref.chunk_id for ref in refs)
         memories = search.lookup(ref.memory_id for ref in refs)
         for ref in refs:
-            text = f"{memories[ref.memory_id].title}\n{chunks[ref.chunk_id].text}"
+            text = f"{memories[ref.memory_id].title}\n{search.chunk(ref.chunk_id).text}"
             written = _written(word, text, case)
             if written and (worth >= MAIN * rarity or _is_name(written, vocabulary.languages)):
                 yield ref.chunk_id
