@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 from uuid import UUID, uuid5
 
 from msgspec import Struct, field
@@ -260,12 +261,10 @@ class _Planner:
     def _conflict_of(self, path: str) -> UUID | None:
         """The note of which a new file is a conflict copy."""
         original = original_path(path) if is_note(path) else None
-        if original is None:
-            return None
-        key = path_key(original)
-        notes: Iterable[tuple[UUID, NoteState | None]] = (
-            (note_id, self._server_state(note_id)) for note_id in self._server
-        )
-        return next(
-            (note_id for note_id, note in notes if note and path_key(note.path) == key), None
-        )
+        return None if original is None else self._by_key.get(path_key(original))
+
+    @cached_property
+    def _by_key(self) -> Mapping[str, UUID]:
+        """The notes that the server has, by their paths as they are compared."""
+        live = [note for note in self._server.values() if not note.deleted]
+        return {path_key(note.path): note.note_id for note in live}
