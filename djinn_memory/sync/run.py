@@ -20,6 +20,7 @@ from djinn_memory.store.ledger.sync_state import ScopeState
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
+from djinn_memory.sync import purges
 from djinn_memory.sync.notes import history, pull, push, vectors
 from djinn_memory.sync.notes.history import ScopeHistory
 from djinn_memory.sync.notes.link import VaultLink
@@ -95,7 +96,11 @@ def exchange(
         doubtful |= lost
         behind = _behind(plan, pulled, states)
         if not (pulled or pushed or lost):
+            if direction != "push":
+                purges.receive(link, states.server.values())
             _finish(link, snapshot, states.scope, behind)
+            if direction != "pull":
+                purges.send(link)
             vectors.embed(link)
             if link.base_texts:
                 link.base_texts.prune({base.hash for base in states.bases.values()})

@@ -257,6 +257,30 @@ def test_a_purge_removes_all_copies_everywhere(homes: tuple[SyncedHome, SyncedHo
     assert b"kettle hides the key a" not in ben.home.index_path.read_bytes()
 
 
+def test_a_purge_reaches_the_trash_of_other_homes(homes: tuple[SyncedHome, SyncedHome]) -> None:
+    anna, ben = homes
+    for name in ("first", "second", "third"):
+        anna.write(f"{name}.md", f"# Secret {name}\n\nThe kettle hides the key {name}.\n")
+    anna.sync()
+    ben.sync()
+    # Both have the first and the third in the trash, and Ben alone the second.
+    for name in ("first", "third"):
+        anna.djinn.memories.delete(f"shared:{name}.md")
+    anna.sync()
+    ben.djinn.memories.delete("shared:second.md")
+    ben.sync()
+    anna.djinn.memories.purge("shared:first.md")
+    anna.djinn.memories.purge("shared:second.md")
+    for home in (anna, ben, anna, ben):
+        home.sync()
+    for home in homes:
+        assert [file.name for file in (home.root / ".trash").rglob("*.md")] == ["third.md"]
+    home_files = [file for file in ben.home.root.rglob("*") if file.is_file()]
+    for name in (b"first", b"second"):
+        secret = b"hides the key " + name
+        assert [file for file in home_files if secret in file.read_bytes()] == []
+
+
 def test_a_vault_that_lost_most_notes_deletes_nothing(
     homes: tuple[SyncedHome, SyncedHome],
 ) -> None:

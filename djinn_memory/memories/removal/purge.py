@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -12,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Refused, Unavailable
+from djinn_memory.errors import DjinnError, Refused, Unavailable
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut, resolve_links, update
@@ -29,6 +30,7 @@ from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.fact_note import history_of, value_of
 from djinn_memory.notes.note import Note
+from djinn_memory.notes.note_file import content_hash
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.store.erasing import erase
 from djinn_memory.store.expiring import forget
@@ -101,7 +103,7 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     redact_events(state, phrases(texts), may_quote)
     if ledger and not doomed.block:
         # The next synchronization removes it from the server and from other homes.
-        mark_purged(ledger, doomed.vault.id, doomed.files)
+        mark_purged(ledger, doomed.vault.id, doomed.files, {*_digests(doomed)})
     if doomed.block and doomed.id:
         # Another import of the conversation must not bring it back.
         data = {"agent": agent, "vault": doomed.vault.id, **_origin(notes)}
@@ -138,6 +140,13 @@ def _origin(notes: Sequence[tuple[str, Note]]) -> dict[str, str]:
         if named["client"]:
             return {key: value for key, value in named.items() if value}
     return {}
+
+
+def _digests(doomed: DoomedMemory) -> Iterator[bytes]:
+    """The hashes of the files."""
+    for path in doomed.files:
+        with suppress(OSError, DjinnError):
+            yield content_hash(disk.read(doomed.vault, path))
 
 
 def _remove_files(doomed: DoomedMemory) -> None:

@@ -206,16 +206,37 @@ def after_restore(
     }
 
 
-def mark_purged(ledger: Ledger, scope: str, paths: Sequence[str]) -> None:
-    """Record that notes of a vault were purged here, for the next run. Other paths are ignored."""
+def mark_purged(
+    ledger: Ledger, scope: str, paths: Sequence[str], digests: Collection[bytes] = ()
+) -> None:
+    """Record that notes of a vault were purged here, for the next run. Other paths are ignored.
+
+    `digests` are the hashes of their files, which other homes may have in their trash.
+    """
     ledger.change(
         [
             (
                 "update sync_base set purged = 1 where scope = ? and path = ?",
                 [(scope, path) for path in paths],
-            )
+            ),
+            (
+                "insert or ignore into sync_purged (scope, hash) values (?, ?)",
+                [(scope, digest) for digest in digests],
+            ),
         ]
     )
+
+
+def purged_hashes(ledger: Ledger, scope: UUID) -> list[bytes]:
+    """The hashes of files that were purged since the last run."""
+    known = ledger.rows("select hash from sync_purged where scope = ?", (str(scope),))
+    return [digest for (digest,) in known]
+
+
+def forget_purged(ledger: Ledger, scope: UUID, digests: Sequence[bytes]) -> None:
+    """Remove hashes of purged files, which the server has now."""
+    values = [(str(scope), digest) for digest in digests]
+    ledger.change([("delete from sync_purged where scope = ? and hash = ?", values)])
 
 
 def _columns(base: NoteBase) -> tuple[object, ...]:

@@ -247,6 +247,16 @@ def _insert(
             )  # fmt: skip
 
 
+def purge_deleted(writer: ScopeWriter, digests: Sequence[bytes]) -> None:
+    """Mark tombstones of files with these hashes, so that homes empty their trash of them."""
+    for table in TABLES:
+        sql = (
+            f"update {table} set purged = true, rev = %s, written_at = now() "
+            "where user_id = %s and deleted and not purged and hash = any(%s)"
+        )
+        writer.tx.execute(sql.encode(), (writer.rev, writer.scope, list(digests)))
+
+
 def announce(writer: ScopeWriter) -> None:
     """Tell listening homes that the scope changes with this transaction. They also poll."""
     writer.tx.execute("select pg_notify(%s, %s)", (CHANNEL, str(writer.scope)))

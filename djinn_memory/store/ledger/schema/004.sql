@@ -43,6 +43,13 @@ create table sync_base (
     unique (scope, note_id)
 );
 
+-- Hashes of files that were purged here, for the next run: other homes may have them in their trash.
+create table sync_purged (
+    scope text not null,
+    hash blob not null,
+    unique (scope, hash)
+);
+
 -- The steps of a run, written before they are carried out.
 create table sync_plan (
     scope text not null,
