@@ -175,7 +175,7 @@ def test_a_server_without_pgvector(djinn: Djinn, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(DjinnError) as caught:
             djinn.sync.init()
         line = str(caught.value)
-        assert re.search(r"runs PostgreSQL \d+ without the extension pgvector; install it", line)
+        assert re.search(r"runs PostgreSQL \d+ without the extension pgvector; ", line)
         assert "postgresql-1" in line and "-pgvector" in line and "\n" not in line
         assert djinn.home.config_path.read_bytes() == before
         with closing(connect(address)) as connection:

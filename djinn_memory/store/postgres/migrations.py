@@ -173,9 +173,11 @@ def _require_extensions(cursor: Cursor, address: ServerAddress) -> None:
     row = cursor.fetchone()
     release = row[0] if row else 0
     if "vector" not in available:
+        old = release < LEAST_POSTGRES
+        upgrade = f"upgrade the server to PostgreSQL {LEAST_POSTGRES} or newer, and " if old else ""
         raise Unavailable(
             f"{address} runs PostgreSQL {release} without the extension pgvector",
-            Remedy(purpose=_install_pgvector(max(release, LEAST_POSTGRES))),
+            Remedy(purpose=upgrade + _install_pgvector(max(release, LEAST_POSTGRES))),
         )
     if release < LEAST_POSTGRES:
         raise Unavailable(

@@ -85,9 +85,7 @@ def search(
             _add(facts, row)
     if len(facts) < limit:
         for row in tx.execute(
-            f"select {_COLUMNS}, null from memory_facts as fact join scopes using (user_id) "
-            f"where (category ilike %(text)s or key ilike %(text)s or value ilike %(text)s) "
-            f"and {_HOLDS} order by category, key, fact.user_id limit %(limit)s".encode(),
+            BY_TEXT.encode(),
             {"text": _pattern(query), "scopes": chosen, "at": at, "limit": limit},
         ):
             _add(facts, row)
@@ -98,6 +96,13 @@ _HOLDS = (
     "(%(scopes)s::uuid[] is null or fact.user_id = any(%(scopes)s::uuid[])) "
     "and (expires_at is null or expires_at > %(at)s)"
 )
+
+BY_TEXT = (
+    f"select {_COLUMNS}, null from memory_facts as fact join scopes using (user_id) "
+    "where (category ilike %(text)s or key ilike %(text)s or value ilike %(text)s) "
+    f"and {_HOLDS} order by category, key, fact.user_id limit %(limit)s"
+)
+"""The facts with a text. Where the server has pg_trgm, it reads the indexes of trigrams."""
 
 
 def _add(facts: dict[tuple[str, str, str], ServerFact], row: Sequence[Any]) -> None:
