@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.postgres.scopes import scopes as known_scopes
 from djinn_memory.store.postgres.seeds import facts, stats
 from djinn_memory.store.postgres.servers import ServerConnection
 from djinn_memory.sync.requests import (
@@ -16,16 +18,27 @@ from djinn_memory.sync.requests import (
     SyncStats,
 )
 
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
 
 def count_rows(runtime: Runtime, server: ServerConnection, request: ShowSyncStats) -> SyncStats:
     """See `Sync.stats`."""
     scopes = _scopes(runtime, everything=request.all)
     with server.reading() as tx:
         return SyncStats(
+            _notes(tx, scopes),
             stats.kind_counts(tx, scopes),
             stats.document_counts(tx, scopes),
             *stats.consolidation_counts(tx, scopes),
         )
+
+
+def _notes(tx: Cursor, scopes: list[UUID] | None) -> int:
+    """The notes of all scopes that the user may read, or of the given ones."""
+    return sum(
+        scope.notes for scope in known_scopes(tx) if scopes is None or scope.user_id in scopes
+    )
 
 
 def search_facts(

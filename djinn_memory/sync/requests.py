@@ -103,6 +103,8 @@ class Backfilled(Struct, frozen=True):
 class SyncStats(Struct, frozen=True):
     """What the tables of the server hold."""
 
+    notes: int
+    """The notes, of all types and without one."""
     memories: Sequence[KindCount]
     """The memories of each kind."""
     documents: Sequence[DocumentCount]

@@ -53,6 +53,8 @@ def test_counts(synced: Djinn) -> None:
         "facts": (1, 1),
     }  # fmt: skip
     assert (stats.consolidated, stats.unconsolidated) == (0, 0)
+    notes = [*synced.home.shared.root.rglob("*.md")]
+    assert stats.notes == len(notes) > 1
 
 
 def test_facts_by_meaning_then_by_text(synced: Djinn, tables: TableServer) -> None:

@@ -323,8 +323,8 @@ def backfill(call: Call, answer: Backfilled) -> None:
 def stats(call: Call, answer: SyncStats) -> None:
     """Count the memories on the server.
 
-    Episodes, patterns, entities, chunks of documents and facts are counted, and how many of them
-    have a vector.
+    Notes, episodes, patterns, entities, chunks of documents and facts are counted, and how many of
+    them have a vector.
 
     Examples:
         djinn sync stats
@@ -336,6 +336,7 @@ def stats(call: Call, answer: SyncStats) -> None:
             for kind in answer.memories
         ]
     )
+    say(f"notes: {answer.notes:,}")
     for kind in answer.documents:
         name = clean(kind.document_type or "no type")
         say(f"{name}: {count(kind.documents, 'document')}, {count(kind.chunks, 'chunk')}")
