@@ -96,6 +96,8 @@ def exchange(
         doubtful |= lost
         behind = _behind(plan, pulled, states)
         if not (pulled or pushed or lost):
+            # A read-only vault keeps them for good.
+            link.purges_wait = any(step.purged for step in plan.pulls) and not link.vault.read_only
             if direction != "push":
                 purges.receive(link, states.server.values())
             _finish(link, snapshot, states.scope, behind)

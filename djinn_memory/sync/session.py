@@ -45,31 +45,46 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
     vaults = _chosen(runtime, request.vaults)
     if not request.dry_run:
         recover(runtime.state)
-    exchanged: list[VaultExchange] = []
-    problems: list[Problem] = []
     with locked(runtime), connected(runtime.home) as server:
-        for vault in vaults:
-            link = linked(runtime, server, vault)
+        links = [linked(runtime, server, vault) for vault in vaults]
+        for link in links:
             link.deletes_many = isinstance(request, PushSync) and request.delete_many
-            exchanged.append(_synchronize(link, direction, dry_run=request.dry_run))
-            problems += link.problems
-    return SyncReport(exchanged, request.dry_run, problems)
-
-
-def _synchronize(link: VaultLink, direction: Direction, *, dry_run: bool) -> VaultExchange:
-    result = exchange(link, direction, dry_run=dry_run)
-    if not dry_run and direction != "pull":
-        fill(link, "rows")
-    exchanged = events.ExchangedEvents() if dry_run else events.exchange(link, direction)
-    if not dry_run and direction != "pull":
-        keep_days = link.runtime.home.config.sync.keep_days
-        with link.transaction() as cursor:
-            remove_tombstones(cursor, link.scope, keep_days)
-    return VaultExchange(
-        link.vault.name, result.received, result.removed, result.sent, result.withdrawn,
-        exchanged.pulled, exchanged.pushed, result.conflicts, result.waiting,
-        result.too_large,
+        results = [exchange(link, direction, dry_run=request.dry_run) for link in links]
+        nothing = events.ExchangedEvents()
+        # Events may quote notes of another vault, which are purged by now.
+        waits = any(link.purges_wait for link in links)
+        exchanged = [
+            nothing if request.dry_run else _follow(link, direction, events_wait=waits)
+            for link in links
+        ]
+    return SyncReport(
+        [
+            VaultExchange(
+                link.vault.name, notes.received, notes.removed, notes.sent, notes.withdrawn,
+                recorded.pulled, recorded.pushed, notes.conflicts, notes.waiting, notes.too_large,
+            )
+            for link, notes, recorded in zip(links, results, exchanged, strict=True)
+        ],
+        request.dry_run,
+        [problem for link in links for problem in link.problems],
     )  # fmt: skip
+
+
+def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> events.ExchangedEvents:
+    """Exchange events after the notes, and bring up to date what follows from both."""
+    if direction == "pull":
+        return events.exchange(link, direction)
+    fill(link, "rows")
+    exchanged = events.ExchangedEvents()
+    if events_wait:
+        why = "wait, because they may quote what another home purged; run `djinn sync run`"
+        link.problems.append(Problem(f"{link.vault.name}: events", why))
+    else:
+        exchanged = events.exchange(link, direction)
+    keep_days = link.runtime.home.config.sync.keep_days
+    with link.transaction() as cursor:
+        remove_tombstones(cursor, link.scope, keep_days)
+    return exchanged
 
 
 def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:

@@ -21,6 +21,7 @@ from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK
 from djinn_memory.store.ledger.sync_events import EventCursor
 from djinn_memory.store.postgres.connection import connect
+from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync import events
 from djinn_memory.sync.events import ExchangedEvents
 from djinn_memory.sync.notes.files import VaultFiles
@@ -362,3 +363,31 @@ def test_purged_texts(homes: tuple[EventHome, EventHome], tables: TableServer) -
     assert secret not in repr(second.ledger_tables())
     for home in homes:
         assert home.exchange() == ExchangedEvents(0, 0)
+
+
+def test_events_that_quote_what_was_purged_elsewhere_are_not_sent(
+    homes: tuple[EventHome, EventHome], tables: TableServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL, tables.address.conninfo)
+    for home in homes:
+        # The agent's own vault, with the gap, comes before the one with the note.
+        home.home.edit((("sync", "vaults"), [AGENT, "shared"]))
+        home.djinn = Djinn(Home(home.home.root))
+    first, second = homes
+    secret = "The red lamp behind the pier belongs to Maren."
+    note = first.djinn.remember(type="decision", title=secret, text=secret, shared=True)
+    for home in homes:
+        home.djinn.sync.run()
+    second.djinn.gaps.report(description=secret)
+    first.djinn.memories.purge(name=str(note.id))
+    first.djinn.sync.run()
+    history = "create table sent (data jsonb); create function keep() returns trigger language "
+    tables.connection.execute(
+        f"{history} plpgsql as $$ begin insert into sent values (new.data); return new; end $$; "
+        "create trigger keep after insert or update on events for each row execute function keep()"
+    )
+    report = second.djinn.sync.push()
+    assert any("may quote what another home purged" in problem.why for problem in report.problems)
+    second.djinn.sync.run()
+    sent = tables.value("select string_agg(data::text, '') from sent")
+    assert BLANK in sent and secret not in sent

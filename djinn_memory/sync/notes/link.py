@@ -44,6 +44,8 @@ class VaultLink(Struct):
     """The texts for merges; None if changes of both sides are never merged."""
     deletes_many: bool = False
     """Whether most notes of the vault may be deleted on the server."""
+    purges_wait: bool = False
+    """Whether notes that another home purged are still here, because nothing is received."""
     too_large: list[str] = field(default_factory=list)
     """The paths of larger attachments."""
     indexed: dict[str, str] = field(default_factory=dict)
