@@ -98,6 +98,9 @@ def exchange(
         if not (pulled or pushed or lost):
             # A read-only vault keeps them for good.
             link.purges_wait = any(step.purged for step in plan.pulls) and not link.vault.read_only
+            if any(row.purged and row.deleted for row in states.server.values()):
+                # Its path may be its title, and was in the tables about the server.
+                link.ledger.erase()
             if direction != "push":
                 purges.receive(link, states.server.values())
             _finish(link, snapshot, states.scope, behind)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -249,12 +250,30 @@ def test_a_purge_removes_all_copies_everywhere(homes: tuple[SyncedHome, SyncedHo
     assert anna.sync().withdrawn == 2
     with closing(connect(anna.address)) as connection:
         rows = connection.execute("select path, content, purged from notes order by path")
-        assert rows.fetchall() == [("a.md", None, True), ("b.md", None, False)]
+        assert rows.fetchall() == [(ANY, None, True), ("b.md", None, False)]
         assert connection.execute("select count(*) from index_chunks").fetchone() == (0,)
     assert ben.sync().removed == 2
     trashed = [file.name for file in (ben.root / ".trash").rglob("*.md")]
     assert trashed == ["b.md"]
     assert b"kettle hides the key a" not in ben.home.index_path.read_bytes()
+
+
+def test_a_purge_forgets_the_name_of_the_file(homes: tuple[SyncedHome, SyncedHome]) -> None:
+    anna, ben = homes
+    anna.write("zanzibar.md", "# Zanzibar\n")
+    anna.write("b.md", "# b\n")
+    anna.sync()
+    ben.sync()
+    anna.djinn.memories.purge("shared:zanzibar.md")
+    for home in (anna, ben, anna, ben):
+        home.sync()
+    with closing(connect(anna.address)) as connection:
+        rows = connection.execute("select path, path_key from notes").fetchall()
+    assert "zanzibar" not in str(rows) and ("b.md", "b.md") in rows
+    for home in homes:
+        home.djinn.close()
+        files = [file for file in home.home.root.rglob("*") if file.is_file()]
+        assert [file for file in files if b"zanzibar" in file.read_bytes().lower()] == []
 
 
 def test_a_purge_reaches_the_trash_of_other_homes(homes: tuple[SyncedHome, SyncedHome]) -> None:

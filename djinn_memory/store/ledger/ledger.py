@@ -148,6 +148,11 @@ class Ledger:
             erase(self._connection)
         return own
 
+    def erase(self) -> None:
+        """Remove what was deleted from the bytes of the file. Raises `Unavailable` as `redact`."""
+        with self._writing():
+            erase(self._connection)
+
     def rename_vault(self, before: str, after: str) -> None:
         """Replace the id of a vault in all events, and so in the names of its memories."""
         with self._writing(), transaction(self._connection):

@@ -207,6 +207,17 @@ def _delete(
         sql.encode(),
         [(change.purged, writer.rev, home, writer.scope, change.note_id) for change in known],
     )
+    _forget_paths(writer, table)
+
+
+def _forget_paths(writer: ScopeWriter, table: FileTable) -> None:
+    """Remove the paths of the tombstones of purged files: the name may be the title."""
+    name = "note_id || '.md'" if table == "notes" else "note_id::text"
+    sql = (
+        f"update {table} set path = {name}, path_key = {name} "
+        "where user_id = %s and rev = %s and deleted and purged"
+    )
+    writer.tx.execute(sql.encode(), (writer.scope, writer.rev))
 
 
 def _update(
@@ -255,6 +266,7 @@ def purge_deleted(writer: ScopeWriter, digests: Sequence[bytes]) -> None:
             "where user_id = %s and deleted and not purged and hash = any(%s)"
         )
         writer.tx.execute(sql.encode(), (writer.rev, writer.scope, list(digests)))
+        _forget_paths(writer, table)
 
 
 def announce(writer: ScopeWriter) -> None:
