@@ -322,7 +322,9 @@ class Djinn(Namespace):
         keeps indexing for too long.
         """
         from djinn_memory.indexing.refresh import index
+        from djinn_memory.memories.changes.commit import recover_before_reading
 
+        recover_before_reading(self._state)
         take_in(self.runtime, request.agent, seconds=math.inf)
         if request.model is not None:
             self._models.use(request.model)

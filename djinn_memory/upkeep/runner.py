@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.indexing.refresh import read
-from djinn_memory.memories.changes.commit import recover
+from djinn_memory.memories.changes.commit import recover_before_reading
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
@@ -96,9 +96,7 @@ def _read_notes(context: JobContext) -> list[Problem]:
     """
     state = context.runtime.state
     if not context.dry_run:
-        # A state folder that cannot be written keeps it until it can be.
-        with suppress(DjinnError, OSError):
-            recover(state)
+        recover_before_reading(state)
     try:
         with explained(state.home.index_path):
             return read(state, context.vaults, timeout=LOCK_SECONDS)

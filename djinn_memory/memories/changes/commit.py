@@ -140,6 +140,15 @@ def recover(state: State) -> None:
             _recover(state)
 
 
+def recover_before_reading(state: State) -> None:
+    """Take back what interrupted change sets left behind, before all notes are read.
+
+    A state folder that cannot be written keeps it until it can be.
+    """
+    with suppress(DjinnError, OSError):
+        recover(state)
+
+
 def _recover(state: State) -> None:
     kept = KeptBytes(state.home)
     for identity in kept.pending():

@@ -258,6 +258,13 @@ def test_doctor_takes_back_what_was_cut_short(djinn: Djinn, vaults: Path) -> Non
     assert tree(vaults) == before
 
 
+def test_an_index_run_takes_back_what_was_cut_short(djinn: Djinn, vaults: Path) -> None:
+    before = tree(vaults)
+    killed(djinn.home, kill_at(APPLY, 3).format("carry_out(djinn)"))
+    djinn.index()
+    assert tree(vaults) == before and KeptBytes(djinn.home).pending() == []
+
+
 def test_what_was_edited_after_a_kill_is_kept_and_named(djinn: Djinn, vaults: Path) -> None:
     before = tree(vaults)
     killed(djinn.home, kill_at(APPLY, 6).format("carry_out(djinn)"))
