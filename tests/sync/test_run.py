@@ -258,6 +258,36 @@ def test_a_purge_removes_all_copies_everywhere(homes: tuple[SyncedHome, SyncedHo
     assert b"kettle hides the key a" not in ben.home.index_path.read_bytes()
 
 
+def test_a_purge_leaves_no_word_on_the_server(homes: tuple[SyncedHome, SyncedHome]) -> None:
+    anna, _ = homes
+    secret = "zanzibar"
+    anna.write(
+        f"{secret}.md",
+        f"---\ntags: [{secret}]\naliases: [{secret}s]\nowner: {secret}\n---\n"
+        f"# The {secret}\n\nA {secret} is [[{secret} two]] {secret}quux.\n",
+    )
+    anna.write("kept.md", "# Kept\n\nA kettle is two.\n")
+    anna.sync()
+    assert secret in _server_text(anna)
+    anna.djinn.memories.purge(f"shared:{secret}.md")
+    anna.sync()
+    left = _server_text(anna)
+    assert secret not in left and "kettle" in left
+
+
+def _server_text(home: SyncedHome) -> str:
+    """All rows of all tables of the server; bytes as text too."""
+    with closing(connect(home.address)) as connection:
+        tables = connection.execute(
+            "select c.oid::regclass::text, c.relname from pg_class c "
+            "where relkind = 'r' and relnamespace = 'public'::regnamespace"
+        ).fetchall()
+        rows: list[object] = []
+        for table, _ in tables:
+            rows += connection.execute(f"select * from {table}".encode()).fetchall()
+    return str(rows).lower()
+
+
 def test_a_purge_forgets_the_name_of_the_file(homes: tuple[SyncedHome, SyncedHome]) -> None:
     anna, ben = homes
     anna.write("zanzibar.md", "# Zanzibar\n")

@@ -339,6 +339,7 @@ def _count(tx: Cursor, scope: UUID, chunks: Iterable[CountedChunk], sign: int) -
             holding[term, domain_set] += sign
     # In one order, as locks are taken.
     changes = sorted(holding.items())
+    terms = [term for (term, _), _ in changes]
     tx.execute(
         "insert into index_counts (user_id, term, domain_set, chunks) "
         "select %s, * from unnest(%s::text[], %s::int[], %s::int[]) "
@@ -346,15 +347,20 @@ def _count(tx: Cursor, scope: UUID, chunks: Iterable[CountedChunk], sign: int) -
         "set chunks = index_counts.chunks + excluded.chunks",
         (
             scope,
-            [term for (term, _), _ in changes],
+            terms,
             [number for (_, number), _ in changes],
             [count for _, count in changes],
         ),
     )
     if sign < 0:
+        # No list is left of a term that no chunk has: it may be a word of a purged text.
         tx.execute(
-            "delete from index_counts where user_id = %s and term = any(%s) and chunks <= 0",
-            (scope, [term for (term, _), _ in changes]),
+            "with gone as (delete from index_counts where user_id = %s and term = any(%s) "
+            "and chunks <= 0 returning term) "
+            "delete from index_postings where user_id = %s and term in (select term from gone "
+            "except select term from index_counts where user_id = %s and term = any(%s) "
+            "and chunks > 0)",
+            (scope, terms, scope, scope, terms),
         )
     for number, count in numbers.items():
         tx.execute(

@@ -125,7 +125,7 @@ create table index_counts (
 
 -- The chunks with a term, for BM25. An entry has 12 bytes: the chunk's number and length as 4
 -- bytes, its set of domains and the weighted count as 2, least byte first. Entries of chunks that
--- are gone stay until the segments are merged.
+-- are gone stay until the segments are merged, unless no chunk has the term any more.
 create table index_postings (
     user_id uuid not null references scopes on delete cascade,
     term text not null collate "C",
