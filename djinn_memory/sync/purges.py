@@ -1,20 +1,28 @@
-"""Removes what was purged in one home from the trash of the others."""
+"""Removes what was purged in one home from the others: sections of journals, and the trash."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import PurePosixPath
+
+from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.requests import PurgeMemory
+from djinn_memory.memories.removal.doomed import DoomedMemory, find_doomed
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.files import TRASH
-from djinn_memory.store.ledger import sync_state
+from djinn_memory.store.index.records import Selection
+from djinn_memory.store.ledger import EPISODE_PURGED, reading, sync_events, sync_state
+from djinn_memory.store.postgres import events as server_events
+from djinn_memory.store.postgres.connection import reading as reading_server
 from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.notes import ServerNote, announce, marks, purge_deleted
 from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.listing import list_notes
 from djinn_memory.system.files import inside
 
 
@@ -48,3 +56,86 @@ def send(link: VaultLink) -> None:
         mark = marks(writer.tx, link.scope, [writer.rev])
     sync_state.see(link.ledger, link.scope, mark)
     sync_state.forget_purged(link.ledger, link.scope, digests)
+
+
+def send_sections(link: VaultLink) -> None:
+    """Write the events of purged sections, before their journals are sent without them.
+
+    A home that gets such a journal knows then that the section was purged, and not deleted.
+    """
+    cursor = sync_events.cursor(link.ledger, link.scope)
+    recorded = reading.stored_events(link.ledger, (EPISODE_PURGED,), cursor.pushed)
+    own = [stored for stored in recorded if stored.event.data.get("vault") == link.vault.id]
+    if not own:
+        return
+    with reading_server(link.connection, link.address) as tx:
+        waiting = server_events.pending(tx, link.scope, own)
+    if not waiting:
+        return
+    with writing(link.connection, link.address, link.scope) as writer:
+        server_events.push(writer, link.home_id, waiting)
+        mark = marks(writer.tx, link.scope, [writer.rev])
+    sync_state.see(link.ledger, link.scope, mark)
+
+
+def receive_sections(link: VaultLink) -> None:
+    """Remove the sections that were purged elsewhere, with their copies and traces.
+
+    This comes before their journals are received: afterwards nothing tells what they said.
+    """
+    for doomed in waiting_sections(link):
+        path = doomed.files[-1]
+        before = link.files.hash(path)
+        try:
+            request = PurgeMemory(name=doomed.id or "")
+            purge(link.runtime.state, [link.vault], request, elsewhere=True)
+        except (DjinnError, OSError) as error:
+            link.report(path, f"has a section that was purged elsewhere and cannot go: {error}")
+            continue
+        _follow(link, path, before)
+
+
+def waiting_sections(link: VaultLink) -> list[DoomedMemory]:
+    """The sections of this home that another home purged."""
+    if link.vault.read_only:
+        return []
+    rev = sync_events.cursor(link.ledger, link.scope).rev
+    with reading_server(link.connection, link.address) as tx:
+        purged = server_events.of_kind(tx, link.scope, EPISODE_PURGED, rev)
+    names = {stored.event.subject for stored in purged}
+    if not names:
+        return []
+    list_notes(link)
+    trashed = (link.vault.root / TRASH / "journal").is_dir()
+    with link.runtime.index([link.vault]) as index:
+        sections = [
+            name for name in sorted(names) if trashed or index.memories(Selection(ids=(name,)))
+        ]
+    waiting = []
+    for name in sections:
+        with suppress(DjinnError):
+            doomed = find_doomed(link.runtime.state, name, [link.vault])
+            # The event may name no other memory, such as one with this title.
+            if doomed.block and doomed.id == name:
+                waiting.append(doomed)
+    return waiting
+
+
+def _follow(link: VaultLink, path: str, before: bytes | None) -> None:
+    """Let the common state of a journal follow the purge, which is no change of this home.
+
+    The purging home sends the same change. It would be a conflict if it sent more with it.
+    """
+    after = link.files.read(path)
+    if after is None:
+        return
+    common = sync_state.bases(link.ledger, link.scope)
+    followed = {
+        note_id: replace(base, hash=content_hash(after))
+        for note_id, base in common.items()
+        if base.path == path and base.hash == before
+    }
+    if followed:
+        sync_state.conclude(link.ledger, link.scope, {**followed})
+        if link.base_texts:
+            link.base_texts.keep(after)

@@ -84,6 +84,10 @@ def exchange(
         return _foreseen(_plan(link, states), direction)
     result = Exchanged()
     history.recover(link)
+    if direction != "pull":
+        purges.send_sections(link)
+    if direction != "push":
+        purges.receive_sections(link)
     doubtful: set[UUID] = set()
     for _ in range(ROUNDS):
         common = history.agree(link)
@@ -97,7 +101,8 @@ def exchange(
         behind = _behind(plan, pulled, states)
         if not (pulled or pushed or lost):
             # A read-only vault keeps them for good.
-            link.purges_wait = any(step.purged for step in plan.pulls) and not link.vault.read_only
+            waits = any(step.purged for step in plan.pulls) and not link.vault.read_only
+            link.purges_wait = waits or bool(purges.waiting_sections(link))
             if any(row.purged and row.deleted for row in states.server.values()):
                 # Its path may be its title, and was in the tables about the server.
                 link.ledger.erase()

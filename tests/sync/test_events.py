@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.store.index import memories
 from djinn_memory.store.ledger import sync_events
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK
@@ -391,3 +392,50 @@ def test_events_that_quote_what_was_purged_elsewhere_are_not_sent(
     second.djinn.sync.run()
     sent = tables.value("select string_agg(data::text, '') from sent")
     assert BLANK in sent and secret not in sent
+
+
+def test_a_purged_section_reaches_other_homes(
+    homes: tuple[EventHome, EventHome], tables: TableServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL, tables.address.conninfo)
+    for home in homes:
+        home.home.edit((("sync", "vaults"), [AGENT]), (("sync", "merge"), "clean"))
+        home.djinn = Djinn(Home(home.home.root))
+    first, second = homes
+    secret = "The red lamp behind the pier belongs to Maren."
+    purged = first.djinn.episodes.record_observation(text=secret, at="2026-01-02T10:00Z")
+    first.djinn.episodes.record_observation(text="A kettle sings.", at="2026-01-02T11:00Z")
+    for home in homes:
+        home.djinn.sync.run()
+    vault = second.djinn.home.personal(AGENT)
+    index = second.djinn.runtime.state.index
+    shown = second.djinn.memories.show(name=str(purged.id))
+    held = memories.window_hashes(index, [vault])
+    assert secret in str(shown) and held
+    second.djinn.gaps.report(description=secret)
+    first.djinn.memories.purge(name=str(purged.id))
+    # The journal changes elsewhere in the same exchange.
+    first.djinn.episodes.record_observation(text="A bell rings.", at="2026-01-02T12:00Z")
+    first.djinn.sync.run()
+    report = second.djinn.sync.push()
+    assert any("may quote what another home purged" in problem.why for problem in report.problems)
+    report = second.djinn.sync.run()
+    assert not report.problems and not report.vaults[0].conflicts
+    gone = held - memories.window_hashes(second.djinn.runtime.state.index)
+    [identity] = second.djinn.runtime.state.cache._connection.execute("select name from identity")
+    cache = second.djinn.runtime.state.cache
+    assert gone and not cache.get(*identity, [*gone])
+    assert not cache.token_signs(*identity, [*gone])
+    assert not first.djinn.sync.run().vaults[0].conflicts
+    assert second.kinds().count("episode.purged") == first.kinds().count("episode.purged") == 1
+    files = [first.djinn.home.personal(AGENT).root, vault.root]
+    assert len({str(sorted((p.name, p.read_bytes()) for p in f.rglob("*.md"))) for f in files}) == 1
+    with closing(connect(tables.address)) as connection:
+        listed = connection.execute("select tablename from pg_tables where schemaname = 'public'")
+        for (table,) in listed.fetchall():
+            rows = connection.execute(f"select t::text from {table} t".encode()).fetchall()
+            assert "behind the pier" not in str(rows), table
+    for home in homes:
+        home.djinn.close()
+        places = [file for file in home.home.root.rglob("*") if file.is_file()]
+        assert [file for file in places if b"behind the pier" in file.read_bytes()] == []

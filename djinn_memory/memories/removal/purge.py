@@ -74,8 +74,13 @@ class PurgeReport(Struct, frozen=True):
     """Whether it was removed; false for a dry run."""
 
 
-def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeReport:
-    """Remove the memory that a name means in `vaults`, even if it is already in the trash."""
+def purge(
+    state: State, vaults: Sequence[Vault], request: PurgeMemory, *, elsewhere: bool = False
+) -> PurgeReport:
+    """Remove the memory that a name means in `vaults`, even if it is already in the trash.
+
+    `elsewhere` tells that another home purged it, whose event says so already.
+    """
     doomed = find_doomed(state, request.name, vaults)
     report = PurgeReport(doomed.id, doomed.title, doomed.vault.name, doomed.shown)
     if request.dry_run:
@@ -104,7 +109,7 @@ def purge(state: State, vaults: Sequence[Vault], request: PurgeMemory) -> PurgeR
     if ledger and not doomed.block:
         # The next synchronization removes it from the server and from other homes.
         mark_purged(ledger, doomed.vault.id, doomed.files, {*_digests(doomed)})
-    if doomed.block and doomed.id:
+    if doomed.block and doomed.id and not elsewhere:
         # Another import of the conversation must not bring it back.
         data = {"agent": agent, "vault": doomed.vault.id, **_origin(notes)}
         state.ledger.append([Event(EPISODE_PURGED, doomed.id, data)])

@@ -103,6 +103,12 @@ def of_subjects(
     return [_stored(*row) for _, *row in rows]
 
 
+def of_kind(tx: Cursor, scope: UUID, kind: str, rev: int) -> list[StoredEvent]:
+    """The events of a kind that were written or changed after a revision, oldest first."""
+    rows = tx.execute(_select("kind = %s and rev > %s order by rev, id"), (scope, kind, rev))
+    return [_stored(*row) for _, *row in rows]
+
+
 def by_ids(tx: Cursor, scope: UUID, ids: Sequence[str]) -> list[StoredEvent]:
     """The events with these ids."""
     rows = tx.execute(_select("id = any(%s::uuid[])"), (scope, [*ids]))
