@@ -18,9 +18,9 @@ def backfill(runtime: Runtime, request: BackfillSync) -> Backfilled:
     `Refused` if the server has vectors of another one.
     """
     embedder = require_embedder(runtime)
-    vaults = runtime.home.synced
     filled, left = 0, 0
-    with locked(runtime), connected(runtime.home) as server:
+    with locked(runtime.home), connected(runtime.home) as server:
+        vaults = runtime.home.synced
         require_model(server.address, server.state.model.identity, embedder.identity)
         report = index(
             runtime.state, runtime.models, vaults,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from djinn_memory.errors import NotFound, Refused, Unavailable
+from djinn_memory.home.home import Home
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.walk import attachments
@@ -42,10 +43,10 @@ from djinn_memory.system.locks import lock
 
 def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> SyncReport:
     """Synchronize vaults. Raises `Busy` if another process does."""
-    vaults = _chosen(runtime, request.vaults)
     if not request.dry_run:
         recover(runtime.state)
-    with locked(runtime), connected(runtime.home) as server:
+    with locked(runtime.home), connected(runtime.home) as server:
+        vaults = _chosen(runtime, request.vaults)
         links = [linked(runtime, server, vault) for vault in vaults]
         for link in links:
             link.deletes_many = isinstance(request, PushSync) and request.delete_many
@@ -106,7 +107,7 @@ def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:
 def verify(runtime: Runtime, request: VerifySync) -> SyncComparison:
     """Compare vaults with the server, byte for byte."""
     compared, drifts = 0, list[Drift]()
-    with locked(runtime), connected(runtime.home) as server:
+    with locked(runtime.home), connected(runtime.home) as server:
         for vault in _chosen(runtime, request.vaults):
             number, differing = compare(linked(runtime, server, vault))
             compared += number
@@ -142,9 +143,13 @@ def _chosen(runtime: Runtime, names: Sequence[str]) -> list[Vault]:
 
 
 @contextmanager
-def locked(runtime: Runtime) -> Iterator[None]:
-    """Let one process of the home at a time exchange with the server."""
-    with lock(runtime.home.state / "sync.lock", timeout=2):
+def locked(home: Home) -> Iterator[None]:
+    """Keep other processes of a home from its server. Raises `Busy` if one is exchanging with it.
+
+    The settings are read again: the process before may have removed a vault.
+    """
+    with lock(home.state / "sync.lock", timeout=2):
+        home.reread()
         yield
 
 

@@ -22,6 +22,7 @@ from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.embedded import EmbeddedServer
 from djinn_memory.store.postgres.index import writer
 from djinn_memory.store.postgres.servers import URL
+from djinn_memory.sync.session import locked
 from tests.conftest import Run
 from tests.indexing.vaults import fill
 from tests.postgres import DatabaseServer
@@ -174,8 +175,11 @@ def test_a_removed_agent_leaves_the_server(home: Home, server: ServerAddress, ru
     down = "postgresql://127.0.0.1:1/memory"
     failed = run("agent", "remove", "hal", "--yes", home=home.root, DJINN_POSTGRES_URL=down)
     assert failed.returncode == 5 and "does not answer" in failed.stderr
-    assert "hal" in Home(home.root).config.agents
     up = server.conninfo
+    with locked(home):
+        busy = run("agent", "remove", "hal", "--yes", home=home.root, DJINN_POSTGRES_URL=up)
+    assert busy.returncode == 5 and "another djinn process" in busy.stderr
+    assert "hal" in Home(home.root).config.agents
     done = run("agent", "remove", "hal", "--yes", home=home.root, DJINN_POSTGRES_URL=up)
     assert done.returncode == 0
     with closing(connect(server)) as connection:

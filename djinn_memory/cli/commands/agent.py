@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -92,6 +93,7 @@ def add(call: Call, answer: AddedAgent) -> None:
 def _remove(call: Call) -> RemovedAgent:
     from djinn_memory.home import access, setup
     from djinn_memory.sync import server
+    from djinn_memory.sync.session import locked
 
     home, name = call.djinn.home, call.request.name
     agent = home.agent(name)
@@ -108,9 +110,10 @@ def _remove(call: Call) -> RemovedAgent:
         about += " The Postgres server deletes its copy."
     if not call.confirmed("Remove the agent?", about):
         return RemovedAgent(agent, False, folder, home.agent(None))
-    if own and shared:
-        server.remove_from_server(home, own)
-    trashed = setup.remove_agent(home, agent, trash=call.request.trash_vault)
+    with locked(home) if own and shared else nullcontext():
+        if own and shared:
+            server.remove_from_server(home, own)
+        trashed = setup.remove_agent(home, agent, trash=call.request.trash_vault)
     return RemovedAgent(agent, True, trashed or folder, home.agent(None))
 
 
