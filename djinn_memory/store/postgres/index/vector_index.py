@@ -26,8 +26,12 @@ their places."""
 MOST_EXPLORED = 1000
 """The greatest `hnsw.ef_search`."""
 
-EXPLORED = 216
-"""The number that a search reads: its depth of 200 windows, and the ties."""
+EXPLORED_FOR_EACH = 2
+"""Windows that HNSW explores for each that a search reads. Among 200,000 it finds .994 of the ten
+nearest; with 1, .95 to .99, as its graph was made, and saves 4 % of its time."""
+
+EXPLORED = 216 * EXPLORED_FOR_EACH
+"""For the windows that a search reads: its depth of 200, and the ties."""
 
 
 def exploring(count: int) -> str:
@@ -181,7 +185,7 @@ class PostgresVectorIndex:
         if through_index:
             half = f"halfvec({self.space.dimensions:d})"
             order = f"windows.vector::{half} <=> %s::{half}"
-            self._explore(min(count, MOST_EXPLORED))
+            self._explore(min(count * EXPLORED_FOR_EACH, MOST_EXPLORED))
         joined, narrowed, values = "", "", []
         if where is not None:
             joined = (
