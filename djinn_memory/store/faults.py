@@ -15,6 +15,7 @@ from djinn_memory.store.sqlite import (
     peek,
     reader,
     recognise,
+    snapshot,
 )
 
 
@@ -49,7 +50,9 @@ def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str |
             if result != "ok":
                 return f"is damaged ({' '.join(result.split())})"
             _ask_word_tables(connection)
-            lacking = _lacking(connection, schema)
+            # Another process may be making the tables: all must be of one version.
+            with snapshot(connection):
+                lacking = _lacking(connection, schema)
             return f"is damaged (it lacks {lacking})" if lacking else None
     except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError):
         return "is damaged"
