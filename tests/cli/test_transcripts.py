@@ -32,7 +32,8 @@ PAPERS = Path(__file__).resolve().parents[2] / "docs" / "samples"
 ID = re.compile(r"mem_[0-9a-z]{16}")
 
 # A run may begin before midnight and end behind it.
-TODAY = "|".join(f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}" for days in (0, 1))
+DAYS = [datetime.now(UTC) + timedelta(days=days) for days in (0, 1)]
+TODAY = "|".join(f"{day:%Y-%m-%d}|{day.day} {day:%B %Y}" for day in DAYS)
 
 REPLACED = (
     (r"\b\d+(\.\d+)? s$", "N s"),
@@ -57,6 +58,7 @@ REPLACED = (
     (r"(BM25|cosine|gives|best) [+-]?\d+\.\d+", r"\1 N"),
     (r"\brec_[0-9a-z]{10}\b", "rec_ID"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
+    (r"(?m)^home \S+ +UUID", "home HOST  UUID"),
     (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
     (TODAY, "TODAY"),
     # Where two are of one second the second has a number.
