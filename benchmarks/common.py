@@ -20,6 +20,9 @@ from djinn_memory.home.setup import add_vault, init
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("DJINN_TEST_DATA") or ROOT.parent / "shared" / "data")
+# As the program does it, see `djinn_memory.cli.start`. It counts until numpy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 PROGRAM = [str(Path(sys.executable).with_name("djinn"))]
 
 

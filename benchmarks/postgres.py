@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
-import numpy as np
 from common import home_with, machine, need_data, table
 from msgspec.structs import replace
 from server import RUNS, memories, queries
@@ -27,7 +26,7 @@ from djinn_memory.store.index.records import Selection
 from djinn_memory.store.index.words import Tokenizer
 from djinn_memory.store.postgres.index import writer
 from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows
-from djinn_memory.store.postgres.servers import connected
+from djinn_memory.store.postgres.servers import ServerConnection, connected
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -50,6 +49,8 @@ def alike(local: SearchResult, there: SearchResult) -> bool:
 
 def made(notes: Sequence[NoteRows], count: int) -> Iterator[NoteRows]:
     """Notes of `CHUNKS_OF_NOTE` chunks, each with a text and a vector that lie near a real one."""
+    import numpy as np
+
     dice, noise, tokenizer = random.Random(5), np.random.default_rng(5), Tokenizer()
     chunks = [
         (memory, chunk)
@@ -80,22 +81,27 @@ def _note(number: int, memory: MemoryRows, chunks: tuple[ChunkRows, ...]) -> Not
     return NoteRows(path, path, f"{number}", number.to_bytes(16), 0, None, (own,))
 
 
+def write(server: ServerConnection, scope: UUID, notes: Iterator[NoteRows]) -> None:
+    """Write notes to a scope of the server."""
+    while batch := [
+        (uuid5(scope, note.path), note) for note, _ in zip(notes, range(BATCH), strict=False)
+    ]:
+        with server.writing(scope) as transaction:
+            transaction.tx.executemany(
+                "insert into notes (user_id, note_id, path, path_key, content, hash, size, "
+                "rev, home_id) values (%s, %s, %s, %s, '', %s, 0, %s, %s)",
+                [
+                    (scope, key, note.path, note.path, note.hash, transaction.rev, scope)
+                    for key, note in batch
+                ],
+            )
+            writer.replace(transaction.tx, scope, transaction.rev, batch)
+
+
 def fill(djinn: Djinn, scope: UUID, notes: Iterator[NoteRows]) -> None:
     """Write notes to the server, and make the index of its vectors."""
     with connected(djinn.home) as server:
-        while batch := [
-            (uuid5(scope, note.path), note) for note, _ in zip(notes, range(BATCH), strict=False)
-        ]:
-            with server.writing(scope) as transaction:
-                transaction.tx.executemany(
-                    "insert into notes (user_id, note_id, path, path_key, content, hash, size, "
-                    "rev, home_id) values (%s, %s, %s, %s, '', %s, 0, %s, %s)",
-                    [
-                        (scope, key, note.path, note.path, note.hash, transaction.rev, scope)
-                        for key, note in batch
-                    ],
-                )
-                writer.replace(transaction.tx, scope, transaction.rev, batch)
+        write(server, scope, notes)
         with server.connection.transaction(), server.connection.cursor() as tx:
             writer.index_vectors(tx, scope)
         server.connection.execute("vacuum analyze")

@@ -25,6 +25,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from djinn_memory.store.postgres import catalog, embedded, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.migrations import VectorModel
+from tests import routing
 
 PREFIX = "djinn-test-postgres-"
 MODEL = VectorModel("test", 384, 1.0, 0.0)
@@ -59,6 +60,7 @@ class DatabaseServer:
 
     def execute(self, statement: str) -> None:
         """Run a statement as the superuser, outside a transaction."""
+        routing.release()
         with closing(connect(self.address())) as connection:
             connection.execute(statement.encode())
 
@@ -194,13 +196,15 @@ def _remove_abandoned() -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[DatabaseServer]:
-    """The server of this test process."""
-    if CLUSTER:
-        yield ClusterServer(CLUSTER)
-        return
-    _remove_abandoned()
-    with running() as databases:
-        yield databases
+    """The server of this test process. Statements of djinn must name their scope."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("psycopg.connection.Cursor", routing.RoutedCursor)
+        if CLUSTER:
+            yield ClusterServer(CLUSTER)
+            return
+        _remove_abandoned()
+        with running() as databases:
+            yield databases
 
 
 @pytest.fixture(autouse=True)

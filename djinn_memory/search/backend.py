@@ -9,7 +9,7 @@ implementation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from djinn_memory.models import Vault
@@ -122,8 +122,18 @@ class VectorIndex(Protocol):
         More windows are read until they belong to at least `memories` memories of the vault.
         """
 
+    def ask_nearest(
+        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
+    ) -> Callable[[], list[ChunkRef]]:
+        """Start `nearest`; call the result for the answer. A server works on it meanwhile."""
+
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
         """The exact cosine of the best window of each chunk that has a vector."""
+
+    def ask_measure(
+        self, vector: Vectors, chunk_ids: Collection[int]
+    ) -> Callable[[], dict[int, Measurement]]:
+        """Start `measure`; call the result for the answer. A server works on it meanwhile."""
 
     def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
         """The token signs of windows.

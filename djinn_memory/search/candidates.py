@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ from djinn_memory.store.index.records import (
     Selection,
     WordMatch,
 )
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from djinn_memory.languages.day_window import DayWindow
@@ -167,18 +169,23 @@ class Leg:
     def prepare(self, search: Search) -> None:
         """Prepare requests to the index. Called when it is known which legs answer."""
 
-    def propose(self, search: Search, selection: Selection) -> Sequence[ChunkRef]:
-        """The chunks that the leg proposes, best first, about `search.depth` of them."""
-        return ()
+    def propose(self, search: Search, selection: Selection) -> Callable[[], Sequence[ChunkRef]]:
+        """Ask for the chunks that the leg proposes, best first, about `search.depth` of them.
+
+        The result reads the answer. It is called when all legs have asked, so that a server works
+        for one leg while another computes.
+        """
+        return tuple
 
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
-    ) -> Mapping[int, Scored]:
+    ) -> Callable[[], Mapping[int, Scored]]:
         """Score chunks that any leg proposed. `own` are the chunks that this leg proposed.
 
-        Keep the given order of chunks with equal scores.
+        The result reads the answer, as that of `propose`. Keep the given order of chunks with equal
+        scores.
         """
-        return {}
+        return dict
 
     def adjust(
         self,
@@ -335,7 +342,7 @@ class Search:
                 for memory in self.index.memories(selection, limit=NEWEST)
                 if memory.first_chunk is not None
             ]
-        proposals = {leg.name: leg.propose(self, selection) for leg in self.asked}
+        proposals = _answers({leg.name: leg.propose(self, selection) for leg in self.asked})
         if self.limits.planes:
             proposals = self._with_planes(self.limits.planes, selection, proposals)
         candidates = self._fuse(proposals)
@@ -367,7 +374,7 @@ class Search:
         for plane, narrower, size in missing:
             self.plane_sizes[plane] = size
             for leg in self.asked:
-                more[leg.name] += leg.propose(self, narrower)
+                more[leg.name] += leg.propose(self, narrower)()
         self.depth = depth
         return {**more}
 
@@ -379,9 +386,11 @@ class Search:
         memory_of = {ref.chunk_id: ref.memory_id for ref in ordered}
         chunks = list(memory_of)
         scores: dict[str, Mapping[int, Scored]] = {name: {} for name in self.weights}
-        for leg in self.asked:
-            own = list(dict.fromkeys(ref.chunk_id for ref in proposals[leg.name]))
-            scores[leg.name] = leg.score(self, chunks, own)
+        own = {
+            leg.name: list(dict.fromkeys(ref.chunk_id for ref in proposals[leg.name]))
+            for leg in self.asked
+        }
+        scores |= _answers({leg.name: leg.score(self, chunks, own[leg.name]) for leg in self.asked})
         values = {
             name: {chunk: mark.value for chunk, mark in scored.items()}
             for name, scored in scores.items()
@@ -409,3 +418,8 @@ class Search:
             )
             for chunk in best
         ]
+
+
+def _answers(asked: Mapping[str, Callable[[], T]]) -> dict[str, T]:
+    """The answers of legs that have been asked, by name."""
+    return {name: answer() for name, answer in asked.items()}

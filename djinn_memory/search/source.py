@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from djinn_memory.errors import NotFound
+from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Problem, SearchStep, Vault
@@ -105,7 +105,9 @@ class ServerSource:
         home = self._runtime.home
         if not access.reads_all(agent, home.config.sync.read_all):
             return home.scope(agent, only)
-        return home.server_scope(agent, self._runtime.other_server_vaults(), only)
+        with _suggesting_this_home():
+            others = self._runtime.other_server_vaults()
+        return home.server_scope(agent, others, only)
 
     def refresh(
         self, agent: str | None, vaults: Sequence[Vault]
@@ -115,12 +117,13 @@ class ServerSource:
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
         """See `SearchSource`."""
-        return self._runtime.server_space(vaults)
+        with _suggesting_this_home():
+            return self._runtime.server_space(vaults)
 
     @contextmanager
     def index(self, vaults: Sequence[Vault]) -> Iterator[Index]:
         """See `SearchSource`."""
-        with self._runtime.server_index(vaults) as self._index:
+        with _suggesting_this_home(), self._runtime.server_index(vaults) as self._index:
             yield self._index
 
     def exists(self, vault: Vault, path: str) -> bool:
@@ -141,6 +144,18 @@ class ServerSource:
         began = time.perf_counter()
         used = self._index.plan()
         return [SearchStep("index", used, (time.perf_counter() - began) * 1000)]
+
+
+@contextmanager
+def _suggesting_this_home() -> Iterator[None]:
+    """Add to errors of the server that a search needs none."""
+    try:
+        yield
+    except (Unavailable, Refused) as error:
+        local = Remedy(arguments={"backend": "sqlite"}, purpose="search this home")
+        if local not in error.remedies:
+            error.remedies = (*error.remedies, local)
+        raise
 
 
 def source_of(runtime: Runtime, backend: str | None) -> SearchSource:

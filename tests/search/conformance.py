@@ -103,6 +103,13 @@ class IndexConformance:
         for each in measured.values():
             assert each.cosine == pytest.approx(float(np.asarray(each.vector) @ vector), abs=1e-5)
 
+        # Answers are read in any order, and after others.
+        ask_near = index.vectors.ask_nearest(vector, Selection(), 2)
+        ask_measured = index.vectors.ask_measure(vector, [ref.chunk_id for ref in refs])
+        assert index.words.search(TIDE, Selection(), 10)
+        assert ask_measured().keys() == measured.keys()
+        assert ask_near() == index.vectors.nearest(vector, Selection(), 2)
+
         # The samples are embedded by a model that knows no tokens.
         assert index.vectors.token_signs({ref.chunk_id: 0 for ref in refs}) == {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -159,11 +159,21 @@ class MemoryVectors:
         best = sorted(cosines, key=lambda key: -cosines[key])
         return [self._index.ref(key) for key in best][:limit]
 
+    def ask_nearest(
+        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
+    ) -> Callable[[], list[ChunkRef]]:
+        return lambda: self.nearest(vector, selection, limit, memories)
+
     def measure(self, vector: Vectors, chunk_ids: Collection[int]) -> dict[int, Measurement]:
         return {
             key: Measurement(float(self._vectors[key] @ vector), (0, 0), self._vectors[key])
             for key in chunk_ids
         }
+
+    def ask_measure(
+        self, vector: Vectors, chunk_ids: Collection[int]
+    ) -> Callable[[], dict[int, Measurement]]:
+        return lambda: self.measure(vector, chunk_ids)
 
     def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -68,18 +68,19 @@ class TitleLeg(Leg):
     name = "title"
     weight = 0.5
 
-    def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
+    def propose(self, search: Search, selection: Selection) -> Callable[[], list[ChunkRef]]:
         memories = sorted(search.index.memories(selection), key=lambda each: len(each.title))
-        return [
+        refs = [
             ChunkRef(memory.first_chunk, memory.memory_id, (memory.vault, memory.path, 1, 0))
             for memory in memories[:1]
             if memory.first_chunk is not None
         ]
+        return lambda: refs
 
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
-    ) -> dict[int, Scored]:
-        return {chunk: Scored(4.0, 1.0, 1) for chunk in own if chunk in chunk_ids}
+    ) -> Callable[[], dict[int, Scored]]:
+        return lambda: {chunk: Scored(4.0, 1.0, 1) for chunk in own if chunk in chunk_ids}
 
 
 def test_a_leg_is_added_by_registration(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,8 +46,12 @@ def asks_for_former(question: str) -> bool:
 
 def shows_history(hit: Hit, question: str) -> bool:
     """Whether a hit shows the earlier values of a fact for which the question asks."""
-    of_fact = hit.type == "fact" and hit.heading[-1:] == (HISTORY,)
-    return of_fact and asks_for_former(question)
+    return is_history(hit) and asks_for_former(question)
+
+
+def is_history(hit: Hit) -> bool:
+    """Whether a hit shows the earlier values of a fact."""
+    return hit.type == "fact" and hit.heading[-1:] == (HISTORY,)
 
 
 class FormerValues(Struct):

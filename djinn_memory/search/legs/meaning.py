@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from djinn_memory.embedding.background import Background, embed_in_background
@@ -144,31 +144,37 @@ class MeaningLeg(Leg):
         """The number of windows without a vector; 0 if the settings name no model."""
         return search.index.vectors.waiting() if self.question.embedder else 0
 
-    def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
-        """The chunks of the nearest windows of each vault."""
+    def propose(self, search: Search, selection: Selection) -> Callable[[], list[ChunkRef]]:
+        """Ask for the chunks of the nearest windows of each vault."""
         assert self._vector is not None
-        return search.index.vectors.nearest(self._vector, selection, search.depth, search.wanted)
+        vectors = search.index.vectors
+        return vectors.ask_nearest(self._vector, selection, search.depth, search.wanted)
 
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
-    ) -> dict[int, Scored]:
-        """The calibrated cosine of each chunk's best window."""
+    ) -> Callable[[], dict[int, Scored]]:
+        """Ask for the calibrated cosine of each chunk's best window."""
         space = search.index.vectors.space
         assert self._vector is not None
         assert space is not None
         line = space.calibration
         self._scale = line.scale
-        measured = search.index.vectors.measure(self._vector, chunk_ids)
-        values = {
-            chunk: line.scale * measured[chunk].cosine + line.shift
-            for chunk in chunk_ids
-            if chunk in measured
-        }
-        near = sorted(values, key=lambda chunk: -values[chunk])
-        return {
-            chunk: Scored(measured[chunk].cosine, values[chunk], rank, measured[chunk])
-            for rank, chunk in enumerate(near, 1)
-        }
+        measure = search.index.vectors.ask_measure(self._vector, chunk_ids)
+
+        def answer() -> dict[int, Scored]:
+            measured = measure()
+            values = {
+                chunk: line.scale * measured[chunk].cosine + line.shift
+                for chunk in chunk_ids
+                if chunk in measured
+            }
+            near = sorted(values, key=lambda chunk: -values[chunk])
+            return {
+                chunk: Scored(measured[chunk].cosine, values[chunk], rank, measured[chunk])
+                for rank, chunk in enumerate(near, 1)
+            }
+
+        return answer
 
     def adjust(
         self,

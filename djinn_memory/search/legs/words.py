@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -41,27 +41,16 @@ class WordsLeg(Leg):
             what = "prf adds keywords, which a search by meaning alone does not use"
             search.steps.append(SearchStep("expand", what, 0.0))
 
-    def propose(self, search: Search, selection: Selection) -> list[ChunkRef]:
-        """The best chunks by BM25 that contain any word."""
+    def propose(self, search: Search, selection: Selection) -> Callable[[], list[ChunkRef]]:
+        """Look for the best chunks by BM25 that contain any word."""
         self._wider = self._question
-        return self._search(search, selection)
+        return lambda: self._search(search, selection)
 
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
-    ) -> dict[int, Scored]:
+    ) -> Callable[[], dict[int, Scored]]:
         """The BM25 scores of words and neighbouring pairs."""
-        query = self._wider
-        if query is None:
-            return {}
-        scores = score(search.index, query, chunk_ids)
-        if len(search.weights) == 1:
-            own = sorted(chunk_ids, key=lambda chunk: -scores[chunk])
-        ranks = {chunk: rank for rank, chunk in enumerate(own, 1)}
-        return {
-            chunk: Scored(raw, query.share(raw), ranks.get(chunk))
-            for chunk in chunk_ids
-            for raw in [scores.get(chunk, 0.0)]
-        }
+        return lambda: self._scored(search, chunk_ids, own)
 
     def widen(
         self, search: Search, selection: Selection, candidates: Sequence[Candidate]
@@ -105,6 +94,22 @@ class WordsLeg(Leg):
             for chunk in search.index.words.score(WordMatch((term,)), chunk_ids):
                 held[chunk] += worth
         return {chunk: worth / sum(rarity.values()) for chunk, worth in held.items()}
+
+    def _scored(
+        self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
+    ) -> dict[int, Scored]:
+        query = self._wider
+        if query is None:
+            return {}
+        scores = score(search.index, query, chunk_ids)
+        if len(search.weights) == 1:
+            own = sorted(chunk_ids, key=lambda chunk: -scores[chunk])
+        ranks = {chunk: rank for rank, chunk in enumerate(own, 1)}
+        return {
+            chunk: Scored(raw, query.share(raw), ranks.get(chunk))
+            for chunk in chunk_ids
+            for raw in [scores.get(chunk, 0.0)]
+        }
 
     def _rarity(self, search: Search) -> dict[Forms, float]:
         """BM25's idf by word; for a phrase, the idf of its first word."""

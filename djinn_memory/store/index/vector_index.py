@@ -93,6 +93,12 @@ class SqliteVectorIndex:
             near += chunks
         return near
 
+    def ask_nearest(
+        self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
+    ) -> Callable[[], list[ChunkRef]]:
+        """Return a function that calls `nearest`."""
+        return lambda: self.nearest(vector, selection, limit, memories)
+
     def _cosines(
         self, space: VectorSpace, compartment: int, vector: Vectors
     ) -> tuple[NDArray[np.int64], Vectors]:
@@ -134,6 +140,12 @@ class SqliteVectorIndex:
             chunk: Measurement(cosines[at], tuple(windows[at][2:]), vectors[at])
             for chunk, at in best.items()
         }
+
+    def ask_measure(
+        self, vector: Vectors, chunk_ids: Collection[int]
+    ) -> Callable[[], dict[int, Measurement]]:
+        """Return a function that calls `measure`."""
+        return lambda: self.measure(vector, chunk_ids)
 
     def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
         """The token signs of windows.

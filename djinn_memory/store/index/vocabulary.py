@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from djinn_memory.store.index.words import forms, idf
 
 if TYPE_CHECKING:
+    from djinn_memory.store.index.records import ChunkRef
     from djinn_memory.store.index.words import Tokenizer
 
 COMPOUND_PART = 4
@@ -20,6 +22,19 @@ MAX_COMPOUNDS = 12
 
 MOST_PHRASES = 100
 """Maximum number of phrases that one statement looks for."""
+
+
+def first_refs(ranked: Iterable[ChunkRef], limit: int, per_memory: int) -> list[ChunkRef]:
+    """The first `limit` chunks, at most `per_memory` per memory. Reads no further than needed."""
+    refs: list[ChunkRef] = []
+    counts: Counter[int] = Counter()
+    for ref in ranked:
+        if counts[ref.memory_id] < per_memory:
+            counts[ref.memory_id] += 1
+            refs.append(ref)
+            if len(refs) == limit:
+                break
+    return refs
 
 
 class StoredVocabulary(ABC):

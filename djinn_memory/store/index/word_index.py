@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
@@ -17,6 +16,7 @@ from djinn_memory.store.index.vocabulary import (
     MAX_COMPOUNDS,
     MOST_PHRASES,
     StoredVocabulary,
+    first_refs,
 )
 from djinn_memory.store.index.words import Tokenizer, chunk_count, idf, languages
 from djinn_memory.store.sqlite import Row, rows
@@ -98,20 +98,16 @@ class SqliteWordIndex(StoredVocabulary):
         """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
         scores = self._scores(match)
         where = self._selections.where(selection, chunks=True)
-        refs: list[ChunkRef] = []
-        taken: Counter[int] = Counter()
         best = self._orders.get(match)
         if best is None:
             best = sorted(scores, key=scores.__getitem__, reverse=True)
             self._orders[match] = best
-        for batch in self._batches(best, scores, where, 2 * limit):
-            for ref in sorted(batch, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
-                if taken[ref.memory_id] < per_memory:
-                    taken[ref.memory_id] += 1
-                    refs.append(ref)
-                    if len(refs) == limit:
-                        return refs
-        return refs
+        ranked = (
+            ref
+            for batch in self._batches(best, scores, where, 2 * limit)
+            for ref in sorted(batch, key=lambda ref: (-scores[ref.chunk_id], ref.place))
+        )
+        return first_refs(ranked, limit, per_memory)
 
     def _batches(
         self, best: list[int], scores: Mapping[int, float], where: Condition, size: int

@@ -30,11 +30,16 @@ def copying(
                 copy.set_types(types)
             yield copy
         return
-    rows = f"select {columns} from {table} limit 0"
-    tx.execute(f"create temp table loading on commit drop as {rows}".encode())
+    # A column that is left out takes its default here.
+    like = f"(like {table} including defaults)"
+    tx.execute(f"create temp table loading {like} on commit drop".encode())
     with tx.copy(f"copy pg_temp.loading ({columns}) from stdin {form}".encode()) as copy:
         if types:
             copy.set_types(types)
         yield copy
-    tx.execute(f"insert into {table} ({columns}) select {columns} from pg_temp.loading".encode())
+    # A cluster would write the rows by COPY again if nothing were returned.
+    tx.execute(
+        f"insert into {table} ({columns}) select {columns} from pg_temp.loading "
+        "returning true".encode()
+    )
     tx.execute("drop table pg_temp.loading")

@@ -44,8 +44,6 @@ grant usage on schema {schema} to public;
 alter table role_scopes enable row level security;
 drop policy if exists djinn_read on role_scopes;
 create policy djinn_read on role_scopes for select using (true);
-insert into role_scopes (role_name, user_id) select current_user, user_id from scopes
-on conflict do nothing;
 """
 
 
@@ -89,6 +87,12 @@ def secure_rows(cursor: Cursor) -> None:
     """
     cursor.execute("select current_schema()")
     _execute(cursor, OPEN_UNSCOPED, schema=str(_single(cursor)))
+    cursor.execute("select user_id from scopes")
+    cursor.executemany(
+        "insert into role_scopes (role_name, user_id) values (current_user, %s) "
+        "on conflict do nothing",
+        cursor.fetchall(),
+    )
     for table in scoped_tables(cursor):
         _execute(cursor, SECURE, table=table)
 
@@ -133,8 +137,8 @@ def distribute(cursor: Cursor, address: ServerAddress) -> None:
 def change_in_order(cursor: Cursor) -> None:
     """Let the nodes of a cluster change one after the other in this transaction.
 
-    Citus requires this where a transaction changes tables of which each node has a copy, and
-    others that refer to them.
+    Citus requires this where a transaction reads or changes rows, and then changes their tables,
+    or tables of which each node has a copy. A server without Citus ignores it.
     """
     cursor.execute("set local citus.multi_shard_modify_mode = 'sequential'")
 
@@ -157,17 +161,23 @@ def vector_columns(cursor: Cursor) -> list[tuple[str, str]]:
     return [(table, column) for table, column in cursor]
 
 
+def count_vectors(cursor: Cursor) -> int:
+    """The number of vectors in all tables."""
+    number = 0
+    for table, column in vector_columns(cursor):
+        _execute(cursor, "select count({column}) from {table}", table=table, column=column)
+        number += cast(int, _single(cursor))
+    return number
+
+
 def empty_vectors(cursor: Cursor, dimensions: int) -> int:
     """Set all vectors to null, and their columns to another dimension. Returns how many there were.
 
     HNSW indexes are dropped; they are made again when the vectors are filled.
     """
-    removed = 0
+    removed = count_vectors(cursor)
     cursor.execute("delete from index_token_signs")
     for table, column in vector_columns(cursor):
-        _execute(cursor, "select count(*) from {table} where {column} is not null",
-                 table=table, column=column)  # fmt: skip
-        removed += cast(int, _single(cursor))
         cursor.execute(
             "select indexrelid::regclass::text from pg_index join pg_depend on objid = indexrelid "
             "join pg_attribute on attrelid = refobjid and attnum = refobjsubid "

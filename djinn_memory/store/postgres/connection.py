@@ -7,7 +7,7 @@ transaction (`set local`), and no statement is prepared on the server.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,16 +29,12 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
     Cursor = psycopg.Cursor[tuple[Any, ...]]
 
-_BEGIN_READING = (
-    "set transaction isolation level repeatable read, read only; "
-    # With it, the settings of the transaction reach the workers of a Citus cluster.
-    "set local citus.propagate_set_commands = 'local'"
-)
+PASS_ON = "set local citus.propagate_set_commands = 'local'; "
+"""Lets the settings that follow in a transaction reach the workers of a Citus cluster."""
 
-_BEGIN_SNAPSHOT = (
-    "begin isolation level repeatable read, read only; "
-    "set local citus.propagate_set_commands = 'local'; "
-)
+_BEGIN_READING = PASS_ON + "set transaction isolation level repeatable read, read only"
+
+_BEGIN_SNAPSHOT = "begin isolation level repeatable read, read only; " + PASS_ON
 
 CONNECT_SECONDS = 5
 """Maximum time to connect. Local work must not wait for a server that is down."""
@@ -56,6 +52,8 @@ class ServerAddress:
     """The connection string, which may hold a password."""
     name: str
     """The name for messages: `Postgres at db.example.com/djinn`."""
+    source: str = "the address"
+    """The setting with the address, for messages."""
 
     @classmethod
     def of(
@@ -68,8 +66,8 @@ class ServerAddress:
     ) -> ServerAddress:
         """The address in a URL or connection string. `password` is used if it has none.
 
-        `source` names the setting in the `ConfigError` for text that is no address. `name` is the
-        server's name in messages, by default made from host and database.
+        `source` names the setting in the `ConfigError` for text that is no address, and in later
+        ones. `name` is the server's name in messages, by default made from host and database.
         """
         require_driver()
         import psycopg
@@ -77,9 +75,8 @@ class ServerAddress:
 
         try:
             parts = conninfo_to_dict(conninfo)
-        except psycopg.Error:
-            # The driver repeats the text, which may hold a password.
-            raise _no_address(source) from None
+        except psycopg.Error as error:
+            raise _no_address(source, unknown=_unknown_parameter(conninfo, str(error))) from None
         if _is_split_in_password(conninfo, str(parts.get("port") or "")):
             raise _no_address(source, "; in a password, write / as %2F, : as %3A and @ as %40")
         if password and not parts.get("password"):
@@ -87,7 +84,8 @@ class ServerAddress:
         host = parts.get("host") or parts.get("hostaddr") or "the default host"
         port = f":{parts['port']}" if parts.get("port") and not str(host).startswith("/") else ""
         database = f"/{parts['dbname']}" if parts.get("dbname") else ""
-        return cls(make_conninfo("", **parts), name or f"Postgres at {host}{port}{database}")
+        name = name or f"Postgres at {host}{port}{database}"
+        return cls(make_conninfo("", **parts), name, source)
 
     def __str__(self) -> str:
         return self.name
@@ -121,8 +119,14 @@ def require_driver() -> None:
 def connect(address: ServerAddress) -> Connection:
     """Connect to a server, without a look at its schema. Close the connection after use."""
     require_driver()
+    from logging import NullHandler, getLogger
+
     import psycopg
 
+    # An error is raised. It also logs those that follow while a lost connection is closed, and
+    # without a handler Python prints them.
+    if not getLogger("psycopg").handlers:
+        getLogger("psycopg").addHandler(NullHandler())
     with explained(address):
         return psycopg.connect(
             address.conninfo,
@@ -138,11 +142,22 @@ def connect(address: ServerAddress) -> Connection:
         )
 
 
-def _no_address(source: str, hint: str = "") -> ConfigError:
+def _no_address(source: str, hint: str = "", unknown: str | None = None) -> ConfigError:
+    if unknown:
+        return ConfigError(
+            f"{source} has the parameter {unknown}, which PostgreSQL does not know; "
+            "remove it or correct its name"
+        )
     return ConfigError(
         f"{source} is no address of a Postgres server; "
         f"write it as postgresql://user@host:5432/database{hint}"
     )
+
+
+def _unknown_parameter(conninfo: str, error: str) -> str | None:
+    """The name of the parameter that the driver does not know, unless it may be of a password."""
+    known = re.search(r'invalid URI query parameter: "(\w+)"', error)
+    return known[1] if known and "@" not in conninfo.partition("?")[2] else None
 
 
 def _is_split_in_password(conninfo: str, port: str) -> bool:
@@ -164,30 +179,46 @@ def reading(connection: Connection, address: ServerAddress) -> Iterator[Cursor]:
 
 @contextmanager
 def snapshot(
-    connection: Connection, address: ServerAddress, settings: str, query: str
-) -> Iterator[tuple[Cursor, list[tuple[Any, ...]]]]:
-    """A transaction that sees one snapshot and writes nothing, and the rows of a first query.
+    connection: Connection, address: ServerAddress, settings: str, queries: Sequence[str]
+) -> Iterator[tuple[Cursor, list[list[tuple[Any, ...]]]]]:
+    """A transaction that sees one snapshot and writes nothing, and the rows of each first query.
 
-    `settings` are statements that return nothing, such as `set local`. Neither they nor `query`
+    `settings` are statements that return nothing, such as `set local`. Neither they nor `queries`
     have parameters, so that all travel with the statement that begins the transaction. Inside
     another snapshot of the connection, the outer one is read.
+
+    In the block, the connection is in pipeline mode: statements are sent one by one, without
+    waiting for the results of those before.
     """
     from psycopg.pq import TransactionStatus
 
     nested = connection.info.transaction_status is not TransactionStatus.IDLE
     with explained(address), connection.cursor() as cursor:
         try:
-            begin = "" if nested else _BEGIN_SNAPSHOT + settings
-            cursor.execute(f"{begin}{query}".encode())
-            while cursor.nextset():
-                pass
-            yield cursor, cursor.fetchall()
+            if nested:
+                # In pipeline mode, a statement cannot hold several.
+                listed = [cursor.execute(query.encode()).fetchall() for query in queries]
+            else:
+                listed = _result_sets(cursor, _BEGIN_SNAPSHOT + settings + "; ".join(queries))
+            with connection.pipeline():
+                yield cursor, listed
         except BaseException:
             if not nested:
                 _roll_back(connection)
             raise
         if not nested:
             connection.execute("commit")
+
+
+def _result_sets(cursor: Cursor, statements: str) -> list[list[tuple[Any, ...]]]:
+    """Run statements without parameters at once. Returns the rows of each one that returns rows."""
+    cursor.execute(statements.encode())
+    listed = []
+    while True:
+        if cursor.description is not None:
+            listed.append(cursor.fetchall())
+        if not cursor.nextset():
+            return listed
 
 
 def _roll_back(connection: Connection) -> None:
@@ -255,7 +286,7 @@ def _explanation(error: psycopg.Error, address: ServerAddress) -> DjinnError:
     text = _one_line(error, address)
     wrong = None if state else re.search(r"invalid [\w ]+ (?:number|value)\b.*", text)
     if wrong:
-        return ConfigError(f"{address}: {wrong[0]}", Remedy(purpose="correct the address"))
+        return ConfigError(f"{address}: {wrong[0]}", Remedy(purpose=f"correct {address.source}"))
     if _is_lost(error):
         return ServerLost(f"the connection to {address} was lost: {text}", _TRY_AGAIN)
     return Unavailable(f"{address}: {text}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,3 +41,16 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def comparable(value: Any) -> str:
+    """A text that is equal for equal values, whether they were read from a server or not."""
+    if isinstance(value, datetime):
+        return repr(value.timestamp())
+    if isinstance(value, Mapping):
+        return repr(sorted((key, comparable(inner)) for key, inner in value.items()))
+    if isinstance(value, list | tuple):
+        return repr([*map(comparable, value)])
+    if isinstance(value, int | float):
+        return repr(float(value))
+    return str(value)

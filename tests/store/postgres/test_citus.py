@@ -29,11 +29,15 @@ class TestCluster:
         with closing(connect(database)) as connection, connection.cursor() as cursor:
             assert catalog.is_distributed(cursor)
             catalog.distribute(cursor, database)
-            cursor.execute("select count(*) from pg_dist_partition where partmethod = 'h'")
-            assert cursor.fetchone() == (len(catalog.scoped_tables(cursor)),)
-            cursor.execute("select count(distinct colocationid) from pg_dist_partition "
-                           "where partmethod = 'h'")  # fmt: skip
-            assert cursor.fetchone() == (1,)
+            cursor.execute(
+                "select partmethod::text, count(*), count(distinct colocationid) "
+                "from pg_dist_partition join pg_class on pg_class.oid = logicalrelid "
+                "where relnamespace = current_schema()::regnamespace group by 1"
+            )
+            assert {method: counts for method, *counts in cursor} == {
+                "h": [len(catalog.scoped_tables(cursor)), 1],
+                "n": [len(catalog.UNSCOPED), 1],
+            }
 
     def test_scopes_are_written_read_and_removed(self, database: ServerAddress) -> None:
         first, second = uuid4(), uuid4()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from logging import getLogger
 from uuid import uuid4
 
 import psycopg
@@ -15,6 +16,7 @@ from djinn_memory.store.postgres.connection import (
     connect,
     explained,
     reading,
+    snapshot,
     writing,
 )
 from tests.postgres import DatabaseServer
@@ -62,8 +64,16 @@ def test_text_that_is_no_address_is_not_repeated(url: str) -> None:
 
 @pytest.mark.parametrize("wrong", [":99999/notes", "/notes?sslmode=strict"])
 def test_an_address_that_the_driver_refuses_is_not_tried_again(wrong: str) -> None:
-    with pytest.raises(ConfigError, match=r"invalid .*; correct the address") as caught:
+    with pytest.raises(ConfigError, match=r"invalid .*; correct sync\.url") as caught:
         connect(ServerAddress.of(f"postgresql://me:geheim@127.0.0.1{wrong}"))
+    assert "geheim" not in str(caught.value)
+
+
+def test_an_unknown_parameter_is_named_unless_it_may_be_of_a_password() -> None:
+    with pytest.raises(ConfigError, match="PORT_URL has the parameter foo, which PostgreSQL does"):
+        ServerAddress.of("postgresql://me:geheim@h/notes?foo=bar", source="PORT_URL")
+    with pytest.raises(ConfigError, match="PORT_URL is no address") as caught:
+        ServerAddress.of("postgresql://me:a/b?geheim=b@h/notes", source="PORT_URL")
     assert "geheim" not in str(caught.value)
 
 
@@ -121,6 +131,21 @@ def test_reading_writes_nothing(database: ServerAddress) -> None:
         reading(connection, database) as cursor,
     ):
         cursor.execute("create table plain (value text)")
+
+
+def test_a_connection_that_is_lost_in_a_search_prints_nothing(
+    database: ServerAddress, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Those of pytest, without which Python prints warnings.
+    monkeypatch.setattr(getLogger(), "handlers", [])
+    with (
+        closing(connect(database)) as connection,
+        pytest.raises(ServerLost),
+        snapshot(connection, database, "", ["select 1"]) as (cursor, _),
+    ):
+        cursor.execute("select pg_terminate_backend(pg_backend_pid())")
+        cursor.fetchall()
+    assert capsys.readouterr().err == ""
 
 
 def test_nothing_is_set_for_a_session(database: ServerAddress) -> None:

@@ -80,7 +80,7 @@ def test_an_old_server_with_trigrams() -> None:
                 rare = hashlib.md5(b"1299").hexdigest()[4:16]
                 plan = cursor.execute(
                     b"explain " + facts.BY_TEXT.encode(),
-                    {"text": f"%{rare}%", "scopes": None, "at": datetime.now(UTC), "limit": 15},
+                    {"text": f"%{rare}%", "scope": SCOPE, "at": datetime.now(UTC), "limit": 15},
                 ).fetchall()
             for column in ("category", "key", "value"):
                 assert f"memory_facts_{column}_text" in repr(plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -15,8 +16,10 @@ from tests.postgres import CLUSTER, MODEL, DatabaseServer
 
 
 @pytest.fixture
-def empty(postgres: DatabaseServer) -> ServerAddress:
-    return postgres.address(postgres.create())
+def empty(postgres: DatabaseServer) -> Iterator[ServerAddress]:
+    name = postgres.create()
+    yield postgres.address(name)
+    postgres.drop(name)
 
 
 def migrate(address: ServerAddress) -> list[str]:
@@ -45,6 +48,7 @@ def test_the_server_knows_its_model(database: ServerAddress) -> None:
 def test_a_user_without_rights_is_told_what_to_ask_for(
     postgres: DatabaseServer, empty: ServerAddress
 ) -> None:
+    assert postgres.server, "the extensions of a cluster stay as they are"
     postgres.execute("drop role if exists guest; create role guest login")
     try:
         guest = ServerAddress.of(make_conninfo(empty.conninfo, user="guest"))

@@ -30,7 +30,7 @@ def copy_rows(
     """Write rows of a scope, with clean texts, by COPY."""
     with copying(tx, table, f"user_id, {columns}") as copy:
         for row in rows:
-            copy.write_row((scope, *map(_plain, row)))
+            copy.write_row((scope, *map(plain, row)))
 
 
 def _cleaned(value: Any) -> Any:
@@ -39,7 +39,8 @@ def _cleaned(value: Any) -> Any:
     return clean(value) if isinstance(value, str) else value
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """A value of a row with clean texts."""
     if isinstance(value, str):
         return clean(value)
     return [clean(text) for text in value] if isinstance(value, list) else value

@@ -12,7 +12,7 @@ from djinn_memory.store.postgres.rows import LinkEndRow, LinkRows, OutgoingLinks
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
-_COLUMNS = (
+COLUMNS = (
     "memory, number, target, heading, block, label, kind, embed, field, line, start, stop, how, "
     "target_scope, target_path, target_block, target_is_memory, candidates"
 )
@@ -20,7 +20,7 @@ _COLUMNS = (
 
 def insert(tx: Cursor, scope: UUID, memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> None:
     """Write the links of memories, given by number, that have none on the server."""
-    copy_rows(tx, "index_links", scope, _COLUMNS, _rows(memories))
+    copy_rows(tx, "index_links", scope, COLUMNS, rows(memories))
 
 
 def ends(tx: Cursor, scope: UUID, paths: Sequence[str]) -> set[LinkEndRow]:
@@ -75,7 +75,8 @@ def replace(tx: Cursor, scope: UUID, memories: Sequence[OutgoingLinks]) -> None:
     insert(tx, scope, known)
 
 
-def _rows(memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> Iterator[tuple[object, ...]]:
+def rows(memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> Iterator[tuple[object, ...]]:
+    """The rows of the links of memories, given by number, with the values of `COLUMNS`."""
     for memory, links in memories:
         for at, link in enumerate(links):
             to = link.resolved

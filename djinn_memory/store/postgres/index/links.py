@@ -271,12 +271,12 @@ class Links:
                 continue
             listed = self._scopes.rows(
                 "select link.memory, link.line, (select chunk.number from index_chunks as chunk "
-                "where chunk.user_id = memory.user_id and chunk.memory = memory.number "
+                "where chunk.user_id = %s and chunk.memory = memory.number "
                 "and link.line between first_line and last_line order by ordinal limit 1), date "
                 "from unnest(%s::bigint[], %s::int[]) as link (memory, line) "
                 "join index_memories as memory on memory.user_id = %s "
                 "and memory.number = link.memory",
-                ([memory for memory, _ in own], [line for _, line in own], scope.id),
+                (scope.id, [memory for memory, _ in own], [line for _, line in own], scope.id),
             )
             for memory, line, chunk, date in listed:
                 key = None if chunk is None else scope.key(chunk)

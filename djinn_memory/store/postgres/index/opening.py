@@ -11,7 +11,7 @@ from djinn_memory.models import Vault
 from djinn_memory.store.postgres.connection import connect, reading, snapshot
 from djinn_memory.store.postgres.index.kept import KeptScopes
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
-from djinn_memory.store.postgres.index.scopes import Scopes, scope_query
+from djinn_memory.store.postgres.index.scopes import Scopes, scope_queries
 from djinn_memory.store.postgres.index.vector_index import EXPLORED, exploring
 from djinn_memory.store.postgres.migrations import state
 from djinn_memory.store.postgres.scopes import names as scope_names
@@ -41,10 +41,8 @@ class ServerIndexes:
         """
         connection, address = self._connected()
         home = self._home
-        with snapshot(connection, address, exploring(EXPLORED), scope_query(vaults)) as (
-            tx,
-            listed,
-        ):
+        settings, queries = "".join(exploring(EXPLORED)), scope_queries(vaults)
+        with snapshot(connection, address, settings, queries) as (tx, listed):
             scopes = Scopes(tx, vaults, home.config.access, self._kept, listed)
             here = {vault.id for vault in home.vaults}
             others = [vault for vault in vaults if vault.id not in here]

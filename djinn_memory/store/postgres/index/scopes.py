@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -101,25 +102,29 @@ class Scopes:
         vaults: Sequence[Vault],
         granted: Mapping[str, Collection[str]],
         kept: KeptScopes | None = None,
-        listed: Sequence[Row] | None = None,
+        listed: Sequence[Sequence[Row]] | None = None,
     ) -> None:
         """`granted` are the domains that each limited agent may see.
 
-        `kept` is what is known from earlier searches. `listed` are the rows of `scope_query`, if
-        they have been read already.
+        `kept` is what is known from earlier searches. `listed` are the rows of each of
+        `scope_queries`, if they have been read already.
         """
         self._tx, self._granted, self._kept = tx, granted, kept or KeptScopes()
         self._planned: dict[str, tuple[str, Sequence[object]]] = {}
         self._roots: dict[UUID, str] = {}
         named = _on_server(vaults)
         if listed is None:
-            listed = self.rows(scope_query(vaults))
+            asked = [self.ask(sql) for sql in scope_queries(vaults)]
+            listed = [fetch() for fetch in asked]
+        indexes, *read = listed
+        near: dict[UUID, bool] = dict(indexes)
         grants = access.grants_of(granted)
         known: dict[UUID, list[DomainSet]] = defaultdict(list)
-        near, revisions = {}, {}
-        for scope, rev, mark, number, domains, chunks, length, languages, indexed, *model in listed:
+        revisions = {}
+        for row in itertools.chain.from_iterable(read):
+            scope, rev, mark, number, domains, chunks, length, languages, *model = row
             self.model = ServerModel(*model)
-            known[scope], near[scope], revisions[scope] = known[scope], indexed, (rev, mark)
+            known[scope], revisions[scope] = known[scope], (rev, mark)
             if number is not None:
                 agents = access.excluded(grants, domains) if domains else []
                 known[scope].append(
@@ -177,11 +182,23 @@ class Scopes:
         plan: str | None = None,
     ) -> list[Row]:
         """All rows of a query. With `plan`, its plan is shown under this name; see `plans`."""
+        return self.ask(sql, values, binary=binary, plan=plan)()
+
+    def ask(
+        self,
+        sql: str,
+        values: Sequence[object] = (),
+        *,
+        binary: bool = False,
+        plan: str | None = None,
+    ) -> Callable[[], list[Row]]:
+        """Send a query, on which the server works until its rows are called for; see `rows`."""
         values = [_parameter(value) for value in values]
         if plan:
             self._planned[plan] = sql, values
-        self._tx.execute(sql.encode(), values or None, binary=binary)
-        return self._tx.fetchall()
+        cursor = self._tx.connection.cursor()
+        cursor.execute(sql.encode(), values or None, binary=binary)
+        return cursor.fetchall
 
     def plans(self) -> dict[str, list[str]]:
         """The indexes that the server uses for named statements. An empty list is a scan."""
@@ -198,17 +215,29 @@ class Scopes:
         self._tx.execute(sql.encode())
 
 
-def scope_query(vaults: Sequence[Vault]) -> str:
-    """The statement, without parameters, that reads what `Scopes` needs to know."""
-    scopes = ",".join(map(str, _on_server(vaults)))
+def scope_queries(vaults: Sequence[Vault]) -> list[str]:
+    """The statements, without parameters, that read what `Scopes` needs to know.
+
+    The first asks the catalogue which scopes have an HNSW index: on a cluster, the node of a scope
+    knows other names. Each of the others asks for a scope.
+    """
+    scopes = list(_on_server(vaults))
+    listed = ",".join(map(str, scopes))
+    return [
+        f"select scope, to_regclass('{NEAR}' || replace(scope::text, '-', '')) is not null "
+        f"from unnest('{{{listed}}}'::uuid[]) as scope",
+        *map(_scope_query, scopes),
+    ]
+
+
+def _scope_query(scope: UUID) -> str:
     return (
         "select scopes.user_id, scopes.rev, mark, number, domains, chunks, length, languages, "
-        f"to_regclass('{NEAR}' || replace(scopes.user_id::text, '-', '')) is not null, "
         "identity, dimensions, scale, shift from scopes cross join server "
         "left join revisions on revisions.user_id = scopes.user_id "
         "and revisions.rev = scopes.rev "
         "left join index_domain_sets as sets on sets.user_id = scopes.user_id "
-        f"where scopes.user_id = any('{{{scopes}}}'::uuid[])"
+        f"where scopes.user_id = '{scope}'"
     )
 
 

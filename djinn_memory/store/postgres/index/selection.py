@@ -15,7 +15,6 @@ from djinn_memory.models import Filters
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.store.index.records import ChunkRef, Forms, Selection
 from djinn_memory.store.postgres.index.scopes import ReadScope, Scopes
-from djinn_memory.store.postgres.index.writer import field_key
 
 FROM = "from index_memories as memory"
 CHUNKS = (
@@ -34,7 +33,7 @@ _NAMED = (
     "or memory.file_name = %s and memory.block is null or memory.field_keys @> array[%s])"
 )
 _IN_JOURNAL = (
-    "exists (select from index_memories as section where section.user_id = memory.user_id "
+    "exists (select from index_memories as section where section.user_id = %s "
     "and section.note_id = memory.note_id and section.block is not null)"
 )
 _HELD = (
@@ -44,7 +43,7 @@ _HELD = (
     "then %s else %s end or "
     "memory.type is not distinct from 'fact' and memory.fields @> '[[\"valid_from\"]]' or "
     "memory.plane is not distinct from 'knowledge' and exists (select from index_chunks as history "
-    "where history.user_id = memory.user_id and history.memory = memory.number "
+    "where history.user_id = %s and history.memory = memory.number "
     "and history.headings ->> -1 = 'History'))"
 )
 _BETWEEN = "memory.date {} case when position('T' in memory.date) > 0 then %s else %s end"
@@ -123,7 +122,7 @@ class ScopeSelections:
             where.add("chunk.ordinal = 0")
         self._identified(where, scope, selection)
         if selection.whole_files:
-            where.add(f"not {_IN_JOURNAL}")
+            where.add(f"not {_IN_JOURNAL}", scope.id)
         return where
 
     def refs(
@@ -204,7 +203,7 @@ class ScopeSelections:
         out = [number for number, period in periods.items() if not period.covers(at)]
         begun = [number for number, period in periods.items() if period.start]
         where.add("not memory.number = any(%s)", out)
-        where.add(_HELD, begun, at, local_day(at))
+        where.add(_HELD, begun, at, local_day(at), scope.id)
 
     def _expired_by(self, scope: ReadScope, now: datetime | None) -> list[str]:
         """The values of `expires` that have passed. A day ends in the local time zone."""
@@ -285,3 +284,8 @@ def _field(key: str, value: str) -> str:
 
 def _tag(tag: str) -> str:
     return plain(fold(tag.lstrip("#").rstrip("/:")))
+
+
+def field_key(key: str, value: str) -> str:
+    """A field as filters compare it."""
+    return f"{key}={value}"

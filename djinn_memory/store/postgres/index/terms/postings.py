@@ -22,6 +22,9 @@ ENTRY = [("chunk", "<u4"), ("length", "<u4"), ("domain_set", "<u2"), ("weight", 
 ENTRY_FORMAT = "<IIHH"
 """The same for `struct`."""
 
+SIZE = 12
+"""The number of bytes of an entry."""
+
 MOST = 0xFFFF
 """The greatest weighted count that an entry holds."""
 

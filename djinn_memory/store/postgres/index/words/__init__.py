@@ -1,1 +1,1 @@
-"""Finds chunks by words with FTS5's BM25, from posting lists and counts on a server."""
+"""Words on a server: posting lists and counts, and FTS5's BM25 over them."""

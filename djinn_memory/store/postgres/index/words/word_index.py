@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from djinn_memory.store.index.vocabulary import (
     MAX_COMPOUNDS,
     MOST_PHRASES,
     StoredVocabulary,
+    first_refs,
 )
 from djinn_memory.store.index.words import Tokenizer, idf
 from djinn_memory.store.postgres.index.scopes import Row, Scopes
@@ -103,17 +103,15 @@ class PostgresWordIndex(StoredVocabulary):
     ) -> list[ChunkRef]:
         """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
         conditions = self.selections.conditions(selection)
-        refs: list[ChunkRef] = []
-        taken: Counter[int] = Counter()
-        for batch in self._batches(match, conditions, 2 * limit):
-            known = self.selections.refs(batch, conditions)
-            for ref in sorted(known.values(), key=lambda ref: (-batch[ref.chunk_id], ref.place)):
-                if taken[ref.memory_id] < per_memory:
-                    taken[ref.memory_id] += 1
-                    refs.append(ref)
-                    if len(refs) == limit:
-                        return refs
-        return refs
+        ranked = (
+            ref
+            for scores in self._batches(match, conditions, 2 * limit)
+            for ref in sorted(
+                self.selections.refs(scores, conditions).values(),
+                key=lambda ref: (-scores[ref.chunk_id], ref.place),
+            )
+        )
+        return first_refs(ranked, limit, per_memory)
 
     def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
         """The BM25 scores of those chunks that contain at least one of the words."""

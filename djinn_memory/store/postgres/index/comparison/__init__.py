@@ -1,0 +1,1 @@
+"""Compares the search index of a server with what it follows from."""

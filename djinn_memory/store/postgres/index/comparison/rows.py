@@ -1,0 +1,145 @@
+"""Compares the rows of notes in the search index with what a home has of the notes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from djinn_memory.store.postgres.index.cleaning import plain
+from djinn_memory.store.postgres.index.writer import COLUMNS, IndexRows, NumberedMemory
+from djinn_memory.store.postgres.rows import NoteRows
+from djinn_memory.store.postgres.values import comparable
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+_JSON = frozenset({"headings", "parts", "fields", "candidates"})
+
+_OF_TARGET = ("how", "target_scope", "target_path", "target_block", "target_is_memory")
+
+_LEFT_OUT = frozenset({"modified_ns", "updated", "candidates"})
+"""Columns that depend on a home: times of files, and vaults that only some homes have."""
+
+_THROUGH_CHUNK = (
+    "join index_chunks as chunk on chunk.user_id = own.user_id and chunk.number = own.chunk "
+    "join index_memories as memory on memory.user_id = own.user_id "
+    "and memory.number = chunk.memory"
+)
+_THROUGH_MEMORY = (
+    "join index_memories as memory on memory.user_id = own.user_id and memory.number = own.memory"
+)
+_OWNERS = {
+    "index_memories": (
+        "join index_memories as memory on memory.user_id = own.user_id "
+        "and memory.number = own.number"
+    ),
+    "index_chunks": _THROUGH_MEMORY,
+    "index_terms": _THROUGH_CHUNK,
+    "index_windows": _THROUGH_MEMORY,
+    "index_token_signs": _THROUGH_CHUNK,
+    "index_links": _THROUGH_MEMORY,
+}
+"""How the rows of each table are joined with those of their memories."""
+
+_OF_MODEL = frozenset({"index_windows", "index_token_signs"})
+"""The tables that a home without an embedding model cannot compare."""
+
+
+def differing(
+    tx: Cursor, scope: UUID, notes: Sequence[tuple[UUID, NoteRows]], *, embeds: bool
+) -> dict[UUID, list[str]]:
+    """The tables in which the rows of notes differ, by note.
+
+    `embeds` tells whether the home has the server's model. Vectors and token signs themselves are
+    not compared, because they differ slightly between machines; a window may only lack its signs.
+    """
+    ids = [note_id for note_id, _ in notes]
+    tx.execute(
+        "select note_id, block, memory.number, domain_set, domains from index_memories as memory "
+        "join index_domain_sets as own on own.user_id = memory.user_id "
+        "and own.number = memory.domain_set "
+        "where memory.user_id = %s and note_id = any(%s)",
+        (scope, ids),
+    )
+    places = {(note, block): (number, own, domains) for note, block, number, own, domains in tx}
+    tables = [table for table in _OWNERS if embeds or table not in _OF_MODEL]
+    stored = {table: _stored(tx, scope, table, ids) for table in tables}
+    result: dict[UUID, list[str]] = {}
+    for note_id, note in notes:
+        numbered = [
+            NumberedMemory(
+                *places.get((note_id, memory.block), (-1, -1, []))[:2], note_id, note, memory
+            )
+            for memory in note.memories
+        ]
+        expected = _expected(IndexRows(numbered))
+        names = [
+            table
+            for table in tables
+            if _differ(table, scope, expected[table], stored[table].get(note_id, ()))
+        ]
+        if any(
+            (note_id, memory.block) in places
+            and tuple(places[note_id, memory.block][2]) != memory.domains
+            for memory in note.memories
+        ):
+            names.append("index_domain_sets")
+        result[note_id] = names
+    return result
+
+
+def _stored(
+    tx: Cursor, scope: UUID, table: str, note_ids: Sequence[UUID]
+) -> Mapping[UUID, list[Sequence[Any]]]:
+    """The rows of notes in a table, by note."""
+    columns = ", ".join(f"own.{name}" for name in COLUMNS[table].split(", "))
+    tx.execute(
+        f"select memory.note_id, {columns} from {table} as own {_OWNERS[table]} "
+        "where own.user_id = %s and memory.note_id = any(%s)".encode(),
+        (scope, list(note_ids)),
+    )
+    rows: defaultdict[UUID, list[Sequence[Any]]] = defaultdict(list)
+    for note_id, *values in tx:
+        rows[note_id].append(values)
+    return rows
+
+
+def _expected(rows: IndexRows) -> dict[str, Iterator[Sequence[Any]]]:
+    return {
+        "index_memories": rows.memory_rows(),
+        "index_chunks": rows.chunk_rows(),
+        "index_terms": rows.term_rows(),
+        "index_windows": (row for row, _ in rows.windows()),
+        "index_token_signs": rows.sign_rows(),
+        "index_links": rows.link_rows(),
+    }
+
+
+def _differ(
+    table: str, scope: UUID, expected: Iterable[Sequence[Any]], stored: Iterable[Sequence[Any]]
+) -> bool:
+    names = COLUMNS[table].split(", ")
+    wanted = Counter(_text(names, scope, [*map(_unwritten, names, row)]) for row in expected)
+    there = Counter(_text(names, scope, row) for row in stored)
+    return bool(wanted - there) if table == "index_token_signs" else wanted != there
+
+
+def _unwritten(name: str, value: Any) -> Any:
+    """A value as it is read after it was written."""
+    return json.loads(value) if name in _JSON else plain(value)
+
+
+def _text(names: Sequence[str], scope: UUID, row: Sequence[Any]) -> str:
+    """A text that is equal for equal rows."""
+    values = {name: value for name, value in zip(names, row, strict=True) if name not in _LEFT_OUT}
+    if not values.get("dated", True):
+        # The date is that of the file, which each home has for itself.
+        del values["date"]
+    if "target_scope" in values and str(values["target_scope"]) != str(scope):
+        # Homes with other vaults may find a target there.
+        values |= dict.fromkeys(_OF_TARGET)
+    values.pop("signs", None)
+    return comparable([*values.values()])
