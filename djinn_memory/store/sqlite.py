@@ -326,6 +326,23 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 
 
 @contextmanager
+def savepoint(connection: apsw.Connection) -> Iterator[None]:
+    """A part of a transaction that is undone by itself if it fails.
+
+    On a full disk, SQLite undoes the whole transaction.
+    """
+    with explained(connection.filename):
+        connection.execute("savepoint part")
+        try:
+            yield
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("rollback to part; release part")
+            raise
+        connection.execute("release part")
+
+
+@contextmanager
 def snapshot(connection: apsw.Connection) -> Iterator[None]:
     """Every query in the block sees the same state, whatever other processes commit.
 

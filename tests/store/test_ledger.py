@@ -28,6 +28,7 @@ from djinn_memory.store.ledger import ledger as ledgers
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK, blanks, joined
+from tests.growth import sqlite_work
 
 
 @pytest.fixture
@@ -304,6 +305,17 @@ def test_texts_that_were_purged_elsewhere(tmp_path: Path) -> None:
     assert [stored.event.subject for stored in reading.purged_events(mine, ("gap.reported",))] == [
         "gap_1"
     ]
+
+
+def test_purged_events_are_found_without_reading_the_others(tmp_path: Path) -> None:
+    events = [Event("gap.reported", f"gap_{number}", {"agent": "me"}) for number in range(5_000)]
+    Ledger(tmp_path / "ledger.db").append(events, durable=False)
+    with sqlite_work() as work:
+        ledger = Ledger(tmp_path / "ledger.db")
+        opened = work["steps"]
+        assert reading.purged_events(ledger, ("gap.reported",)) == []
+    # A look at each event takes more than 200.
+    assert work["steps"] - opened < 5
 
 
 @given(st.recursive(st.none() | st.booleans() | st.text(max_size=3) | st.just(BLANK), lambda inner:

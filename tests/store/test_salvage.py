@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -353,9 +354,11 @@ def test_writers_and_a_recovery_at_once_lose_nothing(tmp_path: Path) -> None:
         "for n in range(150): ledger.append([Event('a.b', f'{sys.argv[2]}-{n}', {})])\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "abc"]
-    while any(one.poll() is None for one in writers):
+    while any(writer.poll() is None for writer in writers):
         recover(path)
-    assert [one.wait() for one in writers] == [0, 0, 0]
+        # Recoveries without a pause would leave the writers no turn on a busy machine.
+        time.sleep(0.05)
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
     subjects = {row[3] for row in rows_of(path).values()}
     assert subjects == {f"{name}-{n}" for name in "abc" for n in range(150)}
 

@@ -65,10 +65,16 @@ class PlannedStep(Struct, frozen=True):
 def home_id(ledger: Ledger) -> UUID:
     """The id by which servers know this home. It is made at the first call."""
     for _ in range(2):
-        if known := ledger.rows("select id from sync_home order by rowid limit 1"):
-            return UUID(known[0][0])
+        if known := home_id_if_any(ledger):
+            return known
         ledger.change([("insert into sync_home (id) values (?)", [(str(uuid4()),)])])
     raise AssertionError
+
+
+def home_id_if_any(ledger: Ledger) -> UUID | None:
+    """The id by which servers know this home; None if it was never needed."""
+    known = ledger.rows("select id from sync_home order by rowid limit 1")
+    return UUID(known[0][0]) if known else None
 
 
 def scope_state(ledger: Ledger, scope: UUID) -> ScopeState:
@@ -80,9 +86,12 @@ def scope_state(ledger: Ledger, scope: UUID) -> ScopeState:
 
 
 def bases(
-    ledger: Ledger, scope: UUID, note_ids: Collection[UUID] | None = None
+    ledger: Ledger,
+    scope: UUID,
+    note_ids: Collection[UUID] | None = None,
+    path: str | None = None,
 ) -> dict[UUID, NoteBase]:
-    """The bases of a scope by the ids of the notes: all of them, or those of some notes."""
+    """The bases of a scope by the ids of the notes: all, or those of some notes, or of a path."""
     sql = (
         "select note_id, path, hash, rev, uid, stat, purged, conflict_of from sync_base "
         "where scope = ?"
@@ -91,6 +100,9 @@ def bases(
     if note_ids is not None:
         sql += " and note_id in (select value from json_each(?))"
         values.append(json.dumps([*map(str, note_ids)]))
+    if path is not None:
+        sql += " and path = ?"
+        values.append(path)
     return {
         UUID(note_id): NoteBase(
             path, digest, rev, uid, stat, bool(purged), UUID(original) if original else None

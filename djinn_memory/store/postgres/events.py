@@ -45,6 +45,24 @@ def pending(
     return result
 
 
+def expected(stored: StoredEvent, server: StoredEvent) -> StoredEvent:
+    """What a server should have of an event of a home, given what it has.
+
+    Texts that were purged there stay purged.
+    """
+    data = joined(cleaned(stored.event.data), server.event.data)
+    event = Event(cleaned(stored.event.kind), cleaned(stored.event.subject), data)
+    same_time = _moment(stored.at) == _moment(server.at)
+    return StoredEvent(stored.id, server.at if same_time else stored.at, event)
+
+
+def _moment(at: str) -> float | None:
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
 def is_storable(stored: StoredEvent) -> bool:
     """Whether an event has an id and a time as djinn writes them.
 
@@ -61,14 +79,21 @@ def push(writer: ScopeWriter, home: UUID, events: Sequence[StoredEvent]) -> list
 
     An event that the server has keeps its texts, except those that were purged.
     """
+    changed = pending(writer.tx, writer.scope, events)
+    write(writer, home, changed)
+    return changed
+
+
+def write(writer: ScopeWriter, home: UUID, changed: Sequence[StoredEvent]) -> None:
+    """Write events as they are, in place of those with their ids."""
     tx, scope, rev = writer.tx, writer.scope, writer.rev
-    changed = pending(tx, scope, events)
     for start in range(0, len(changed), PAGE):
         page = changed[start : start + PAGE]
         tx.executemany(
             "insert into events (user_id, id, rev, at, kind, subject, data, home_id) "
             "values (%s, %s, %s, %s, %s, %s, %s, %s) "
-            "on conflict (user_id, id) do update set data = excluded.data, rev = excluded.rev",
+            "on conflict (user_id, id) do update set at = excluded.at, kind = excluded.kind, "
+            "subject = excluded.subject, data = excluded.data, rev = excluded.rev",
             [
                 (
                     scope, stored.id, rev, stored.at, stored.event.kind,
@@ -77,7 +102,6 @@ def push(writer: ScopeWriter, home: UUID, events: Sequence[StoredEvent]) -> list
                 for stored in page
             ],
         )  # fmt: skip
-    return changed
 
 
 def since(tx: Cursor, scope: UUID, rev: int, limit: int = PAGE) -> Iterator[list[StoredEvent]]:
@@ -107,6 +131,15 @@ def of_kind(tx: Cursor, scope: UUID, kind: str, rev: int) -> list[StoredEvent]:
     """The events of a kind that were written or changed after a revision, oldest first."""
     rows = tx.execute(_select("kind = %s and rev > %s order by rev, id"), (scope, kind, rev))
     return [_stored(*row) for _, *row in rows]
+
+
+def last_sender(tx: Cursor, scope: UUID, kind: str) -> UUID | None:
+    """The home that sent the last event of a kind; None if there is no such event."""
+    row = tx.execute(
+        "select home_id from events where user_id = %s and kind = %s order by id desc limit 1",
+        (scope, kind),
+    ).fetchone()
+    return row[0] if row else None
 
 
 def by_ids(tx: Cursor, scope: UUID, ids: Sequence[str]) -> list[StoredEvent]:

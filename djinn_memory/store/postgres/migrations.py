@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.store.postgres import catalog
-from djinn_memory.store.postgres.connection import ServerAddress, explained
+from djinn_memory.store.postgres.connection import ServerAddress, explained, reading
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Connection, Cursor
@@ -90,6 +90,20 @@ def migrate(connection: Connection, address: ServerAddress, model: VectorModel |
     return applied
 
 
+def foresee(connection: Connection, address: ServerAddress) -> tuple[list[str], VectorModel, int]:
+    """The scripts that `migrate` would run, the model, and the number of vectors. Writes nothing.
+
+    Raises `Refused` for a database without djinn's tables, or with those of a newer djinn.
+    """
+    with reading(connection, address) as cursor:
+        done = _applied(cursor)
+        if not done:
+            raise _unprepared(address)
+        _refuse_newer(done, address)
+        pending = [name for number, (name, _) in scripts().items() if number not in done]
+        return pending, _state(cursor).model, catalog.count_vectors(cursor)
+
+
 def state(connection: Connection, address: ServerAddress) -> ServerState:
     """The state of a server whose schema fits this djinn.
 
@@ -116,6 +130,7 @@ def change_model(connection: Connection, address: ServerAddress, model: VectorMo
     """
     with explained(address), connection.transaction(), connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+        catalog.change_in_order(cursor)
         removed = catalog.empty_vectors(cursor, model.dimensions)
         cursor.execute(
             "update server set identity = %s, dimensions = %s, scale = %s, shift = %s",

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.connection import explained
+from djinn_memory.store.postgres.values import clean
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import (
@@ -212,7 +213,7 @@ def _delete(
 
 def _forget_paths(writer: ScopeWriter, table: FileTable) -> None:
     """Remove the paths of the tombstones of purged files: the name may be the title."""
-    name = "note_id || '.md'" if table == "notes" else "note_id::text"
+    name = "note_id::text || '.md'" if table == "notes" else "note_id::text"
     sql = (
         f"update {table} set path = {name}, path_key = {name} "
         "where user_id = %s and rev = %s and deleted and purged"
@@ -224,7 +225,10 @@ def _update(
     writer: ScopeWriter, home: UUID, table: FileTable, changes: Sequence[ServerChange]
 ) -> None:
     # Two notes may exchange their paths, so that all are free for a moment.
-    sql = f"update {table} set path_key = '/' || note_id where user_id = %s and note_id = any(%s)"
+    sql = (
+        f"update {table} set path_key = '/' || note_id::text "
+        "where user_id = %s and note_id = any(%s)"
+    )
     ids = [change.note_id for change in changes]
     if ids:
         writer.tx.execute(sql.encode(), (writer.scope, ids))
@@ -258,6 +262,18 @@ def _insert(
             )  # fmt: skip
 
 
+def restore(cursor: Cursor, scope: UUID, note: ServerNote, content: bytes) -> None:
+    """Write the bytes again from which the hash of a note or an attachment was computed.
+
+    The revision stays: for other homes nothing changes.
+    """
+    sql = (
+        f"update {note.table} set content = %s, size = %s "
+        "where user_id = %s and note_id = %s and hash = %s and not deleted"
+    )
+    cursor.execute(sql.encode(), (content, len(content), scope, note.note_id, note.hash))
+
+
 def purge_deleted(writer: ScopeWriter, digests: Sequence[bytes]) -> None:
     """Mark tombstones of files with these hashes, so that homes empty their trash of them."""
     for table in TABLES:
@@ -288,44 +304,65 @@ def listen(
     return announced
 
 
-def record_home(cursor: Cursor, scope: UUID, home: UUID, name: str, rev: int) -> None:
-    """Record how far a home has read a scope."""
+def record_home(
+    cursor: Cursor, scope: UUID, home: UUID, name: str, rev: int, large_files: Sequence[str]
+) -> None:
+    """Record how far a home has read a scope, and which of its attachments it cannot send."""
     cursor.execute(
-        "insert into homes (user_id, home_id, name, rev) values (%s, %s, %s, %s) "
+        "insert into homes (user_id, home_id, name, rev, large_files) values (%s, %s, %s, %s, %s) "
         "on conflict (user_id, home_id) do update set name = excluded.name, rev = excluded.rev, "
-        "seen_at = now()",
-        (scope, home, name, rev),
+        "large_files = excluded.large_files, seen_at = now()",
+        (scope, home, name, rev, [clean(path) for path in large_files]),
     )
 
 
-def remove_tombstones(cursor: Cursor, scope: UUID, keep_days: float) -> int:
-    """Remove old tombstones that every home has seen which was active in that time.
-
-    Returns their number. A home that comes back later compares both sides as a whole.
-    """
+def large_files(cursor: Cursor, scope: UUID, home: UUID) -> list[tuple[str, str]]:
+    """The attachments that other homes than `home` cannot send: path, and name of the home."""
     cursor.execute(
-        "select min(rev) from homes where user_id = %s "
-        "and seen_at > now() - make_interval(secs => %s)",
-        (scope, keep_days * 86400),
+        "select path, name from homes cross join unnest(large_files) as path "
+        "where user_id = %s and home_id <> %s order by path, name",
+        (scope, home),
+    )
+    return cursor.fetchall()
+
+
+def forget(cursor: Cursor, scope: UUID, keep_days: float) -> int:
+    """Remove old tombstones and marks of revisions that every home has seen which was active since.
+
+    `keep_days` is their minimum age, and the time in which a home counts as active. Returns the
+    number of tombstones. A home that comes back later compares both sides as a whole. The mark of
+    the last revision that it has seen is kept: what it knew up to there is no conflict.
+    """
+    values = {"scope": scope, "seconds": keep_days * 86400}
+    cursor.execute(
+        f"select min(rev) from homes where user_id = %(scope)s and not seen_at < {_LIMIT}".encode(),
+        values,
     )
     row = cursor.fetchone()
     passed = row[0] if row else None
     if passed is None:
         return 0
-    removed = 0
+    values["passed"] = passed
+    old = f"user_id = %(scope)s and written_at < {_LIMIT}"
+    cursor.execute(
+        f"delete from revisions where {old} and rev < %(passed)s "
+        "and not rev in (select rev from homes where user_id = %(scope)s)".encode(),
+        values,
+    )
+    removed: list[int] = []
     for table in TABLES:
-        sql = (
-            f"delete from {table} where user_id = %s and deleted and rev <= %s "
-            "and written_at < now() - make_interval(secs => %s) returning rev"
+        sql = f"delete from {table} where {old} and deleted and rev <= %(passed)s returning rev"
+        cursor.execute(sql.encode(), values)
+        removed += [rev for (rev,) in cursor.fetchall()]
+    if removed:
+        cursor.execute(
+            "update scopes set purged_rev = greatest(purged_rev, %s) where user_id = %s",
+            (max(removed), scope),
         )
-        cursor.execute(sql.encode(), (scope, passed, keep_days * 86400))
-        if revs := [rev for (rev,) in cursor.fetchall()]:
-            removed += len(revs)
-            cursor.execute(
-                "update scopes set purged_rev = greatest(purged_rev, %s) where user_id = %s",
-                (max(revs), scope),
-            )
-    return removed
+    return len(removed)
+
+
+_LIMIT = "now() - make_interval(secs => %(seconds)s)"
 
 
 def _select(

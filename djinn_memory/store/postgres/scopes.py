@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -23,21 +24,54 @@ class Scope(Struct, frozen=True):
     """The revision of the last change."""
     notes: int
     """The notes, without deleted ones."""
-    homes: int
-    """The homes that synchronize it."""
 
 
 def scopes(cursor: Cursor) -> list[Scope]:
     """The scopes that this user may see, in the order in which they were registered."""
     # A cluster refuses subqueries in the list of columns.
     cursor.execute(
-        "select user_id, name, rev, coalesce(notes, 0), coalesce(homes, 0) from scopes "
+        "select user_id, name, rev, coalesce(notes, 0) from scopes "
         "left join (select user_id, count(*) as notes from notes where not deleted "
-        "group by user_id) as notes using (user_id) "
-        "left join (select user_id, count(*) as homes from homes group by user_id) as homes "
-        "using (user_id) order by created_at, user_id"
+        "group by user_id) as notes using (user_id) order by created_at, user_id"
     )
     return [Scope(*row) for row in cursor]
+
+
+class ScopeHome(Struct, frozen=True):
+    """A home that synchronizes a scope."""
+
+    home_id: UUID
+    name: str
+    """The name of its machine."""
+    rev: int
+    """The last revision that it has read."""
+    seen_at: datetime
+    """When it last synchronized."""
+    unseen: int
+    """The deletions on the server that it has not read."""
+
+
+def homes(cursor: Cursor, scope: UUID) -> list[ScopeHome]:
+    """The homes that synchronize a scope, the last seen one first."""
+    cursor.execute(
+        "select home.home_id, home.name, home.rev, "
+        # The driver fails for endless times.
+        "greatest(least(home.seen_at, now()), 'epoch'), count(gone.rev) "
+        "from homes as home left join ("
+        "select user_id, rev from notes where user_id = %(scope)s and deleted union all "
+        "select user_id, rev from attachments where user_id = %(scope)s and deleted"
+        ") as gone on gone.user_id = home.user_id and gone.rev > home.rev "
+        "where home.user_id = %(scope)s "
+        "group by home.home_id, home.name, home.rev, home.seen_at "
+        "order by home.seen_at desc, home.home_id",
+        {"scope": scope},
+    )
+    return [ScopeHome(*row) for row in cursor]
+
+
+def remove_home(cursor: Cursor, scope: UUID, home: UUID) -> None:
+    """Forget that a home synchronizes a scope. When it comes back, it compares everything."""
+    cursor.execute("delete from homes where user_id = %s and home_id = %s", (scope, home))
 
 
 def names(cursor: Cursor) -> list[tuple[UUID, str]]:
@@ -77,3 +111,16 @@ def register(cursor: Cursor, scope: UUID, name: str) -> bool:
         "insert into scopes (user_id, name) values (%s, %s) on conflict do nothing", (scope, name)
     )
     return cursor.rowcount > 0
+
+
+def take_numbers(tx: Cursor, scope: UUID, count: int) -> int:
+    """Reserve numbers of a scope; returns the first of them."""
+    tx.execute(
+        "update scopes set next_number = next_number + %s where user_id = %s "
+        "returning next_number - %s",
+        (count, scope, count),
+    )
+    row = tx.fetchone()
+    assert row
+    first: int = row[0]
+    return first

@@ -83,15 +83,23 @@ def server_address(home: Home) -> ServerAddress:
     return start_at(home, sync.url)
 
 
-def start_at(home: Home, url: str) -> ServerAddress:
-    """The address of the server at `url`, a value of `sync.url`, which is started if embedded."""
+def configured_url(home: Home) -> str | None:
+    """What `DJINN_POSTGRES_URL` or else `sync.url` names; None if the home has no server."""
+    return variable(URL) or home.config.sync.url
+
+
+def start_at(home: Home, url: str, source: str = "sync.url") -> ServerAddress:
+    """The address of the server at `url`, a value of `sync.url`, which is started if embedded.
+
+    `source` names where `url` comes from, for messages.
+    """
     folder = embedded_folder(home, url)
     if folder:
         # The password of another server is not meant for this one.
         conninfo = embedded.running(folder).conninfo()
         return ServerAddress.of(conninfo, name=f"the Postgres server in {folder}")
     key = home.config.sync.key_env
-    return ServerAddress.of(url, variable(key) if key else None)
+    return ServerAddress.of(url, variable(key) if key else None, source=source)
 
 
 def embedded_folder(home: Home, url: str) -> Path | None:

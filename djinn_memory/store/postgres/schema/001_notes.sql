@@ -15,7 +15,7 @@ create table scopes (
 );
 
 -- A random mark for each revision: a server that was restored from a backup counts on from an older
--- revision, and gives the same numbers other marks.
+-- revision, and gives the same numbers other marks. Old ones that no home has seen last are removed.
 create table revisions (
     user_id uuid not null references scopes on delete cascade,
     rev bigint not null,
@@ -23,6 +23,7 @@ create table revisions (
     written_at timestamptz not null default now(),
     primary key (user_id, rev)
 );
+create index revisions_time on revisions (user_id, written_at);
 
 -- The homes that synchronize a scope, and the last revision that each has seen.
 create table homes (
@@ -31,6 +32,8 @@ create table homes (
     name text not null,
     rev bigint not null,
     seen_at timestamptz not null default now(),
+    -- The paths of its attachments that are too large to be sent.
+    large_files text[] not null default '{}',
     primary key (user_id, home_id)
 );
 
@@ -64,6 +67,7 @@ create table notes (
 create index notes_pending on notes (user_id, note_id) where pending;
 create unique index notes_path on notes (user_id, path_key) where not deleted;
 create index notes_rev on notes (user_id, rev);
+create index notes_deleted on notes (user_id, written_at) where deleted;
 
 -- Files of a vault that are not notes: originals of documents, pictures.
 create table attachments (
@@ -85,3 +89,4 @@ create table attachments (
 );
 create unique index attachments_path on attachments (user_id, path_key) where not deleted;
 create index attachments_rev on attachments (user_id, rev);
+create index attachments_deleted on attachments (user_id, written_at) where deleted;

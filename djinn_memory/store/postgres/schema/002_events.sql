@@ -17,6 +17,11 @@ create table events (
 );
 create index events_rev on events (user_id, rev, id);
 create index events_subject on events (user_id, kind, subject);
+-- Until when consolidations have read the episodes, and the younger ones that they have read.
+create index events_read on events (user_id, ((data ->> 'until') collate "C"))
+    where kind = 'consolidation.read';
+create index events_marked on events using gin ((data -> 'marked'))
+    where kind = 'consolidation.read';
 
 -- The episodes of journals.
 create table episodic_memories (
@@ -43,6 +48,8 @@ create table episodic_memories (
 create index episodic_memories_note on episodic_memories (user_id, note_id);
 create index episodic_memories_time on episodic_memories (user_id, occurred_at);
 create index episodic_memories_name on episodic_memories (user_id, djinn_id);
+create index episodic_memories_unread on episodic_memories (user_id, occurred_at)
+    where not consolidated_to_semantic;
 
 -- The notes of patterns.
 create table semantic_patterns (

@@ -6,7 +6,7 @@ about the same memories and gaps, so that the order in which homes push does not
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from djinn_memory.scoring import ScoringConfig
@@ -15,8 +15,12 @@ from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.derived import DerivedTables, derived_tables
 from djinn_memory.store.postgres import events as stored_events
 from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.seeds.projections import mark_episodes
-from djinn_memory.store.postgres.seeds.seed_rows import RATING_TABLES
+from djinn_memory.store.postgres.seeds.projections import (
+    count_uses,
+    mark_episodes,
+    mark_newly_read,
+)
+from djinn_memory.store.postgres.seeds.seed_rows import EVENT_TABLES, RATING_TABLES
 from djinn_memory.store.postgres.values import clean
 
 if TYPE_CHECKING:
@@ -37,9 +41,41 @@ def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringCo
         _replace(writer, keys, tables)
     _note_sessions(writer, events)
     if any(stored.event.kind == CONSOLIDATED for stored in events):
-        mark_episodes(writer.tx, writer.scope)
-    elif names := {memory for _, memory in keys.memories}:
-        mark_episodes(writer.tx, writer.scope, sorted(names))
+        mark_newly_read(writer)
+    if names := {memory for _, memory in keys.memories}:
+        count_uses(writer.tx, writer.scope, sorted(names))
+
+
+def rebuild(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
+    """Write the tables again, from all events of the scope."""
+    for table in EVENT_TABLES:
+        sql = f"delete from {table} where user_id = %s"
+        writer.tx.execute(sql.encode(), (writer.scope,))
+    for table, listed in table_rows(events, config).items():
+        if listed:
+            _copy(writer, table, listed)
+    writer.tx.execute(
+        "update episodic_memories set consolidated_to_semantic = false "
+        "where user_id = %s and consolidated_to_semantic",
+        (writer.scope,),
+    )
+    mark_episodes(writer.tx, writer.scope)
+
+
+def table_rows(
+    events: Sequence[StoredEvent], config: ScoringConfig
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each table that follow from all events of a scope, with their columns."""
+    with derived_tables(events, config) as tables:
+        derived = {table: [*tables.rows(table)] for table in RATING_TABLES}
+    read: dict[tuple[str, str], str] = {}
+    for key, stored in _extractions(events):
+        read[key] = max(read.get(key, ""), stored.at)
+    derived["session_memory_state"] = [
+        {"session_id": session, "agent_id": agent, "extracted_at": at}
+        for (session, agent), at in read.items()
+    ]
+    return derived
 
 
 def _related(writer: ScopeWriter, keys: AffectedKeys) -> Iterator[StoredEvent]:
@@ -99,16 +135,22 @@ def _value(name: str, value: Any) -> Any:
     return clean(value) if isinstance(value, str) else value
 
 
-def _note_sessions(writer: ScopeWriter, events: Collection[StoredEvent]) -> None:
+def _note_sessions(writer: ScopeWriter, events: Iterable[StoredEvent]) -> None:
+    for key, stored in _extractions(events):
+        writer.tx.execute(
+            "insert into session_memory_state as known "
+            "(user_id, session_id, agent_id, extracted_at, rev) values (%s, %s, %s, %s, %s) "
+            "on conflict (user_id, session_id, agent_id) do update set rev = excluded.rev, "
+            "extracted_at = greatest(known.extracted_at, excluded.extracted_at)",
+            (writer.scope, *key, stored.at, writer.rev),
+        )
+
+
+def _extractions(
+    events: Iterable[StoredEvent],
+) -> Iterator[tuple[tuple[str, str], StoredEvent]]:
+    """The events that a session was read for facts, each with its session and agent."""
     for stored in events:
         agent = stored.event.data.get("agent")
         if stored.event.kind == EXTRACTED and isinstance(agent, str):
-            writer.tx.execute(
-                "insert into session_memory_state as known "
-                "(user_id, session_id, agent_id, extracted_at, rev) values (%s, %s, %s, %s, %s) "
-                "on conflict (user_id, session_id, agent_id) do update set rev = excluded.rev, "
-                "extracted_at = greatest(known.extracted_at, excluded.extracted_at)",
-                (
-                    writer.scope, clean(stored.event.subject), clean(agent), stored.at, writer.rev,
-                ),
-            )  # fmt: skip
+            yield (clean(stored.event.subject), clean(agent)), stored

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from djinn_memory.store.postgres.scopes import names
 from djinn_memory.store.postgres.values import clean, vector_text
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ LEAST_COSINE = 0.3
 """The least cosine of a question and a fact that answers it, on the scale of the packaged model."""
 
 _COLUMNS = (
-    "fact.user_id, scopes.name, category, key, value, source, confidence, expires_at, "
+    "scopes.name, category, key, value, source, confidence, expires_at, "
     "last_verified_at, valid_from, valid_to"
 )
 
@@ -67,50 +70,59 @@ def search(
     Without a vector only the text counts. Without `scopes`, all that the user of the connection
     may read are searched.
     """
-    facts: dict[tuple[str, str, str], ServerFact] = {}
-    chosen = None if scopes is None else [*scopes]
+    chosen = [scope for scope, _ in names(tx)] if scopes is None else scopes
+    values: dict[str, object] = {"at": at, "limit": limit}
+    answers: list[ServerFact] = []
     if vector is not None:
-        for row in tx.execute(
-            f"with near as (select fact.*, server.scale * (1 - (embedding <=> %(vector)s::vector)) "
-            f"+ server.shift as cosine from memory_facts as fact cross join server "
-            f"where embedding is not null and {_HOLDS}) "
-            f"select {_COLUMNS}, cosine from near as fact join scopes using (user_id) "
-            f"where cosine >= %(least)s order by cosine desc, category, key, fact.user_id "
-            f"limit %(limit)s".encode(),
-            {
-                "vector": vector_text(vector), "scopes": chosen, "at": at, "least": LEAST_COSINE,
-                "limit": limit,
-            },
-        ):  # fmt: skip
-            _add(facts, row)
-    if len(facts) < limit:
-        for row in tx.execute(
-            BY_TEXT.encode(),
-            {"text": _pattern(query), "scopes": chosen, "at": at, "limit": limit},
-        ):
-            _add(facts, row)
-    return [*facts.values()][:limit]
+        values |= {"vector": vector_text(vector), "least": LEAST_COSINE}
+        answers = _in_scopes(tx, _BY_MEANING, chosen, values)
+        answers.sort(key=lambda fact: (-(fact.cosine or 0), *_place(fact)))
+    if len(answers) < limit:
+        by_text = _in_scopes(tx, BY_TEXT, chosen, values | {"text": _pattern(query)})
+        answers += sorted(by_text, key=_place)
+    facts: dict[tuple[str, str, str], ServerFact] = {}
+    for fact in answers:
+        facts.setdefault(_place(fact), fact)
+    return [
+        replace(fact, cosine=fact.cosine and round(fact.cosine, 4))
+        for fact in itertools.islice(facts.values(), limit)
+    ]
 
 
-_HOLDS = (
-    "(%(scopes)s::uuid[] is null or fact.user_id = any(%(scopes)s::uuid[])) "
-    "and (expires_at is null or expires_at > %(at)s)"
+_HOLDS = "fact.user_id = %(scope)s and (expires_at is null or expires_at > %(at)s)"
+
+_ORDER = 'category collate "C", key collate "C" limit %(limit)s'
+
+_BY_MEANING = (
+    "with near as (select fact.*, server.scale * (1 - (embedding <=> %(vector)s::vector)) "
+    "+ server.shift as cosine from memory_facts as fact cross join server "
+    f"where embedding is not null and {_HOLDS}) "
+    f"select {_COLUMNS}, cosine from near as fact join scopes on scopes.user_id = %(scope)s "
+    f"where cosine >= %(least)s order by cosine desc, {_ORDER}"
 )
 
 BY_TEXT = (
-    f"select {_COLUMNS}, null from memory_facts as fact join scopes using (user_id) "
+    f"select {_COLUMNS}, null from memory_facts as fact join scopes on scopes.user_id = %(scope)s "
     "where (category ilike %(text)s or key ilike %(text)s or value ilike %(text)s) "
-    f"and {_HOLDS} order by category, key, fact.user_id limit %(limit)s"
+    f"and {_HOLDS} order by {_ORDER}"
 )
-"""The facts with a text. Where the server has pg_trgm, it reads the indexes of trigrams."""
+"""The facts of a scope with a text. Where the server has pg_trgm, it reads the indexes of trigrams.
+"""
 
 
-def _add(facts: dict[tuple[str, str, str], ServerFact], row: Sequence[Any]) -> None:
-    named = dict(zip(ServerFact.__struct_fields__, row, strict=True))
-    cosine = named["cosine"]
-    named |= {"scope": str(named["scope"]), "cosine": cosine and round(cosine, 4)}
-    fact = ServerFact(**named)
-    facts.setdefault((fact.scope, fact.category, fact.key), fact)
+def _in_scopes(
+    tx: Cursor, sql: str, scopes: Sequence[UUID], values: Mapping[str, object]
+) -> list[ServerFact]:
+    """What a query finds in each scope. It names one, so that a cluster sends it to one node."""
+    return [
+        ServerFact(str(scope), *row)
+        for scope in scopes
+        for row in tx.execute(sql.encode(), {**values, "scope": scope}).fetchall()
+    ]
+
+
+def _place(fact: ServerFact) -> tuple[str, str, str]:
+    return fact.category, fact.key, fact.scope
 
 
 def _pattern(query: str) -> str:

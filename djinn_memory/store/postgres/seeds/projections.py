@@ -49,15 +49,12 @@ def remove(tx: Cursor, scope: UUID, note_ids: Collection[UUID]) -> set[UUID]:
         {"scope": scope, "notes": notes},
     )
     waiting = {note for (note,) in tx.fetchall()}
-    had_entities = tx.execute(
-        "select exists (select from knowledge_entities where user_id = %s and note_id = any(%s))",
-        (scope, notes),
-    ).fetchone()
+    names = _entity_names(tx, scope, notes)
     for table in ("outranked_notes", *reversed(NOTE_TABLES.values())):
         sql = f"delete from {table} where user_id = %s and note_id = any(%s)"
         tx.execute(sql.encode(), (scope, notes))
-    if had_entities and had_entities[0]:
-        _resolve(tx, scope)
+    if names:
+        _resolve(tx, scope, names)
     return waiting
 
 
@@ -116,8 +113,8 @@ def insert(
     own = (row for _, row in by_table.get(EpisodicMemoryRow, ()))
     if episodes := [row.djinn_id for row in own if isinstance(row, EpisodicMemoryRow)]:
         mark_episodes(tx, scope, episodes)
-    if KnowledgeEntityRow in by_table:
-        _resolve(tx, scope)
+    if entities := [note for note, _ in by_table.get(KnowledgeEntityRow, ())]:
+        _resolve(tx, scope, _entity_names(tx, scope, entities), entities)
 
 
 def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
@@ -126,42 +123,132 @@ def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -
     Without names all episodes of the scope are marked. `consolidation.read` names the time until
     which the episodes were read, and the younger ones that a person had marked.
     """
-    tx.execute(_USES, {"scope": scope, "names": None if names is None else list(names)})
-    tx.execute(_READ, {"scope": scope, "names": None if names is None else list(names)})
+    count_uses(tx, scope, names)
+    where, values = _named(scope, names)
+    tx.execute(_READ.format(where=where).encode(), values)
 
 
-_USES = """
-update episodic_memories as episode set access_count = coalesce(uses.number, 0)
-from episodic_memories as own
-left join (
-    select user_id, memory_id, sum(access_count)::int as number from memory_scores
-    where user_id = %(scope)s group by user_id, memory_id
-) as uses on uses.user_id = own.user_id and uses.memory_id = own.djinn_id
-where own.user_id = %(scope)s and episode.user_id = own.user_id
-    and episode.memory_id = own.memory_id
-    and (%(names)s::text[] is null or own.djinn_id = any(%(names)s::text[]))
-    and episode.access_count <> coalesce(uses.number, 0)
-"""
+def count_uses(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
+    """Set how often episodes were used."""
+    where, values = _named(scope, names)
+    tx.execute(_USES.format(where=where).encode(), values)
 
-_READ = """
-with readings as (
-    select data from events where user_id = %(scope)s and kind = 'consolidation.read'
-),
-cutoff as (
-    select max((data ->> 'until')::timestamptz) as at from readings
-),
-marked as (
-    select distinct jsonb_array_elements_text(data -> 'marked') as name from readings
-    where jsonb_typeof(data -> 'marked') = 'array'
+
+def mark_newly_read(writer: ScopeWriter) -> None:
+    """Mark the episodes that consolidations have read whose events this transaction wrote."""
+    writer.tx.execute(_NEWLY_READ, {"scope": writer.scope, "rev": writer.rev})
+
+
+def _named(scope: UUID, names: Sequence[str] | None) -> tuple[str, dict[str, Any]]:
+    """A condition for the episodes with some names, with its values."""
+    where = "" if names is None else "and djinn_id = any(%(names)s)"
+    return where, {"scope": scope, "names": list(names or ())}
+
+
+def outdated(tx: Cursor, scope: UUID) -> dict[str, int]:
+    """The number of rows by table that lack what other rows of the scope say of them.
+
+    These are marks of episodes, ids of entities in relations, and claims of names that no row has.
+    """
+    counts = {}
+    for table, sql in _OUTDATED.items():
+        row = tx.execute(sql.encode(), {"scope": scope}).fetchone()
+        counts[table] = row[0] if row else 0
+    return counts
+
+
+_NUMBER = (
+    "(select coalesce(sum(uses.access_count), 0)::int from memory_scores as uses "
+    "where uses.user_id = %(scope)s and uses.memory_id = episode.djinn_id)"
 )
+
+_USES = (
+    f"update episodic_memories as episode set access_count = {_NUMBER} "
+    f"where user_id = %(scope)s {{where}} and access_count <> {_NUMBER}"
+)
+
+_OF_READING = "user_id = %(scope)s and kind = 'consolidation.read'"
+
+# All times have one form, so that the greatest text is the last time.
+_READ = f"""
 update episodic_memories as episode set consolidated_to_semantic = true
-where user_id = %(scope)s and not consolidated_to_semantic
-    and (%(names)s::text[] is null or djinn_id = any(%(names)s::text[]))
+where user_id = %(scope)s {{where}} and not consolidated_to_semantic
     and (
-        occurred_at <= (select at from cutoff)
-        or djinn_id in (select name from marked)
+        occurred_at <= (
+            select (data ->> 'until')::timestamptz from events
+            where {_OF_READING} and data ->> 'until' is not null
+            order by (data ->> 'until') collate "C" desc limit 1
+        )
+        or exists (
+            select from events as reading
+            where reading.{_OF_READING} and jsonb_typeof(data -> 'marked') = 'array'
+                and data -> 'marked' ? episode.djinn_id
+        )
     )
 """
+
+_NEWLY_READ = f"""
+with readings as (
+    select data from events where {_OF_READING} and rev = %(rev)s
+)
+update episodic_memories set consolidated_to_semantic = true
+where user_id = %(scope)s and not consolidated_to_semantic
+    and (
+        occurred_at <= (select max((data ->> 'until')::timestamptz) from readings)
+        or djinn_id in (
+            select jsonb_array_elements_text(data -> 'marked') from readings
+            where jsonb_typeof(data -> 'marked') = 'array'
+        )
+    )
+"""
+
+
+_OF_SCOPE = "where user_id = %(scope)s"
+
+_ALL_NAMES = " union all ".join(
+    (
+        "select 'fact' as kind, category || '/' || key as name, note_id from memory_facts "
+        + _OF_SCOPE,
+        f"select 'summary', '', note_id from memory_summary {_OF_SCOPE}",
+        *(f"select 'id', djinn_id, note_id from {NOTE_TABLES[kind]} {_OF_SCOPE}" for kind in KEYS),
+    )
+)
+"""The names that rows of a scope have, as `LostName` has them, each with its note."""
+
+_OUTDATED = {
+    "episodic_memories": """
+with readings as (
+    select data from events where user_id = %(scope)s and kind = 'consolidation.read'
+)
+select count(*) from episodic_memories as episode where user_id = %(scope)s and (
+    access_count <> coalesce((
+        select sum(uses.access_count) from memory_scores as uses
+        where uses.user_id = %(scope)s and uses.memory_id = episode.djinn_id
+    ), 0)
+    or consolidated_to_semantic <> coalesce(
+        occurred_at <= (select max((data ->> 'until')::timestamptz) from readings)
+        or djinn_id in (
+            select jsonb_array_elements_text(data -> 'marked') from readings
+            where jsonb_typeof(data -> 'marked') = 'array'
+        ), false)
+)
+""",
+    "knowledge_relations": """
+select count(*) from knowledge_relations as relation where user_id = %(scope)s
+    and target_entity_id is distinct from (
+        select entity_id from knowledge_entities as entity
+        where entity.user_id = %(scope)s and entity.name_keys @> array[relation.target_key]
+        order by entity_id limit 1
+    )
+""",
+    "outranked_notes": f"""
+with names as ({_ALL_NAMES})
+select count(*) from outranked_notes as lost where user_id = %(scope)s and not exists (
+    select from names where names.kind = lost.kind and names.name = lost.name
+        and names.note_id <> lost.note_id
+)
+""",
+}
 
 
 def replace_correlations(
@@ -177,24 +264,41 @@ def replace_correlations(
             copy.write_row((writer.scope, *values, writer.rev))
 
 
-def _resolve(tx: Cursor, scope: UUID) -> None:
-    """Find the entities that relations name. A name of several means the first by its id."""
-    tx.execute(_RESOLVE, {"scope": scope})
+def resolve_relations(tx: Cursor, scope: UUID) -> None:
+    """Find the entities that the relations of a scope name.
+
+    A name of several means the first by its id.
+    """
+    tx.execute(_RESOLVE.format(where="").encode(), {"scope": scope})
 
 
-_RESOLVE = """
-update knowledge_relations as relation set target_entity_id = resolved.target
-from (
-    select own.relation_id, (
-        select entity_id from knowledge_entities as entity
-        where entity.user_id = %(scope)s and entity.name_keys @> array[own.target_key]
-        order by entity_id limit 1
-    ) as target
-    from knowledge_relations as own where own.user_id = %(scope)s
-) as resolved
-where relation.user_id = %(scope)s and relation.relation_id = resolved.relation_id
-    and relation.target_entity_id is distinct from resolved.target
-"""
+def _resolve(tx: Cursor, scope: UUID, names: Sequence[str], notes: Sequence[UUID] = ()) -> None:
+    """As `resolve_relations`, for the relations that use some names or follow from some notes."""
+    where = "and (target_key = any(%(names)s) or note_id = any(%(notes)s))"
+    values = {"scope": scope, "names": [*names], "notes": [*notes]}
+    tx.execute(_RESOLVE.format(where=where).encode(), values)
+
+
+def _entity_names(tx: Cursor, scope: UUID, notes: Sequence[UUID]) -> list[str]:
+    """The names, as they are compared, of the entities in some notes."""
+    tx.execute(
+        "select distinct unnest(name_keys) from knowledge_entities "
+        "where user_id = %s and note_id = any(%s)",
+        (scope, [*notes]),
+    )
+    return [name for (name,) in tx]
+
+
+_TARGET = (
+    # Not by `limit 1`: the entities of the scope would be read in the order of their ids.
+    "(select (array_agg(entity_id order by entity_id))[1] from knowledge_entities as entity "
+    "where entity.user_id = %(scope)s and entity.name_keys @> array[relation.target_key])"
+)
+
+_RESOLVE = (
+    f"update knowledge_relations as relation set target_entity_id = {_TARGET} "
+    f"where user_id = %(scope)s {{where}} and target_entity_id is distinct from {_TARGET}"
+)
 
 
 def _winning_facts(

@@ -57,7 +57,7 @@ def kind_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[KindCount]:
 def document_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[DocumentCount]:
     """The documents of each type."""
     rows = tx.execute(
-        "select document_type, count(distinct (user_id, document_id)), count(*) "
+        "select document_type, count(distinct document_id), count(*) "
         f"from document_chunks where {_OWN} group by document_type order by document_type".encode(),
         {"scopes": _listed(scopes)},
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from djinn_memory.store.postgres.seeds.projections import LostName
-from djinn_memory.store.postgres.seeds.seed_rows import NOTE_TABLES, SeedRow
-from djinn_memory.store.postgres.values import cleaned
+from djinn_memory.store.postgres.seeds.seed_rows import NOTE_TABLES, SeedRow, SemanticCorrelationRow
+from djinn_memory.store.postgres.values import cleaned, comparable
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -36,42 +36,14 @@ def rows_of_notes(
             (scope, list(note_ids)),
         )
         for note, *values in tx:
-            listed[note, table].append(_comparable(values))
+            listed[note, table].append(comparable(values))
     return listed
 
 
-def as_stored(row: SeedRow) -> str:
+def as_stored(row: SeedRow | SemanticCorrelationRow) -> str:
     """The text of a row that was not written, as `rows_of_notes` returns it."""
     names = (name for name in row.__struct_fields__ if name not in _LEFT_OUT)
-    return _comparable([cleaned(getattr(row, name)) for name in names])
-
-
-def _comparable(value: Any) -> str:
-    if isinstance(value, datetime):
-        return repr(value.timestamp())
-    if isinstance(value, Mapping):
-        return repr(sorted((key, _comparable(inner)) for key, inner in value.items()))
-    if isinstance(value, list | tuple):
-        return repr([*map(_comparable, value)])
-    if isinstance(value, int | float):
-        return repr(float(value))
-    return str(value)
-
-
-def texts_of_notes(
-    tx: Cursor, scope: UUID, note_ids: Sequence[UUID]
-) -> dict[UUID, set[tuple[str | None, int, str]]]:
-    """The chunks of notes in the search index: the block of the memory, ordinal and text."""
-    tx.execute(
-        "select note_id, block, ordinal, text from index_memories as memory "
-        "join index_chunks as chunk on chunk.user_id = memory.user_id "
-        "and chunk.memory = memory.number where memory.user_id = %s and note_id = any(%s)",
-        (scope, list(note_ids)),
-    )
-    texts: defaultdict[UUID, set[tuple[str | None, int, str]]] = defaultdict(set)
-    for note, *chunk in tx:
-        texts[note].add((chunk[0], chunk[1], chunk[2]))
-    return texts
+    return comparable([cleaned(getattr(row, name)) for name in names])
 
 
 def lost_names(tx: Cursor, scope: UUID) -> dict[UUID, set[LostName]]:
@@ -81,3 +53,64 @@ def lost_names(tx: Cursor, scope: UUID) -> dict[UUID, set[LostName]]:
     for kind, name, note in tx:
         lost[note].add(LostName(kind, name, note))
     return lost
+
+
+EVENT_COLUMNS = {
+    "memory_retrieval_log": (
+        "id", "request_id", "agent_id", "session_id", "run_id", "memory_id", "memory_title",
+        "query", "retrieval_source", "rank", "raw_score", "blended_score", "used", "created_at",
+    ),
+    "memory_valuations": (
+        "id", "request_id", "agent_id", "session_id", "run_id", "memory_id", "memory_title",
+        "useful", "created_at",
+    ),
+    "memory_gaps": (
+        "id", "agent_id", "session_id", "description", "query_attempted", "status", "closed_by",
+        "created_at", "closed_at",
+    ),
+    "memory_scores": (
+        "agent_id", "memory_id", "access_count", "valuation_count", "useful_count",
+        "not_useful_count", "usefulness_rate", "last_used", "last_valued", "updated_at",
+    ),
+    "session_memory_state": ("session_id", "agent_id", "extracted_at"),
+}  # fmt: skip
+"""The columns of the tables of events that are compared. `adaptive_score` is left out: it depends
+on the settings of the home that wrote it."""
+
+_TIMES = frozenset({
+    "created_at", "closed_at", "last_used", "last_valued", "updated_at", "extracted_at",
+})  # fmt: skip
+"""Columns of the tables of events with times, which the ledger has as texts."""
+
+
+def event_rows(tx: Cursor, scope: UUID, table: str) -> Iterator[str]:
+    """The rows of a table that follows from events, as `as_event_row` returns them."""
+    # The driver fails for endless times.
+    columns = ", ".join(
+        f"extract(epoch from {name})::float8" if name in _TIMES else name
+        for name in EVENT_COLUMNS[table]
+    )
+    tx.execute(f"select {columns} from {table} where user_id = %s".encode(), (scope,))
+    for values in tx:
+        yield comparable(values)
+
+
+def as_event_row(table: str, row: Mapping[str, Any]) -> str:
+    """The text of a row that was not written, as `event_rows` returns it."""
+    values = (row[name] for name in EVENT_COLUMNS[table])
+    return comparable(
+        [
+            datetime.fromisoformat(value).timestamp()
+            if name in _TIMES and value
+            else cleaned(value)
+            for name, value in zip(EVENT_COLUMNS[table], values, strict=True)
+        ]
+    )
+
+
+def correlations(tx: Cursor, scope: UUID) -> Iterator[str]:
+    """The rows of `semantic_correlations`, as `as_stored` returns them."""
+    columns = ", ".join(SemanticCorrelationRow.__struct_fields__)
+    tx.execute(f"select {columns} from semantic_correlations where user_id = %s".encode(), (scope,))
+    for values in tx:
+        yield comparable(values)
