@@ -31,13 +31,16 @@ from djinn_memory.models import (
     SearchStep,
     extended,
 )
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.fact_note import readable, with_current_values
+from djinn_memory.notes.fact_note import readable, timeline, with_current_values
 from djinn_memory.notes.ids import crockford
+from djinn_memory.notes.note import parse
+from djinn_memory.notes.periods import spoken_period
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
-from djinn_memory.search.dates.former import shows_history
+from djinn_memory.search.dates.former import is_history, shows_history
 from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.search.query import plain
@@ -267,9 +270,14 @@ def _within(
 
     memories: list[RecalledMemory] = []
     left = budget
+    former = [hit.as_of is not None or shows_history(hit, query) for hit, _ in judged]
+    judged = [
+        (hit if as_it_was else _as_it_is(runtime, hit), judgement)
+        for (hit, judgement), as_it_was in zip(judged, former, strict=True)
+    ]
     texts = [
-        hit.excerpt if hit.as_of or shows_history(hit, query) else _text(runtime.home, hit)
-        for hit, _ in judged
+        hit.excerpt if as_it_was else _text(runtime.home, hit)
+        for (hit, _), as_it_was in zip(judged, former, strict=True)
     ]
     # Of a very long note, only as much is counted as could ever be given.
     parts = [text[: LONGEST * most] for text in texts]
@@ -311,6 +319,22 @@ def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
     )
 
 
+def _as_it_is(runtime: Runtime, hit: Hit) -> Hit:
+    """A hit among the earlier values of a fact with the period of its current value.
+
+    The text of the memory begins with the current value.
+    """
+    if not is_history(hit):
+        return hit
+    [vault] = runtime.home.named((hit.vault,))
+    with contextlib.suppress(OSError, DjinnError):
+        values = timeline(parse(hit.path, disk.read(vault, hit.path), vault.dialect))
+        period, now = values.whole_period(values.current), moment(runtime.now())
+        holds = spoken_period(period, now)
+        return replace(hit, valid_from=period.start, valid_to=period.end, holds=holds)
+    return hit
+
+
 def _text(home: Home, hit: Hit) -> str:
     """The current body of a memory; for a document, the chunk that answers."""
     if hit.plane == "documents":
@@ -346,6 +370,6 @@ def _shown(memory: RecalledMemory, judged: tuple[Hit, Judgement]) -> dict[str, o
     """A memory of a recall, in the form that the ledger stores."""
     name, weight = judged[1].name, judged[1].weight
     return {
-        "memory": name.memory, "title": memory.title, "hash": name.hash, "rank": memory.rank,
-        "raw": weight.raw, "score": weight.score,
+        "memory": name.memory, "vault": name.place.partition("/")[0], "title": memory.title,
+        "hash": name.hash, "rank": memory.rank, "raw": weight.raw, "score": weight.score,
     }  # fmt: skip

@@ -45,6 +45,19 @@ def day(ago: int) -> str:
     return (datetime.now(UTC) - timedelta(days=ago)).date().isoformat()
 
 
+@pytest.mark.parametrize("question", ["Krakow", "Krakow 2019"])
+def test_a_fact_found_by_an_earlier_value_has_the_period_of_the_value_that_it_shows(
+    djinn: Djinn, question: str
+) -> None:
+    djinn.facts.set("anna", "city", "Krakow", valid_from="2019-03-01")
+    djinn.facts.set("anna", "city", "Warsaw", valid_from="2023-06-01")
+    [fact] = djinn.recall(question).memories
+    assert fact.text.startswith("Warsaw")
+    assert (fact.valid_from, fact.valid_to, fact.holds) == (
+        "2023-06-01", None, "since 1 June 2023",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["cacm", "cranfield"])
 def test_with_nothing_known_the_order_is_that_of_search(
     name: str, data_dir: Path, home: Home, shared: Path
