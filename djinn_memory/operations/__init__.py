@@ -166,6 +166,7 @@ OPERATIONS = {
         Operation("sync.init", rights="person"),
         Operation("sync.migrate", rights="person"),
         Operation("sync.status", rights="person"),
+        Operation("sync.forget", removes=True, rights="person"),
         Operation("sync.run", writes=True, removes=True, rights="person"),
         Operation("sync.pull", writes=True, removes=True, rights="person"),
         Operation("sync.push", rights="person"),

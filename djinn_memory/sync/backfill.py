@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from djinn_memory.indexing.refresh import index
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger import sync_events, sync_state
+from djinn_memory.store.ledger.sync_events import EventCursor
+from djinn_memory.store.postgres import events as server_events
+from djinn_memory.store.postgres import notes as server_notes
+from djinn_memory.store.postgres.connection import reading, writing
+from djinn_memory.store.postgres.index.words import segments
+from djinn_memory.store.postgres.seeds import event_tables, projections
 from djinn_memory.store.postgres.servers import connected
-from djinn_memory.sync.filling import fill
+from djinn_memory.sync import events
+from djinn_memory.sync.filling import fill, restore_bytes
+from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.vectors import require_embedder, require_model
 from djinn_memory.sync.requests import Backfilled, BackfillSync
+from djinn_memory.sync.seeds import correlations
 from djinn_memory.sync.session import linked, locked
+from djinn_memory.sync.verification.events import (
+    computes_correlations,
+    expected_events,
+    server_listed,
+)
 
 
 def backfill(runtime: Runtime, request: BackfillSync) -> Backfilled:
@@ -30,4 +45,33 @@ def backfill(runtime: Runtime, request: BackfillSync) -> Backfilled:
             link = linked(runtime, server, vault)
             done, skipped = fill(link, "everything" if request.all else "vectors", request.batch)
             filled, left = filled + done, left + skipped
+            if request.all:
+                restore_bytes(link)
+                _restore_events(link)
     return Backfilled(filled, left, tuple(report.problems))
+
+
+def _restore_events(link: VaultLink) -> None:
+    """Write what `verify` finds different in events and the tables that follow from them.
+
+    The next run exchanges all events again: those that either side lacks may have to wait for it,
+    because they quote what another home purged.
+    """
+    with reading(link.connection, link.address) as tx:
+        mine = computes_correlations(tx, link)
+    known = [*correlations.rows(link.runtime, link.scope, events.consolidations(link))]
+    with writing(link.connection, link.address, link.scope) as writer:
+        sent = filter(events.is_exchangeable, server_listed(writer.tx, link))
+        listed = {stored.id: stored for stored in sent}
+        changed = [event for event, _ in expected_events(link, listed.values())]
+        server_events.write(writer, link.home_id, changed)
+        listed |= {stored.id: stored for stored in changed}
+        scoring = link.runtime.home.config.scoring
+        event_tables.rebuild(writer, [*listed.values()], scoring)
+        projections.resolve_relations(writer.tx, link.scope)
+        segments.recount(writer.tx, link.scope)
+        if mine:
+            projections.replace_correlations(writer, known)
+        mark = server_notes.marks(writer.tx, link.scope, [writer.rev])
+    sync_state.see(link.ledger, link.scope, mark)
+    sync_events.move(link.ledger, link.scope, EventCursor())

@@ -22,6 +22,7 @@ from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.seeds import event_tables
 from djinn_memory.store.postgres.seeds.event_tables import CONSOLIDATED
 from djinn_memory.store.postgres.seeds.projections import replace_correlations
+from djinn_memory.sync.event_forms import as_received, as_sent
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
 from djinn_memory.sync.seeds import correlations
@@ -80,7 +81,7 @@ def pull(link: VaultLink) -> int:
             return 0
         pages = server_events.since(tx, link.scope, cursor.rev)
         while events := [*chain.from_iterable(islice(pages, PAGES))]:
-            taken += link.ledger.take_in([*_exchangeable(link, events)])
+            taken += link.ledger.take_in(as_received(link, _exchangeable(link, events)))
         marks = server_notes.marks(tx, link.scope, [head.rev])
     sync_state.see(link.ledger, link.scope, marks)
     sync_events.move(link.ledger, link.scope, replace(cursor, rev=head.rev))
@@ -90,11 +91,16 @@ def pull(link: VaultLink) -> int:
 def _exchangeable(link: VaultLink, events: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
     """The events that a home may have sent. Others could change what djinn does on this machine."""
     for stored in events:
-        if stored.event.kind in SYNCED and server_events.is_storable(stored):
+        if is_exchangeable(stored):
             yield stored
         else:
             why = f"has the kind {stored.event.kind}, or a time, that no home sends; it is left out"
-            link.problems.append(Problem(f"{link.vault.name}: event {stored.id}", why))
+            link.add(Problem(f"{link.vault.name}: event {stored.id}", why))
+
+
+def is_exchangeable(stored: StoredEvent) -> bool:
+    """Whether a home may have sent an event."""
+    return stored.event.kind in SYNCED and server_events.is_storable(stored)
 
 
 def push(link: VaultLink) -> int:
@@ -102,17 +108,15 @@ def push(link: VaultLink) -> int:
     ledger = link.ledger
     cursor = sync_events.cursor(ledger, link.scope)
     recorded = reading.stored_events(ledger, SYNCED, cursor.pushed)
-    own = [*belonging(link.runtime, link.vault, recorded)]
+    own = as_sent(link, belonging(link.runtime, link.vault, recorded))
     # A purge changes events that were pushed before, and their memory is gone.
-    purged = reading.purged_events(ledger, SYNCED)
+    purged = as_sent(link, reading.purged_events(ledger, SYNCED))
     with reading_server(link.connection, link.address) as tx:
         waiting = server_events.pending(tx, link.scope, own)
         waiting += server_events.pending(tx, link.scope, purged, known_only=True)
     # A consolidation has read the episodes, from which correlations follow too.
-    read = {stored.event.subject for stored in waiting if stored.event.kind == CONSOLIDATED}
-    known = [
-        row for agent in sorted(read) for row in correlations.rows(link.runtime, link.scope, agent)
-    ]
+    read = any(stored.event.kind == CONSOLIDATED for stored in waiting)
+    known = [*correlations.rows(link.runtime, link.scope, consolidations(link))] if read else []
     pushed = 0
     for start in range(0, len(waiting), BATCH):
         with writing(link.connection, link.address, link.scope) as writer:
@@ -128,6 +132,13 @@ def push(link: VaultLink) -> int:
     return pushed
 
 
+def consolidations(link: VaultLink) -> list[StoredEvent]:
+    """The consolidations of the agents whose own vault this is, the oldest first."""
+    agents = _agents(link.runtime, link.vault)
+    events = reading.stored_events(link.ledger, (CONSOLIDATED,))
+    return [stored for stored in events if stored.event.subject in agents]
+
+
 def belonging(
     runtime: Runtime, vault: Vault, events: Sequence[StoredEvent]
 ) -> Iterator[StoredEvent]:
@@ -140,7 +151,7 @@ def belonging(
     with runtime.index([vault]) as index:
         inside = {*located(index, memories)} if memories else set()
     agents = _agents(runtime, vault)
-    gaps = _gap_agents(runtime) if agents else {}
+    gaps = _gap_agents(runtime, events) if agents else {}
     for stored in events:
         event = stored.event
         if event.kind in OF_MEMORY:
@@ -165,7 +176,8 @@ def _agents(runtime: Runtime, vault: Vault) -> set[str]:
     return agents
 
 
-def _gap_agents(runtime: Runtime) -> Mapping[str, object]:
-    """The agent that reported each gap."""
-    events = reading.events_by_kind(runtime.state.ledger, ("gap.reported",))
-    return {event.subject: event.data.get("agent") for event in events}
+def _gap_agents(runtime: Runtime, events: Iterable[StoredEvent]) -> Mapping[str, object]:
+    """The agents that reported the gaps of events which name no agent."""
+    gaps = {stored.event.subject for stored in events if "agent" not in stored.event.data}
+    reports = reading.events_of(runtime.state.ledger, ("gap.reported",), sorted(gaps))
+    return {event.subject: event.data.get("agent") for event in reports}

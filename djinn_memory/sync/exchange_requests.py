@@ -51,6 +51,15 @@ class VerifySync(Struct, frozen=True):
     vaults: VaultNames = ()
 
 
+class FileElsewhere(Struct, frozen=True):
+    """An attachment that another home has, and that is too large to be sent."""
+
+    path: str
+    """The path in the vault."""
+    home: str
+    """The name of the machine of that home."""
+
+
 class VaultExchange(Struct, frozen=True):
     """What a run changed in a vault and on the server, or what it would change."""
 
@@ -74,6 +83,8 @@ class VaultExchange(Struct, frozen=True):
     """The paths that could not be synchronized. The next run tries them again."""
     too_large: Sequence[str]
     """The paths of attachments that are larger than `sync.attachments_mb`, and stay here."""
+    elsewhere: Sequence[FileElsewhere]
+    """The attachments that stay in another home for the same reason, and that this home lacks."""
 
 
 class SyncReport(Struct, frozen=True):
@@ -110,10 +121,12 @@ class Drift(Struct, frozen=True):
 
     vault: str
     """The name of the vault."""
-    path: str
-    """The path of the note here, else on the server."""
+    path: str | None
+    """The path of the note here, else on the server; null if it is no difference of one note."""
     why: str
     """The difference, in one sentence."""
+    table: str | None = None
+    """The table on the server that differs, if it is no difference of one note."""
 
 
 class SyncComparison(Struct, frozen=True):
@@ -122,4 +135,4 @@ class SyncComparison(Struct, frozen=True):
     compared: int
     """The number of notes that were compared byte for byte."""
     drifts: Sequence[Drift]
-    """The differences, by vault and path."""
+    """The differences by vault: those of notes by path, then those of tables."""

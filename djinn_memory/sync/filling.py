@@ -1,4 +1,4 @@
-"""Writes what follows from notes again, where the server lacks it."""
+"""Writes notes and what follows from them again, where the server lacks it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from djinn_memory.models import Progress
+from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading, writing
 from djinn_memory.store.postgres.notes import ServerChange
@@ -43,15 +44,36 @@ def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, in
     return len(ids) - left, left
 
 
+def restore_bytes(link: VaultLink) -> None:
+    """Write the bytes of notes and attachments again that are damaged on the server.
+
+    Those that this home has in another version stay as they are.
+    """
+    with reading(link.connection, link.address) as tx:
+        notes = server_notes.changed(tx, link.scope, -1)
+        damaged = {note.note_id: note for note in notes if not note.deleted}
+        for note_id, data in server_notes.contents(tx, link.scope, [*damaged.values()]):
+            if content_hash(data) == damaged[note_id].hash:
+                del damaged[note_id]
+    for note in damaged.values():
+        change = derived.unchanged(link, note)
+        if change and change.content is not None:
+            with link.transaction() as tx:
+                server_notes.restore(tx, link.scope, note, change.content)
+
+
 def _write(
     link: VaultLink, changes: Sequence[ServerChange], indexed: set[UUID], lacking: Lacking
 ) -> set[UUID]:
     """Write what follows from notes. Returns those that lack nothing now."""
     with writing(link.connection, link.address, link.scope) as writer:
-        # Another home may have pushed or filled a note since.
+        # Another home may have pushed, filled or deleted a note since.
         states = server_notes.states(writer.tx, link.scope, [*indexed])
-        same = {c.note_id for c in changes if c.note_id in indexed
-                and states[c.note_id].hash == c.hash}  # fmt: skip
+        same = {
+            change.note_id
+            for change in changes
+            if (note := states.get(change.note_id)) and note.hash == change.hash
+        }
         lack = stats.waiting_notes(writer.tx, link.scope, lacking, [*same])
         derived.write(link, writer, changes, lack)
         if lacking == "everything":

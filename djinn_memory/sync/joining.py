@@ -66,7 +66,11 @@ def _joined(vault: Vault, known: Sequence[Scope], scope: str) -> str:
     by_id = {str(each.user_id): each for each in known}
     if scope:
         if scope not in by_id:
-            raise NotFound(f"{vault.name}={scope}: the server shows no such vault", argument="join")
+            raise NotFound(
+                f"{vault.name}={scope}: the server shows no such vault",
+                Remedy("sync.status", {}, "list the vaults of the server"),
+                argument="join",
+            )
         return scope
     own = by_id.get(vault.id)
     others = [each for each in known if each.name == vault.name and str(each.user_id) != vault.id]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import PurePosixPath
+from uuid import UUID
 
 from msgspec.structs import replace
 
@@ -26,23 +27,32 @@ from djinn_memory.sync.notes.listing import list_notes
 from djinn_memory.system.files import inside
 
 
-def receive(link: VaultLink, rows: Iterable[ServerNote]) -> None:
-    """Remove the files in the trash that have the bytes of notes which were purged elsewhere."""
-    digests = {row.hash for row in rows if row.deleted and row.purged}
+def receive(link: VaultLink, rows: Iterable[ServerNote]) -> dict[UUID, str]:
+    """Remove the files in the trash that have the bytes of notes which were purged elsewhere.
+
+    Returns the notes whose files could not be removed, with the paths of these files.
+    """
+    purged = {row.hash: row.note_id for row in rows if row.deleted and row.purged}
     root, vault = link.vault.root / TRASH, link.vault
-    if not digests or vault.read_only or not root.is_dir() or root.is_symlink():
-        return
+    if not purged or vault.read_only or not root.is_dir() or root.is_symlink():
+        return {}
+    failed = {}
     for file in sorted(root.rglob("*")):
-        path = file.relative_to(vault.root).as_posix()
+        path, digest = file.relative_to(vault.root).as_posix(), b""
         try:
-            if not file.is_file() or content_hash(disk.read(vault, path)) not in digests:
+            # A purge removes other copies too.
+            digest = content_hash(disk.read(vault, path)) if file.is_file() else b""
+            if digest not in purged:
                 continue
             if path.endswith(".md"):
                 purge(link.runtime.state, [vault], PurgeMemory(name=path))
             inside(vault.root, str(PurePosixPath(path).parent))
             file.unlink(missing_ok=True)
         except (DjinnError, OSError) as error:
-            link.report(path, f"was purged elsewhere and cannot be removed: {error}")
+            link.report_purge(path, error)
+            if digest in purged:
+                failed[purged[digest]] = path
+    return failed
 
 
 def send(link: VaultLink) -> None:
@@ -85,14 +95,16 @@ def receive_sections(link: VaultLink) -> None:
     """
     for doomed in waiting_sections(link):
         path = doomed.files[-1]
-        before = link.files.hash(path)
         try:
+            before = link.files.hash(path)
             request = PurgeMemory(name=doomed.id or "")
-            purge(link.runtime.state, [link.vault], request, elsewhere=True)
+            report = purge(link.runtime.state, [link.vault], request, elsewhere=True)
+            _follow(link, path, before)
         except (DjinnError, OSError) as error:
-            link.report(path, f"has a section that was purged elsewhere and cannot go: {error}")
-            continue
-        _follow(link, path, before)
+            link.unpurged.add(path)
+            link.report_purge(f"{path}#^{doomed.block}", error)
+        else:
+            link.problems += [each for each in report.problems if each not in link.problems]
 
 
 def waiting_sections(link: VaultLink) -> list[DoomedMemory]:
@@ -129,11 +141,11 @@ def _follow(link: VaultLink, path: str, before: bytes | None) -> None:
     after = link.files.read(path)
     if after is None:
         return
-    common = sync_state.bases(link.ledger, link.scope)
+    common = sync_state.bases(link.ledger, link.scope, path=path)
     followed = {
         note_id: replace(base, hash=content_hash(after))
         for note_id, base in common.items()
-        if base.path == path and base.hash == before
+        if base.hash == before
     }
     if followed:
         sync_state.conclude(link.ledger, link.scope, {**followed})

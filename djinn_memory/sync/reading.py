@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, Remedy, UsageError
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.postgres.scopes import scopes as known_scopes
@@ -45,6 +45,9 @@ def search_facts(
     runtime: Runtime, server: ServerConnection, request: SearchServerFacts
 ) -> ServerFacts:
     """See `Sync.facts`."""
+    if not request.query.strip():
+        example = Remedy("sync.facts", {"query": "where she lives"}, "see an example")
+        raise UsageError("the query is empty", example)
     problems: list[Problem] = []
     vector = None
     embedder = runtime.models.embedder

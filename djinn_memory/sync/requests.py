@@ -54,10 +54,35 @@ class MigrateSync(Struct, frozen=True):
             "removed; `djinn sync backfill` fills them again."
         ),
     ] = False
+    dry_run: Annotated[
+        bool, Meta(description="Show what would change on the server, and change nothing.")
+    ] = False
 
 
 class ShowSyncStatus(Struct, frozen=True):
     """Show the server and the vaults that it has."""
+
+
+class ForgetSync(Struct, frozen=True):
+    """Remove a vault from the server, or the record of a home."""
+
+    vault: Annotated[
+        str | None,
+        Meta(
+            description="The vault to remove from the server: its name here, or its id. Files of "
+            "homes stay."
+        ),
+    ] = None
+    home: Annotated[
+        str | None,
+        Meta(
+            description="The home to forget, such as one on a lost machine: its name or id as "
+            "`djinn sync status` shows it."
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool, Meta(description="Show what would be removed from the server, and remove nothing.")
+    ] = False
 
 
 class BackfillSync(Struct, frozen=True):
@@ -67,7 +92,8 @@ class BackfillSync(Struct, frozen=True):
         int, Meta(ge=1, le=1000, description="The number of notes in a transaction.")
     ] = 8
     all: Annotated[
-        bool, Meta(description="Write the rows of all notes again, also of complete ones.")
+        bool,
+        Meta(description="Write the rows of all notes and events again, also of complete ones."),
     ] = False
 
 
@@ -124,6 +150,25 @@ class ServerFacts(Struct, frozen=True):
     """Why nothing was compared by meaning."""
 
 
+class ServerHome(Struct, frozen=True):
+    """A home that synchronizes a vault with the server."""
+
+    id: str
+    """The id of the home."""
+    name: str
+    """The name of its machine."""
+    seen: str
+    """When it last synchronized the vault, as ISO 8601 in UTC."""
+    rev: int
+    """The last revision of the vault that it has read."""
+    unread: int
+    """The deletions of the vault that it has not read yet."""
+    awaited: bool
+    """Whether the server keeps these deletions for it: it was seen in the last sync.keep_days."""
+    own: bool
+    """Whether it is this home."""
+
+
 class SyncedVault(Struct, frozen=True):
     """A vault of this home that goes to the server."""
 
@@ -135,8 +180,8 @@ class SyncedVault(Struct, frozen=True):
     """The revision of its last change on the server."""
     notes: int
     """The notes on the server."""
-    homes: int
-    """The homes that synchronize it."""
+    homes: Sequence[ServerHome]
+    """The homes that synchronize it, the last seen one first."""
 
 
 class AdoptedVault(Struct, frozen=True):
@@ -169,6 +214,8 @@ class PreparedServer(Struct, frozen=True):
     """Whether each role of the server sees only the vaults granted to it."""
     distributed: bool
     """Whether the tables are distributed over a cluster."""
+    unused: str | None = None
+    """The folder of the server inside this home that was used before, which nothing uses now."""
 
 
 class MigratedServer(Struct, frozen=True):
@@ -184,6 +231,34 @@ class MigratedServer(Struct, frozen=True):
     """The identity of the embedding model now."""
     vectors_removed: int
     """The vectors that were removed, because another model made them."""
+    dry_run: bool = False
+    """Whether nothing was changed."""
+
+
+class ForgottenVault(Struct, frozen=True):
+    """A vault of which something was removed from the server."""
+
+    name: str
+    """The name of the vault."""
+    scope: str
+    """Its id."""
+    notes: int
+    """The notes of the vault on the server."""
+    homes: Sequence[ServerHome]
+    """The homes that synchronize it, or only the one that was forgotten."""
+
+
+class ForgottenSync(Struct, frozen=True):
+    """What was removed from the server, or would be."""
+
+    server: str
+    """The server, without its password."""
+    vaults: Sequence[ForgottenVault]
+    """The vault that was removed, or each vault that the forgotten home synchronized."""
+    home: str | None
+    """The id of the forgotten home; null if a vault was removed."""
+    removed: bool
+    """Whether it was removed."""
 
 
 class ServerStatus(Struct, frozen=True):

@@ -7,7 +7,7 @@ plan in the ledger only tells it which changes were its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 from uuid import UUID
 
@@ -15,16 +15,19 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
+from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import sync_state, uuid7
 from djinn_memory.store.ledger.sync_state import ScopeState
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.sync import purges
-from djinn_memory.sync.notes import history, pull, push, vectors
+from djinn_memory.sync.exchange_requests import FileElsewhere
+from djinn_memory.sync.notes import derived, history, pull, push, vectors
 from djinn_memory.sync.notes.history import ScopeHistory
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.listing import exchanged, list_files, list_notes, unlisted
+from djinn_memory.sync.notes.names import why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
 from djinn_memory.sync.notes.screening import unfit
 
@@ -54,6 +57,8 @@ class Exchanged(Struct):
     """Paths that could not be synchronized now."""
     too_large: list[str] = field(default_factory=list)
     """Paths of attachments that are too large to be sent."""
+    elsewhere: list[FileElsewhere] = field(default_factory=list)
+    """Such attachments of other homes, which this home does not have."""
 
 
 class _Snapshot(Struct):
@@ -89,6 +94,7 @@ def exchange(
     if direction != "push":
         purges.receive_sections(link)
     doubtful: set[UUID] = set()
+    replaced: set[str] = set()
     for _ in range(ROUNDS):
         common = history.agree(link)
         snapshot, states = _compare(link, common, doubtful)
@@ -99,15 +105,11 @@ def exchange(
         pulled, pushed, lost = _carry_out(link, plan, direction, result)
         doubtful |= lost
         behind = _behind(plan, pulled, states)
+        replaced |= {step.before.path for step in plan.pulls if step.before}
         if not (pulled or pushed or lost):
-            # A read-only vault keeps them for good.
-            waits = any(step.purged for step in plan.pulls) and not link.vault.read_only
-            link.purges_wait = waits or bool(purges.waiting_sections(link))
-            if any(row.purged and row.deleted for row in states.server.values()):
-                # Its path may be its title, and was in the tables about the server.
-                link.ledger.erase()
-            if direction != "push":
-                purges.receive(link, states.server.values())
+            behind |= _erase_purged(link, states, plan, direction)
+            if direction == "both" and not behind:
+                _follow_links(link, states, plan, replaced)
             _finish(link, snapshot, states.scope, behind)
             if direction != "pull":
                 purges.send(link)
@@ -117,11 +119,41 @@ def exchange(
             unsent = [step.path for step in plan.pushes if direction != "pull"]
             result.waiting = sorted({*behind.values(), *unsent})
             result.too_large = list(link.too_large)
+            result.elsewhere = _elsewhere(link)
             return result
     raise Unavailable(
         f"other homes change vault {link.vault.name} faster than this one can follow",
         Remedy(purpose="run the command again"),
     )
+
+
+def _erase_purged(
+    link: VaultLink,
+    states: SyncStates,
+    plan: SyncPlan,
+    direction: Direction,
+) -> dict[UUID, str]:
+    """Remove the last traces of what was purged. Returns the notes of which some are left."""
+    # A read-only vault keeps them for good.
+    waits = any(step.purged for step in plan.pulls) and not link.vault.read_only
+    link.purges_wait = waits or bool(link.unpurged or purges.waiting_sections(link))
+    if any(row.purged and row.deleted for row in states.server.values()):
+        # Its path may be its title, and was in the tables about the server.
+        link.ledger.erase()
+        # Again, if that was not possible when it was purged.
+        erase(link.runtime.state.index)
+    return purges.receive(link, states.server.values()) if direction != "push" else {}
+
+
+def _follow_links(
+    link: VaultLink, states: SyncStates, plan: SyncPlan, replaced: Collection[str]
+) -> None:
+    """Let links on the server lead where they do here, after other homes wrote notes.
+
+    `replaced` are the paths of notes before they were received.
+    """
+    if paths := {row.path for row in states.server.values()}.union(replaced):
+        derived.follow_links(link, paths, {step.path for step in plan.pushes})
 
 
 def _check_deletions(link: VaultLink, plan: SyncPlan, known: int) -> None:
@@ -184,10 +216,10 @@ def _carry_out(
 ) -> tuple[set[UUID], set[UUID], set[UUID]]:
     """Carry out a plan. Returns the notes that were pulled, pushed, and changed by others."""
     pulls = plan.pulls if direction != "push" and not link.vault.read_only else []
+    vectors.fetch(link, plan.adopted)
     _write_plan(link, plan, pulls)
     done = pull.pull(link, pulls) if pulls else {}
     _count_pulls(result, [step for step in pulls if step.note_id in done], done)
-    vectors.fetch(link, {*done, *plan.adopted})
     if direction == "pull":
         return set(done), set(), set()
     # What another home changed, and could not be written here, is not sent either.
@@ -195,7 +227,8 @@ def _carry_out(
     steps = [step for step in plan.pushes if step.note_id not in stuck]
     if not steps:
         return set(done), set(), set()
-    list_notes(link)
+    if done:
+        list_notes(link)
     vectors.embed(link)
     vectors.check_model(link)
     sent, lost = push.push(link, steps)
@@ -232,6 +265,9 @@ def _foreseen(plan: SyncPlan, direction: Direction) -> Exchanged:
         _count_pulls(result, plan.pulls, {step.note_id: step.conflict for step in plan.pulls})
     if direction != "pull":
         _count_pushes(result, plan.pushes)
+    if direction == "both":
+        # A run sends the copies that it makes.
+        result.sent += len(result.conflicts)
     return result
 
 
@@ -251,10 +287,22 @@ def _finish(
     link: VaultLink, snapshot: _Snapshot, state: ScopeState, behind: Mapping[UUID, str]
 ) -> None:
     """Record how far this home has come. What it could not write is read again next time."""
-    rev, whole = snapshot.head.rev, False
-    if behind:
-        rev, whole = state.rev, state.whole
-    sync_state.advance(link.ledger, link.scope, replace(state, rev=rev, whole=whole), snapshot.mark)
+    after = state if behind else ScopeState(snapshot.head.rev, whole=False)
+    sync_state.advance(link.ledger, link.scope, after, snapshot.mark)
     sync_state.plan(link.ledger, link.scope, [])
     with link.transaction() as cursor:
-        server_notes.record_home(cursor, link.scope, link.home_id, link.home_name, rev)
+        server_notes.record_home(
+            cursor, link.scope, link.home_id, link.home_name, after.rev, link.too_large
+        )
+
+
+def _elsewhere(link: VaultLink) -> list[FileElsewhere]:
+    if not link.attachment_bytes:
+        return []
+    with reading(link.connection, link.address) as cursor:
+        files = server_notes.large_files(cursor, link.scope, link.home_id)
+    return [
+        FileElsewhere(path, home)
+        for path, home in files
+        if not why_not(path) and not link.files.exists(path)
+    ]

@@ -5,25 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
-from djinn_memory.errors import Refused, Remedy, UsageError
+from djinn_memory.errors import Refused, Remedy, UsageError, wording
 from djinn_memory.home.config import variable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import Postgres
 from djinn_memory.models import Progress, Vault
+from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger.sync_state import home_id_if_any
 from djinn_memory.store.postgres import catalog, migrations
 from djinn_memory.store.postgres.connection import connect, explained, reading
 from djinn_memory.store.postgres.index.writer import index_vectors, needs_vector_index
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.store.postgres.scopes import Scope, register, remove, scopes
+from djinn_memory.store.postgres.scopes import homes, register, remove, scopes
 from djinn_memory.store.postgres.servers import (
     EMBEDDED,
     URL,
+    configured_url,
     connected,
     embedded_folder,
     server_address,
@@ -37,6 +41,7 @@ from djinn_memory.sync.requests import (
     MigratedServer,
     MigrateSync,
     PreparedServer,
+    ServerHome,
     ServerStatus,
     SyncedVault,
 )
@@ -54,7 +59,8 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
     url = _chosen_url(home, request)
     vaults = going(home, request)
     _require_ids(vaults)
-    address = server_address(home) if url is None else start_at(home, url)
+    given = wording.get().argument("url")
+    address = server_address(home) if url is None else start_at(home, url, given)
     own = _own_model(runtime)
     with closing(connect(address)) as connection:
         applied = migrations.migrate(connection, address, own or NO_MODEL)
@@ -68,6 +74,8 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
             with explained(address), connection.transaction(), connection.cursor() as cursor:
                 catalog.distribute(cursor, address)
         with explained(address), connection.transaction(), connection.cursor() as cursor:
+            if request.rls:
+                catalog.change_in_order(cursor)
             adopted = adoptions(vaults, scopes(cursor), named_scopes(request))
             added = _register(cursor, vaults, adopted)
             if request.rls:
@@ -82,15 +90,16 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
             adopt(runtime, adoption)
         if request.vaults or request.join:
             home.edit((("sync", "vaults"), [vault.name for vault in vaults]))
+        unused = _unused_folder(home, url)
         if url is not None:
             home.edit((("sync", "url"), url))
             home.trust([endpoint for endpoint in home.untrusted if endpoint.use == "sync"])
         with reading(connection, address) as cursor:
-            synced = _synced(home.synced, scopes(cursor))
-            others = _others(home.synced, scopes(cursor))
+            synced, others = _vaults(runtime, cursor)
     return PreparedServer(
-        str(address), applied, added, adopted, synced, others, secured, distributed
-    )
+        str(address), applied, added, adopted, synced, others, secured, distributed,
+        unused,
+    )  # fmt: skip
 
 
 def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
@@ -100,6 +109,13 @@ def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
         require_embedder(runtime)
     own = _own_model(runtime) if request.model else None
     with closing(connect(address)) as connection:
+        if request.dry_run:
+            pending, known, vectors = migrations.foresee(connection, address)
+            after = own or known
+            gone = vectors if after.identity != known.identity else 0
+            return MigratedServer(
+                str(address), pending, known.identity, after.identity, gone, dry_run=True
+            )
         applied = migrations.migrate(connection, address, None)
         before = migrations.state(connection, address).model
         removed = 0
@@ -114,8 +130,8 @@ def describe(runtime: Runtime) -> ServerStatus:
     home = runtime.home
     own = runtime.models.embedder
     with connected(home) as server, server.reading() as cursor:
-        known = scopes(cursor)
-        registered = {str(scope.user_id) for scope in known}
+        synced, others = _vaults(runtime, cursor)
+        registered = {vault.scope for vault in synced}
         return ServerStatus(
             str(server.address),
             URL if variable(URL) else "sync.url",
@@ -126,16 +142,15 @@ def describe(runtime: Runtime) -> ServerStatus:
             own.identity if own else None,
             catalog.is_secured(cursor),
             catalog.is_distributed(cursor),
-            _synced(home.synced, known),
+            synced,
             [vault.name for vault in home.synced if vault.id not in registered],
-            _others(home.synced, known),
+            others,
         )
 
 
 def goes_to_server(home: Home, vault: Vault) -> bool:
     """Whether the home has a server, and the vault is listed among those that go to it."""
-    has_server = variable(URL) or home.config.sync.url
-    return bool(has_server) and vault.name in (home.config.sync.vaults or ())
+    return bool(configured_url(home)) and vault.name in (home.config.sync.vaults or ())
 
 
 def remove_from_server(home: Home, vault: Vault) -> bool:
@@ -156,7 +171,7 @@ def _chosen_url(home: Home, request: InitSync) -> str | None:
     """The value for `sync.url`; None if the address that is set already is used."""
     if request.url is None:
         if not request.embedded:
-            if not variable(URL) and not home.config.sync.url and not home.untrusted:
+            if not configured_url(home) and not home.untrusted:
                 raise UsageError(
                     "no server is named",
                     Remedy(arguments={"url": None}, purpose="name one"),
@@ -184,6 +199,14 @@ def _chosen_url(home: Home, request: InitSync) -> str | None:
             "write postgresql://user@host:5432/database, without a password",
             argument="url",
         ) from None
+
+
+def _unused_folder(home: Home, url: str | None) -> str | None:
+    """The folder of the server inside this home, if another one at `url` takes its place."""
+    before = home.config.sync.url
+    if url is None or url == EMBEDDED or before != EMBEDDED:
+        return None
+    return str(embedded_folder(home, before))
 
 
 def _check_own_data(home: Home) -> None:
@@ -239,15 +262,42 @@ def _register(
     ]
 
 
-def _synced(vaults: Sequence[Vault], known: Sequence[Scope]) -> list[SyncedVault]:
-    by_id = {str(scope.user_id): scope for scope in known}
-    return [_entry(vault.name, by_id[vault.id]) for vault in vaults if vault.id in by_id]
+def _vaults(runtime: Runtime, cursor: Cursor) -> tuple[list[SyncedVault], list[SyncedVault]]:
+    """The vaults of this home that go to the server and are there, and the others there."""
+    known = {str(scope.user_id): scope for scope in scopes(cursor)}
+    own = {vault.id: vault.name for vault in runtime.home.synced}
+    listed = [(own.get(key, known[key].name), known[key]) for key in (*own, *known) if key in known]
+
+    entries = {
+        str(scope.user_id): SyncedVault(
+            name,
+            str(scope.user_id),
+            scope.rev,
+            scope.notes,
+            server_homes(runtime, cursor, scope.user_id),
+        )
+        for name, scope in listed
+    }
+    return (
+        [entry for key, entry in entries.items() if key in own],
+        [entry for key, entry in entries.items() if key not in own],
+    )
 
 
-def _others(vaults: Sequence[Vault], known: Sequence[Scope]) -> list[SyncedVault]:
-    ids = {vault.id for vault in vaults}
-    return [_entry(scope.name, scope) for scope in known if str(scope.user_id) not in ids]
-
-
-def _entry(name: str, scope: Scope) -> SyncedVault:
-    return SyncedVault(name, str(scope.user_id), scope.rev, scope.notes, scope.homes)
+def server_homes(runtime: Runtime, cursor: Cursor, scope: UUID) -> list[ServerHome]:
+    """The homes that synchronize a vault of the server, the last seen one first."""
+    ledger = runtime.state.ledger_if_any
+    own = home_id_if_any(ledger) if ledger else None
+    kept = timedelta(days=runtime.home.config.sync.keep_days)
+    return [
+        ServerHome(
+            str(home.home_id),
+            home.name,
+            moment(home.seen_at),
+            home.rev,
+            home.unseen,
+            home.seen_at > runtime.now() - kept,
+            home.home_id == own,
+        )
+        for home in homes(cursor, scope)
+    ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
-from djinn_memory.errors import NotFound, Refused, Unavailable
+from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem, Vault
@@ -16,7 +16,7 @@ from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.memories import contents
 from djinn_memory.store.ledger.sync_state import bases
-from djinn_memory.store.postgres.notes import listen, remove_tombstones
+from djinn_memory.store.postgres.notes import forget, listen
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
 from djinn_memory.sync.exchange_requests import (
@@ -37,7 +37,7 @@ from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.matching import find_copies
 from djinn_memory.sync.run import Direction, exchange
-from djinn_memory.sync.verify import compare
+from djinn_memory.sync.verification.notes import compare
 from djinn_memory.system.locks import lock
 
 
@@ -63,6 +63,7 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
             VaultExchange(
                 link.vault.name, notes.received, notes.removed, notes.sent, notes.withdrawn,
                 recorded.pulled, recorded.pushed, notes.conflicts, notes.waiting, notes.too_large,
+                notes.elsewhere,
             )
             for link, notes, recorded in zip(links, results, exchanged, strict=True)
         ],
@@ -79,12 +80,12 @@ def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> even
     exchanged = events.ExchangedEvents()
     if events_wait:
         why = "wait, because they may quote what another home purged; run `djinn sync run`"
-        link.problems.append(Problem(f"{link.vault.name}: events", why))
+        link.add(Problem(f"{link.vault.name}: events", why))
     else:
         exchanged = events.exchange(link, direction)
     keep_days = link.runtime.home.config.sync.keep_days
     with link.transaction() as cursor:
-        remove_tombstones(cursor, link.scope, keep_days)
+        forget(cursor, link.scope, keep_days)
     return exchanged
 
 
@@ -134,11 +135,14 @@ def _chosen(runtime: Runtime, names: Sequence[str]) -> list[Vault]:
     for vault in runtime.home.named(names) if names else ():
         if vault.name not in synced:
             raise Refused(
-                f"vault {vault.name} does not go to the server; add it to sync.vaults in "
-                f"{runtime.home.config_path} first"
+                f"vault {vault.name} does not go to the server",
+                Remedy("sync.init", {"vaults": vault.name}, "send it there"),
             )
     if not synced:
-        raise NotFound("no vault goes to the server; name one in sync.vaults")
+        raise NotFound(
+            "no vault of this home goes to the server",
+            Remedy("sync.init", {"vaults": None}, "send one there"),
+        )
     return [synced[name] for name in dict.fromkeys(names)] or list(synced.values())
 
 

@@ -18,6 +18,8 @@ from djinn_memory.sync.exchange_requests import (
 from djinn_memory.sync.requests import (
     Backfilled,
     BackfillSync,
+    ForgetSync,
+    ForgottenSync,
     InitSync,
     MigratedServer,
     MigrateSync,
@@ -49,6 +51,8 @@ class Sync(Namespace):
     def migrate(self, request: MigrateSync) -> MigratedServer:
         """Update the tables of the server to this version of djinn, in one transaction.
 
+        With `dry_run` nothing is changed, and the answer says what would be.
+
         Raises `Refused` if a newer djinn made them, and `Unavailable` for `model` if this home has
         no embedding model.
         """
@@ -58,6 +62,17 @@ class Sync(Namespace):
     def status(self, request: ShowSyncStatus) -> ServerStatus:
         """Show the server, its versions and its vaults. Raises `Unavailable` if it is down."""
         return server.describe(self.runtime)
+
+    @operation(ForgetSync, recover=False, patient=True)
+    def forget(self, request: ForgetSync) -> ForgottenSync:
+        """Remove a vault with all its rows from the server, or the record of a home.
+
+        Files of homes stay. A removed vault leaves `sync.vaults` here, and the next run of another
+        home is refused. A forgotten home that comes back compares everything, and deletes nothing.
+        """
+        from djinn_memory.sync.forgetting import forget
+
+        return forget(self.runtime, request)
 
     @operation(RunSync, patient=True)
     def run(self, request: RunSync) -> SyncReport:
@@ -101,7 +116,8 @@ class Sync(Namespace):
     def verify(self, request: VerifySync) -> SyncComparison:
         """Compare vaults with the server, and name what differs.
 
-        The files are compared byte for byte, and the rows that follow from them row by row.
+        The files are compared byte for byte, and the rows that follow from them row by row. Events
+        are compared with the ledger, and the tables that follow from events with the events.
         """
         from djinn_memory.sync import session
 
@@ -111,8 +127,8 @@ class Sync(Namespace):
     def backfill(self, request: BackfillSync) -> Backfilled:
         """Embed what this home has not embedded, and fill what its vaults lack on the server.
 
-        With `all`, the rows of all notes are written again. Raises `Unavailable` without an
-        embedding model, and `Refused` if the server has another one.
+        With `all`, the rows of all notes and events are written again. Raises `Unavailable` without
+        an embedding model, and `Refused` if the server has another one.
         """
         from djinn_memory.sync.backfill import backfill
 

@@ -220,6 +220,7 @@ RUNS = {
     "sync verify": [["sync", "verify"]],
     "sync backfill": [["sync", "backfill"]],
     "sync stats": [["sync", "stats"]],
+    "sync forget": [["sync", "forget", "--vault", "shared", "--dry-run"]],
     "sync facts": [["sync", "facts", "city"]],
     "hook install": [["hook", "install", "claude", "--print"], ["hook", "install", "codex"]],
     "hook status": [["hook", "status"]],

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
+import apsw
 import pytest
 from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_agent, remove_agent
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.store.index import memories
 from djinn_memory.store.ledger import sync_events
@@ -29,6 +32,7 @@ from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
 from djinn_memory.sync.run import exchange as exchange_notes
+from djinn_memory.sync.verification.events import differing
 from tests.postgres import DatabaseServer
 from tests.sync.homes import SCOPE, SyncedHome, register
 from tests.sync.pushes import TableServer, serving
@@ -160,6 +164,96 @@ def test_what_an_agent_asked_goes_with_its_own_vault(
     assert first.djinn.gaps.list(closed=True).groups[0].gaps[0].status == "closed"
 
 
+def test_agents_of_one_name(homes: tuple[EventHome, EventHome], tables: TableServer) -> None:
+    first, second = homes
+    # The home of another person, whose agent has the same name.
+    own = str(uuid4())
+    second.home.edit((("vaults", AGENT, "id"), own))
+    second.djinn = Djinn(Home(second.home.root))
+    name = lamp(first)
+    first.exchange()
+    second.exchange()
+    first.djinn.rate(useful=[name])
+    second.djinn.rate(not_useful=[name])
+    second.djinn.memories.show(name=name)
+    for home in (*homes, *homes):
+        home.exchange()
+    agents = {first: f"{AGENT}-{str(OWN)[:8]}", second: f"{AGENT}-{own[:8]}"}
+    expected = {agents[first]: (1, 1, 0), agents[second]: (1, 0, 1)}
+    assert {
+        row["agent_id"]: (row["access_count"], row["useful_count"], row["not_useful_count"])
+        for row in tables.rows("memory_scores")
+    } == expected
+    for home, other in (homes, homes[::-1]):
+        ledger = home.djinn.runtime.state.ledger
+        assert {
+            agent: counts
+            for agent, *counts in ledger.rows(
+                "select agent_id, access_count, useful_count, not_useful_count from memory_scores"
+            )
+        } == {AGENT: [*expected[agents[home]]], agents[other]: [*expected[agents[other]]]}
+        assert [score.record.valuations for score in home.djinn.scores.show().scores] == [1]
+        with home.link() as link:
+            assert not [*differing(link)]
+    # An agent that was removed keeps its name on the server.
+    add_agent(second.home, "ben")
+    remove_agent(second.home, AGENT)
+    second.djinn = Djinn(Home(second.home.root))
+    with second.link() as link:
+        assert not [*differing(link)]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_memories_of_a_vault_that_stays_here_are_not_named(
+    homes: tuple[EventHome, EventHome], tables: TableServer, tmp_path: Path, named: bool
+) -> None:
+    first, second = homes
+    diary = tmp_path / "diary"
+    diary.mkdir()
+    (diary / "Tide.md").write_text("# Tide of tears\nThe harbour lamp is sad.\n")
+    vault = str(uuid4())
+    first.home.edit((("vaults", "diary"), {"path": str(diary), "id": vault}))
+    first.djinn = Djinn(Home(first.home.root))
+    shared = lamp(first)
+    first.djinn.index()
+    shown = first.djinn.recall(query="harbour lamp").memories
+    assert len(shown) == 2
+    first.djinn.rate(target="last", useful=[1, 2], gap="How tall the lamp is.")
+    [gap] = first.djinn.gaps.list().groups[0].gaps
+    first.djinn.gaps.close(gap=gap.id, by="diary:Tide.md")
+    if not named:
+        # An event of an earlier version does not name the vaults of its memories.
+        forget_vaults(first)
+    first.exchange()
+    first.exchange_own()
+    second.exchange()
+    second.exchange_own()
+    with first.own_link() as link:
+        assert not [*differing(link)]
+    for table in ("events", "memory_retrieval_log", "memory_gaps", "memory_valuations"):
+        assert "Tide" not in str(tables.rows(table)) and vault not in str(tables.rows(table))
+    assert [row["memory_id"] for row in tables.rows("memory_retrieval_log")] == [shared]
+    [closed] = tables.rows("memory_gaps")
+    assert (closed["status"], closed["closed_by"]) == ("closed", None)
+    # This home keeps all of it.
+    assert "Tide" in str(first.ledger_tables()["memory_retrieval_log"])
+    assert "Tide" not in str(second.ledger_tables())
+
+
+def forget_vaults(home: EventHome) -> None:
+    """Let the events of recalls be those of an earlier version."""
+    home.djinn.close()
+    with closing(apsw.Connection(str(home.home.ledger_path))) as ledger:
+        for key, text in ledger.execute(
+            "select id, data from event where kind = 'memory.retrieved'"
+        ).fetchall():
+            data = json.loads(text)
+            for memory in data["memories"]:
+                del memory["vault"]
+            ledger.execute("update event set data = ? where id = ?", (json.dumps(data), key))
+    home.djinn = Djinn(Home(home.home.root))
+
+
 def test_episodes_that_were_used_and_read(
     homes: tuple[EventHome, EventHome], tables: TableServer
 ) -> None:
@@ -251,6 +345,8 @@ def test_random_orders(homes: tuple[EventHome, EventHome], tables: TableServer) 
 
 def plain(value: Any) -> Any:
     """A value of the server in the form of the ledger."""
+    if value == f"{AGENT}-{str(OWN)[:8]}":
+        return AGENT
     return f"{value:%Y-%m-%dT%H:%M:%S.%fZ}" if isinstance(value, datetime) else value
 
 
@@ -279,7 +375,7 @@ def test_server_that_was_restored(homes: tuple[EventHome, EventHome], tables: Ta
     second.exchange()
     tables.connection.execute("delete from events")
     tables.connection.execute("delete from memory_scores")
-    tables.connection.execute("update revisions set mark = gen_random_uuid()")
+    tables.connection.execute("update revisions set mark = %s", (uuid4(),))
     assert first.exchange() == ExchangedEvents(0, 1)
     assert len(tables.rows("memory_scores")) == 1
     assert second.exchange() == ExchangedEvents(0, 0)
@@ -325,9 +421,9 @@ def test_events_that_no_home_sends_are_left_out(
     nested = ("0198b3f0-1c1d-7000-8000-000000000005", "now()", deep)
     for kind, (key, at, data) in {**HOSTILE, "gap.reopened": nested}.items():
         tables.connection.execute(
-            f"insert into events (user_id, id, rev, at, kind, subject, data) values (%s, '{key}', "
-            f"(select rev from scopes where user_id = %s), {at}, %s, %s, {data})".encode(),
-            (SCOPE, SCOPE, kind, name),
+            f"insert into events (user_id, id, rev, at, kind, subject, data) select user_id, "
+            f"'{key}', rev, {at}, %s, %s, {data} from scopes where user_id = %s".encode(),
+            (kind, name, SCOPE),
         )
     second.sync()
     with second.link() as link:
@@ -366,9 +462,36 @@ def test_purged_texts(homes: tuple[EventHome, EventHome], tables: TableServer) -
         assert home.exchange() == ExchangedEvents(0, 0)
 
 
-def test_events_that_quote_what_was_purged_elsewhere_are_not_sent(
-    homes: tuple[EventHome, EventHome], tables: TableServer, monkeypatch: pytest.MonkeyPatch
+def test_a_question_goes_only_if_it_quotes_what_was_purged(
+    homes: tuple[EventHome, EventHome], tables: TableServer
 ) -> None:
+    first, _ = homes
+    title = "The red lamp behind the pier"
+    note = first.djinn.remember(type="decision", title=title, text="Maren owns it.", shared=True)
+    own_words = "who has lamps near the pier"
+    for query in (title, own_words):
+        first.djinn.recall(query=query)
+    first.exchange()
+    first.exchange_own()
+    first.djinn.memories.purge(name=str(note.id))
+    first.exchange()
+    first.exchange_own()
+    ledger = first.djinn.runtime.state.ledger
+    local = {query for (query,) in ledger.rows("select query from memory_retrieval_log")}
+    assert local == {BLANK, own_words}
+    shown = tables.rows("memory_retrieval_log")
+    assert {row["query"] for row in shown} == local
+    assert title not in repr(shown)
+    assert title not in tables.value("select string_agg(data::text, '') from events")
+
+
+def test_events_that_quote_what_was_purged_elsewhere_are_not_sent(
+    homes: tuple[EventHome, EventHome],
+    tables: TableServer,
+    postgres: DatabaseServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert postgres.server, "tables of a cluster have no triggers"
     monkeypatch.setenv(URL, tables.address.conninfo)
     for home in homes:
         # The agent's own vault, with the gap, comes before the one with the note.
@@ -419,8 +542,14 @@ def test_a_purged_section_reaches_other_homes(
     first.djinn.sync.run()
     report = second.djinn.sync.push()
     assert any("may quote what another home purged" in problem.why for problem in report.problems)
-    report = second.djinn.sync.run()
-    assert not report.problems and not report.vaults[0].conflicts
+    vectors = second.djinn.runtime.state.cache._connection
+    for read_only in (True, False):
+        vectors.pragma("query_only", read_only)
+        report = second.djinn.sync.run()
+        problems = [problem.why for problem in report.problems]
+        assert any("embeddings.db cannot be written" in why for why in problems) == read_only
+        assert any("may quote what another home purged" in why for why in problems) == read_only
+        assert bool(report.vaults[0].waiting) == read_only and not report.vaults[0].conflicts
     gone = held - memories.window_hashes(second.djinn.runtime.state.index)
     [identity] = second.djinn.runtime.state.cache._connection.execute("select name from identity")
     cache = second.djinn.runtime.state.cache
@@ -431,7 +560,9 @@ def test_a_purged_section_reaches_other_homes(
     files = [first.djinn.home.personal(AGENT).root, vault.root]
     assert len({str(sorted((p.name, p.read_bytes()) for p in f.rglob("*.md"))) for f in files}) == 1
     with closing(connect(tables.address)) as connection:
-        listed = connection.execute("select tablename from pg_tables where schemaname = 'public'")
+        listed = connection.execute(
+            "select tablename from pg_tables where schemaname = current_schema()"
+        )
         for (table,) in listed.fetchall():
             rows = connection.execute(f"select * from {table}".encode()).fetchall()
             assert "behind the pier" not in str(rows), table

@@ -113,7 +113,8 @@ def test_a_server_that_may_only_be_read(synced: SyncedHome, limited: ServerAddre
     assert "accepts no changes: it is a read-only copy" in fails(synced, limited)
 
 
-def test_a_connection_that_is_cut_in_a_copy(synced: SyncedHome) -> None:
+def test_a_connection_that_is_cut_in_a_copy(postgres: DatabaseServer, synced: SyncedHome) -> None:
+    assert postgres.server, "tables of a cluster have no triggers"
     with closing(connect(synced.address)) as connection:
         connection.execute(
             "create function cut() returns trigger language plpgsql as $$ begin "

@@ -14,6 +14,7 @@ from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.sync.filling import fill
 from djinn_memory.sync.notes import push
 from djinn_memory.sync.notes.classify import NoteState
+from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.plan import PushStep
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SCOPE, SyncedHome, register
@@ -98,6 +99,22 @@ def test_two_homes_fill_at_once(
     with ThreadPoolExecutor(2) as threads:
         assert [*threads.map(filled, [home, other])] == [(12, 0), (12, 0)]
     assert server.value(VECTORS) == 12
+
+
+def test_a_note_that_the_server_forgets_meanwhile(home: SyncedHome, server: TableServer) -> None:
+    unfilled(home, server, 2)
+
+    class Forgetting(VaultFiles):
+        """Files that are read while the server forgets one of them, with its tombstone."""
+
+        def read(self, path: str) -> bytes | None:
+            server.connection.execute("delete from notes where path = '0.md'")
+            return super().read(path)
+
+    with home.link() as link:
+        link.files = Forgetting(link.vault)
+        assert fill(link, "vectors") == (1, 1)
+    assert server.value(VECTORS) == 1
 
 
 @pytest.mark.parametrize("kind", CASES)

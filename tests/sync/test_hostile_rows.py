@@ -162,7 +162,7 @@ def test_revisions(homes: tuple[SyncedHome, SyncedHome]) -> None:
     with closing(connect(anna.address)) as connection:
         connection.execute("update notes set rev = 0 where path = 'a.md'")
         connection.execute("update notes set rev = 1000000 where path = 'b.md'")
-        connection.execute("update revisions set mark = gen_random_uuid()")
+        connection.execute("update revisions set mark = %s", (uuid4(),))
         connection.execute("insert into scopes (user_id, name) values (%s, 'x')", (foreign,))
         connection.execute(
             "insert into notes (user_id, note_id, path, path_key, content, hash, size, rev, "

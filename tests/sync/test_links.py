@@ -54,6 +54,27 @@ def test_a_link_follows_the_note_that_it_means(anna: SyncedHome) -> None:
     assert ends(anna) == {"Beta": None, "Gamma": None, "deep/Delta": None}
 
 
+def test_a_link_to_a_note_that_another_home_made(
+    anna: SyncedHome, tmp_path: Path, home_template: Path
+) -> None:
+    ben = SyncedHome(tmp_path / "ben", home_template, anna.address)
+    anna.write("a.md", "[[Beta]]\n")
+    ben.write("beta.md", "The second.\n")
+    anna.sync()
+    # Ben has not seen the link yet, and Anna has not seen the note.
+    ben.sync("push")
+    anna.sync()
+    assert ends(anna) == {"Beta": "beta.md"}
+    anna.write("b.md", "[[Beta]] and [[Gamma]]\n")
+    anna.sync("push")
+    (ben.root / "beta.md").rename(ben.root / "gamma.md")
+    ben.sync("push")
+    anna.sync()
+    assert ends(anna) == {"Beta": None, "Gamma": "gamma.md"}
+    ben.sync()
+    assert ends(ben) == {"Beta": None, "Gamma": "gamma.md"}
+
+
 def test_links_change_in_the_transaction_that_writes_the_notes(anna: SyncedHome) -> None:
     anna.write("a.md", "[[Beta]] and [[c]].\n")
     anna.write("c.md", "# Third\n")

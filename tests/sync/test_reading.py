@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import Unavailable
+from djinn_memory.errors import Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.store.postgres.seeds import facts
 from djinn_memory.store.postgres.seeds.seed_rows import PROJECTIONS
@@ -77,6 +77,8 @@ def test_facts_by_meaning_then_by_text(synced: Djinn, tables: TableServer) -> No
     assert by_text("ROAD 5%") == ["street"]
     assert by_text("MAREN") == ["city"]
     assert by_text("5_") == by_text("gone") == []
+    with pytest.raises(UsageError, match="the query is empty"):
+        synced.sync.facts(query=" ")
 
 
 def test_facts_of_all_vaults(synced: Djinn, tables: TableServer) -> None:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
+from uuid import uuid4
 
 import pytest
 
 from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.models import Progress, silent
-from djinn_memory.store.ledger.sync_state import PlannedStep, bases, conclude, plan
+from djinn_memory.store.index.memories import window_hashes
+from djinn_memory.store.ledger.sync_state import PlannedStep, bases, conclude, plan, see, seen
 from djinn_memory.store.postgres.connection import ServerLost, connect
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.store.postgres.notes import remove_tombstones
+from djinn_memory.store.postgres.notes import forget
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync.notes import push
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.run import exchange
-from djinn_memory.sync.verify import compare
+from djinn_memory.sync.verification.notes import compare
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SCOPE, SyncedHome, register
 
@@ -80,9 +83,13 @@ def test_both_changed(homes: tuple[SyncedHome, SyncedHome]) -> None:
     anna.write("a.md", "# a\nanna\n")
     ben.write("a.md", "# a\nben\n")
     anna.sync()
+    foreseen = ben.sync(dry_run=True)
     result = ben.sync()
     [copy] = result.conflicts
     assert copy.startswith("a (conflict ben ")
+    # The copy is sent too.
+    assert (result.received, result.sent) == (1, 1)
+    assert foreseen == result
     assert ben.notes() == {"a.md": b"# a\nanna\n", copy: b"# a\nben\n"}
     anna.sync()
     assert anna.notes() == ben.notes()
@@ -122,13 +129,29 @@ def test_two_exchange_their_names(homes: tuple[SyncedHome, SyncedHome]) -> None:
     assert anna.notes() == ben.notes()
 
 
+def test_a_large_note_is_announced_before_it_is_sent(
+    homes: tuple[SyncedHome, SyncedHome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, _ = homes
+    monkeypatch.setattr(push, "LARGE_BYTES", 600_000)
+    anna.write("large.md", "A kettle sings.\n" * 40_000)
+    anna.write("small.md", "# Small\n")
+    reports: list[Progress] = []
+    anna.djinn.runtime.progress = reports.append
+    anna.sync()
+    stages = [each.stage for each in reports]
+    assert reports[stages.index("wait")].note == "sending shared/large.md (1 MB)"
+    assert stages.count("wait") == 1 and stages.index("wait") < stages.index("push")
+
+
 def test_attachments_travel_up_to_a_size(homes: tuple[SyncedHome, SyncedHome]) -> None:
     anna, ben = homes
     (anna.root / "img").mkdir()
     (anna.root / "img/a.png").write_bytes(bytes(range(256)) * 100)
     (anna.root / "large.bin").write_bytes(b"x" * 200_000)
     assert anna.sync().too_large == ["large.bin"]
-    ben.sync()
+    [large] = ben.sync().elsewhere
+    assert large.path == "large.bin" and anna.sync().elsewhere == []
     assert ben.notes() == {"img/a.png": bytes(range(256)) * 100}
     (ben.root / "img/a.png").rename(ben.root / "b.png")
     ben.sync()
@@ -258,6 +281,57 @@ def test_a_purge_removes_all_copies_everywhere(homes: tuple[SyncedHome, SyncedHo
     assert b"kettle hides the key a" not in ben.home.index_path.read_bytes()
 
 
+def test_a_purge_that_fails_in_another_home_is_done_by_its_next_run(
+    homes: tuple[SyncedHome, SyncedHome],
+) -> None:
+    anna, ben = homes
+    for name in ("a", "b", "kept", "trashed"):
+        anna.write(f"{name}.md", f"# Note {name}\n\nThe kettle hides the key {name}.\n")
+    anna.sync()
+    ben.sync()
+    for home in homes:
+        home.djinn.memories.delete("shared:trashed.md")
+        home.sync()
+    state = ben.djinn.runtime.state
+    hashes = window_hashes(state.index)
+    ben.djinn.gaps.report(description="The kettle hides the key a.")
+    for name in ("a", "b", "trashed"):
+        anna.djinn.memories.purge(f"shared:{name}.md")
+    anna.write("new.png", "new")
+    for home in (anna, ben, anna):
+        cache = home.djinn.runtime.state.cache._connection
+        cache.pragma("query_only", home is ben)
+        home.sync()
+    assert [problem.what for problem in ben.problems] == [
+        "shared/a.md", "shared/b.md", "shared/.trash/trashed.md",
+    ]  # fmt: skip
+    assert all(
+        re.fullmatch(
+            r"was purged elsewhere and cannot be removed: \S+embeddings.db cannot be written: .+; "
+            "the next run tries again",
+            problem.why,
+        )
+        for problem in ben.problems
+    )
+    assert sorted(ben.notes()) == ["a.md", "b.md", "kept.md", "new.png"]
+    assert ben.sync().waiting == [".trash/trashed.md", "a.md", "b.md"]
+    with ben.link() as link:
+        exchange(link)
+        assert link.purges_wait
+    state.cache._connection.pragma("query_only", False)
+    result = ben.sync()
+    assert (result.removed, result.waiting, ben.problems) == (2, [], [])
+    assert sorted(ben.notes()) == ["kept.md", "new.png"]
+    gone = [*hashes - window_hashes(state.index)]
+    assert len(gone) == 2
+    assert state.cache.get(HashingEmbedder.identity, gone) == {}
+    ben.djinn.close()
+    files = [file for file in ben.home.root.rglob("*") if file.is_file()]
+    for name in (b"a", b"b", b"trashed"):
+        secret = b"hides the key " + name + b"."
+        assert [file for file in files if secret in file.read_bytes()] == []
+
+
 def test_a_purge_leaves_no_word_on_the_server(homes: tuple[SyncedHome, SyncedHome]) -> None:
     anna, _ = homes
     secret = "zanzibar"
@@ -280,7 +354,7 @@ def _server_text(home: SyncedHome) -> str:
     with closing(connect(home.address)) as connection:
         tables = connection.execute(
             "select c.oid::regclass::text, c.relname from pg_class c "
-            "where relkind = 'r' and relnamespace = 'public'::regnamespace"
+            "where relkind = 'r' and relnamespace = current_schema()::regnamespace"
         ).fetchall()
         rows: list[object] = []
         for table, _ in tables:
@@ -379,19 +453,79 @@ def test_a_home_that_missed_forgotten_deletions_deletes_nothing(
     (anna.root / "a.md").unlink()
     anna.sync()
     with closing(connect(anna.address)) as connection, connection.cursor() as cursor:
-        assert remove_tombstones(cursor, SCOPE, 180) == 0
+        assert forget(cursor, SCOPE, 180) == 0
         connection.execute("update notes set written_at = now() - interval '200 days'")
         # A home that is known and active has not seen the deletion yet.
-        assert remove_tombstones(cursor, SCOPE, 180) == 0
+        assert forget(cursor, SCOPE, 180) == 0
         connection.execute(
             "update homes set seen_at = now() - interval '200 days' where name = 'ben'"
         )
-        assert remove_tombstones(cursor, SCOPE, 180) == 1
+        assert forget(cursor, SCOPE, 180) == 1
     (ben.root / "b.md").unlink()
     result = ben.sync()
     assert (result.removed, result.withdrawn) == (0, 0)
     anna.sync()
     assert anna.notes() == ben.notes() == {"a.md": b"# a\n", "b.md": b"# b\n"}
+
+
+def test_marks_of_old_revisions_go_but_for_those_that_homes_have_seen_last(
+    homes: tuple[SyncedHome, SyncedHome],
+) -> None:
+    anna, ben = homes
+    anna.write("a.md", "# a\n")
+    anna.write("b.md", "# b\n")
+    anna.sync()
+    ben.sync()
+    for number in range(5):
+        anna.write("a.md", f"# a\n{number}\n")
+        anna.sync()
+    with closing(connect(anna.address)) as connection, connection.cursor() as cursor:
+        connection.execute("update revisions set written_at = now() - interval '200 days'")
+        revs = "select array_agg(rev order by rev) from revisions"
+        assert forget(cursor, SCOPE, 180) == 0
+        # A home that is known and active needs all that it has not seen.
+        assert cursor.execute(revs).fetchone() == ([1, 2, 3, 4, 5, 6],)
+        connection.execute(
+            "update homes set seen_at = now() - interval '200 days' where name = 'ben'"
+        )
+        assert forget(cursor, SCOPE, 180) == 0
+        assert cursor.execute(revs).fetchone() == ([1, 6],)
+
+
+@pytest.mark.parametrize("away", [1, 2])
+def test_a_home_whose_marks_were_forgotten_loses_nothing(
+    homes: tuple[SyncedHome, SyncedHome], away: int
+) -> None:
+    anna, ben = homes
+    for name in ("a", "b", "c"):
+        anna.write(f"{name}.md", f"# {name}\n")
+    anna.sync()
+    ben.sync()
+    for time in range(away):
+        # Marks that a home has seen after its last look at the notes come from events.
+        ledger = ben.djinn.runtime.state.ledger
+        see(ledger, SCOPE, {max(seen(ledger, SCOPE)) + 1: SCOPE})
+        anna.write("a.md", f"# a\nanna {time}\n")
+        anna.sync()
+        anna.write("a.md", f"# a\nanna {time}, again\n")
+        anna.sync()
+        with closing(connect(anna.address)) as connection, connection.cursor() as cursor:
+            connection.execute("update revisions set written_at = now() - interval '200 days'")
+            connection.execute(
+                "update homes set seen_at = now() - interval '200 days' where name = 'ben'"
+            )
+            forget(cursor, SCOPE, 180)
+        ben.write("b.md", f"# b\nben {time}\n")
+        (ben.root / "c.md").unlink()
+        result = ben.sync()
+        # What it knew is no conflict. Deletions are taken back, since others may be forgotten.
+        assert (result.conflicts, result.withdrawn, result.received) == ([], 0, 2)
+        anna.sync()
+        assert anna.notes() == ben.notes()
+        assert ben.notes() == {
+            "a.md": b"# a\nanna %d, again\n" % time, "b.md": b"# b\nben %d\n" % time,
+            "c.md": b"# c\n",
+        }  # fmt: skip
 
 
 def test_a_file_that_is_excluded_is_left_alone(homes: tuple[SyncedHome, SyncedHome]) -> None:
@@ -453,7 +587,7 @@ def test_a_dry_run_foresees_what_follows_a_kill_and_a_restore(
     plan(ben.djinn.runtime.state.ledger, SCOPE, [step])
     # The server is older than what the home saw, and lacks a note.
     with closing(connect(anna.address)) as connection:
-        connection.execute("update revisions set mark = gen_random_uuid()")
+        connection.execute("update revisions set mark = %s", (uuid4(),))
         connection.execute("delete from notes where path = 'b.md'")
     before = ben.sync_tables()
     foreseen = ben.sync(dry_run=True)
@@ -476,21 +610,51 @@ def test_pull_and_push_go_one_way(homes: tuple[SyncedHome, SyncedHome]) -> None:
     assert sorted(ben.notes()) == ["b.md"]
 
 
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that homes embed."""
+    texts_so_far: list[str] = []
+    embed = HashingEmbedder.embed
+
+    def counted(self: HashingEmbedder, texts: Sequence[str], **options: Any) -> Any:
+        texts_so_far.extend(texts)
+        return embed(self, texts, **options)
+
+    monkeypatch.setattr(HashingEmbedder, "embed", counted)
+    return texts_so_far
+
+
+def test_a_home_that_was_killed_after_it_received_notes_embeds_nothing(
+    homes: tuple[SyncedHome, SyncedHome], embedded: list[str]
+) -> None:
+    anna, ben = homes
+    for number in range(5):
+        anna.write(f"{number}.md", f"# Note {number}\n\nThe lamp of harbour {number} is green.\n")
+    ben.write("4.md", "# Note 4\n\nThe lamp of harbour 4 is green.\n")
+    anna.sync()
+    embedded.clear()
+
+    def killed(progress: Progress) -> None:
+        if progress.stage == "pull":
+            raise KeyboardInterrupt
+
+    with ben.link() as link:
+        link.runtime.progress = killed
+        with pytest.raises(KeyboardInterrupt):
+            exchange(link)
+        link.runtime.progress = silent
+    ben.sync()
+    assert embedded == []
+
+
 def test_a_second_home_embeds_nothing(
-    homes: tuple[SyncedHome, SyncedHome], monkeypatch: pytest.MonkeyPatch
+    homes: tuple[SyncedHome, SyncedHome], embedded: list[str]
 ) -> None:
     anna, ben = homes
     for number in range(5):
         anna.write(f"{number}.md", f"# Note {number}\n\nThe lamp of harbour {number} is green.\n")
     anna.sync()
-    embedded: list[str] = []
-    embed = HashingEmbedder.embed
-
-    def counted(self: HashingEmbedder, texts: Sequence[str], **options: Any) -> Any:
-        embedded.extend(texts)
-        return embed(self, texts, **options)
-
-    monkeypatch.setattr(HashingEmbedder, "embed", counted)
+    embedded.clear()
     ben.sync()
     assert embedded == []
     question = "green lamp of harbour 3"
@@ -597,7 +761,8 @@ def test_verify_names_what_differs(homes: tuple[SyncedHome, SyncedHome]) -> None
         compared, drifts = compare(link)
     assert compared == 4
     assert {drift.path: drift.why for drift in drifts} == {
-        "damaged.md": "is damaged on the server: its bytes do not have its hash",
+        "damaged.md": "is damaged on the server: its bytes do not have its hash; "
+        "run `djinn sync backfill --all`",
         "here.md": "was changed here since the last run",
         "new.md": "is not on the server yet",
         "there.md": "was changed on the server since the last run",

@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
@@ -25,8 +25,8 @@ from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync.session import locked
 from tests.conftest import Run
 from tests.indexing.vaults import fill
-from tests.postgres import DatabaseServer
-from tests.processes.commands import start
+from tests.postgres import DatabaseServer, running
+from tests.processes.commands import HANG, start
 
 
 @pytest.fixture
@@ -157,6 +157,19 @@ def test_an_address_that_cannot_be(djinn: Djinn, fields: dict[str, object], why:
     assert "pw" not in str(caught.value)
 
 
+@pytest.mark.parametrize("parameter", ["foo=bar", "sslmode=strict"])
+def test_a_wrong_parameter_is_blamed_on_its_source(home: Home, run: Run, parameter: str) -> None:
+    url = f"postgresql://127.0.0.1:1/memory?{parameter}"
+    option = run("sync", "init", "--url", url, home=home.root)
+    variable = run("sync", "init", home=home.root, DJINN_POSTGRES_URL=url)
+    home.edit((("sync", "url"), url))
+    home.trust(Home(home.root).untrusted)
+    setting = run("sync", "status", home=home.root)
+    for done, source in ((option, "--url"), (variable, URL), (setting, "sync.url")):
+        assert done.returncode == 2 and done.stderr.count("\n") == 1
+        assert [name for name in ("--url", URL, "sync.url") if name in done.stderr] == [source]
+
+
 def test_a_server_that_is_down_changes_nothing(djinn: Djinn) -> None:
     before = djinn.home.config_path.read_bytes()
     with pytest.raises(Unavailable, match="does not answer"):
@@ -230,6 +243,45 @@ def test_a_changed_model_is_filled_again(
     djinn.home.edit((("embedding", "provider"), "none"))
     with pytest.raises(Unavailable, match="no embedding model; run `djinn config set embedding"):
         Djinn(Home(djinn.home.root)).sync.migrate(model=True)
+
+
+def test_a_change_of_the_model_is_confirmed_only_if_there_is_one(
+    djinn: Djinn, server: ServerAddress, run: Run
+) -> None:
+    djinn.facts.set(category="lamp", key="colour", value="green", shared=True)
+    djinn.sync.init()
+    djinn.sync.run()
+
+    def migrate(*options: str) -> str:
+        words = ["sync", "migrate", "--model", *options]
+        done = run(*words, home=djinn.home.root, DJINN_POSTGRES_URL=server.conninfo)
+        return f"{done.returncode} {done.stdout}{done.stderr}"
+
+    assert migrate().startswith("0") and "its model is hashing-128-1 already" in migrate()
+    with closing(connect(server)) as connection:
+        connection.execute("update server set identity = 'other-1'")
+    asked = migrate()
+    assert asked.startswith("2") and "nobody can confirm this" in asked
+    assert re.search(r"from the model other-1 to hashing-128-1, and \d+ vectors of other-1", asked)
+    assert "would change its model to hashing-128-1" in migrate("--dry-run")
+    assert djinn.sync.status().model == "other-1"
+    assert "of other-1 removed" in migrate("--yes")
+    assert djinn.sync.status().model == "hashing-128-1"
+
+
+def test_a_server_that_takes_the_place_of_the_embedded_one(
+    home: Home, postgres: DatabaseServer, empty: ServerAddress, run: Run
+) -> None:
+    assert postgres.server, "the address of a cluster is not known here"
+    assert run("sync", "init", "--embedded", home=home.root).returncode == 0
+    # The address in the settings has no password, so that the test's server may be used.
+    parts = conninfo_to_dict(empty.conninfo)
+    url = f"postgresql:///{parts['dbname']}?host={parts['host']}&port={parts['port']}"
+    done = run("sync", "init", "--url", f"{url}&user={parts['user']}", home=home.root)
+    assert done.returncode == 0, done.stderr
+    assert f"still in {home.state / 'postgres'}" in done.stderr
+    again = run("sync", "init", home=home.root)
+    assert "still in" not in again.stderr
 
 
 def test_row_level_security_holds_for_vaults_that_come_later(
@@ -309,6 +361,30 @@ def test_a_watch_says_that_it_watches_and_stops_on_ctrl_c(
     out, _ = watch.communicate()
     assert watch.returncode == 0
     assert "error" not in out
+
+
+def test_a_watch_goes_on_after_the_server_was_stopped(
+    djinn: Djinn, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    djinn.home.edit((("sync", "seconds"), 1))
+    with running() as databases:
+        monkeypatch.setenv(URL, databases.address(databases.create()).conninfo)
+        Djinn(Home(djinn.home.root)).sync.init()
+        watch = start(djinn.home, "sync", "run", "--watch")
+        try:
+            assert watch.stderr and watch.stdout
+            assert "Ctrl-C" in watch.stderr.readline()
+            databases.server.release()
+            assert watch.stderr.readline().startswith("warning: ")
+            (shared / "a.md").write_text("# Written meanwhile\n")
+            databases.server.start()
+            assert "1 sent" in watch.stdout.readline()
+            watch.send_signal(signal.SIGINT)
+            _, err = watch.communicate(timeout=HANG)
+        finally:
+            watch.kill()
+        assert watch.returncode == 0
+        assert all(line.startswith("warning: ") for line in err.splitlines())
 
 
 def test_nothing_is_sent_unless_asked(home: Home, run: Run) -> None:

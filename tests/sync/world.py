@@ -244,7 +244,8 @@ class World:
             counts.append(ledger.rows(_COUNTS))
             assert ledger.rows("select count(*) from memory_valuations") == [(self.ratings,)]
         with closing(connect(self.address)) as connection:
-            counts.append(connection.execute(_COUNTS.encode()).fetchall())
+            rows = connection.execute(_COUNTS.encode()).fetchall()
+            counts.append([(agent.partition("-")[0], *numbers) for agent, *numbers in rows])
             held = connection.execute("select count(*) from memory_valuations").fetchall()
         assert held == [(self.ratings,)]
         assert counts == [counts[0]] * len(counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -110,8 +110,9 @@ def _remove(call: Call) -> RemovedAgent:
         about += " The Postgres server deletes its copy."
     if not call.confirmed("Remove the agent?", about):
         return RemovedAgent(agent, False, folder, home.agent(None))
-    with locked(home) if own and shared else nullcontext():
+    with ExitStack() as held:
         if own and shared:
+            held.enter_context(locked(home))
             server.remove_from_server(home, own)
         trashed = setup.remove_agent(home, agent, trash=call.request.trash_vault)
     return RemovedAgent(agent, True, trashed or folder, home.agent(None))

@@ -27,12 +27,15 @@ from djinn_memory.sync.exchange_requests import (
 from djinn_memory.sync.requests import (
     Backfilled,
     BackfillSync,
+    ForgetSync,
+    ForgottenSync,
     InitSync,
     MigratedServer,
     MigrateSync,
     PreparedServer,
     SearchServerFacts,
     ServerFacts,
+    ServerHome,
     ServerStatus,
     ShowSyncStats,
     ShowSyncStatus,
@@ -86,13 +89,27 @@ def init(call: Call, answer: PreparedServer) -> None:
         say("each role of the server sees only the vaults granted to it")
     if answer.distributed:
         say("the tables are distributed by vault")
+    if answer.unused:
+        talk(
+            f"The server that this home used before is still in {clean(answer.unused)}. Delete the "
+            "folder when no other home uses it and all that you need is on the new server."
+        )
     talk("Next: `djinn sync run`.")
 
 
-def _migrate(call: Call) -> MigratedServer | None:
-    about = "the vectors on the server are removed; `djinn sync backfill` fills them again"
-    if call.request.model and not call.confirmed("Change the model of the server?", about):
-        return None
+def _migrate(call: Call) -> MigratedServer:
+    request, sync = call.request, call.djinn.sync
+    preview: MigratedServer = sync.migrate(model=request.model, dry_run=True)
+    if request.dry_run:
+        return preview
+    if preview.model != preview.model_before:
+        about = (
+            f"{preview.server} changes from the model {preview.model_before} to {preview.model}, "
+            f"and {count(preview.vectors_removed, 'vector')} of {preview.model_before} "
+            f"{'is' if preview.vectors_removed == 1 else 'are'} removed"
+        )
+        if not call.confirmed("Change the model of the server?", about):
+            return preview
     answer: MigratedServer = call.run()
     return answer
 
@@ -106,20 +123,31 @@ def migrate(call: Call, answer: MigratedServer) -> None:
 
     Examples:
         djinn sync migrate
-        djinn sync migrate --model
+        djinn sync migrate --model --dry-run
     """
-    say(f"{clean(answer.server)}: {_tables(answer.applied)}")
+    server = clean(answer.server)
+    if answer.dry_run and answer.applied:
+        say(f"{server}: would run {', '.join(answer.applied)}")
+    else:
+        say(f"{server}: {_tables(answer.applied)}")
     if answer.model != answer.model_before:
         removed = count(answer.vectors_removed, "vector")
-        say(f"its model is {answer.model}; {removed} of {answer.model_before} removed")
-        talk("Next: `djinn sync backfill`, in each home with a vault of its own.")
+        if answer.dry_run:
+            say(f"would change its model to {answer.model}, and remove {removed}")
+        else:
+            say(f"its model is {answer.model}; {removed} of {answer.model_before} removed")
+            talk("Next: `djinn sync backfill`, in each home with a vault of its own.")
     elif call.request.model:
         say(f"its model is {answer.model} already")
 
 
 @command("sync.status", ShowSyncStatus)
 def status(call: Call, answer: ServerStatus) -> None:
-    """Show the server, its versions and its vaults.
+    """Show the server, its versions, its vaults and their homes.
+
+    Each line of a home tells when it last synchronized the vault, and the revision that it has
+    read. The server keeps a deletion until each home that was seen in the last `sync.keep_days` has
+    read it; `djinn sync forget --home` forgets a home that is lost.
 
     Examples:
         djinn sync status
@@ -135,11 +163,15 @@ def status(call: Call, answer: ServerStatus) -> None:
     if traits:
         say(f"traits   {', '.join(traits)}")
     _print_vaults(answer.vaults)
+    _print_homes(answer.vaults)
+    if not (answer.vaults or answer.unregistered):
+        say("no vault of this home goes to the server; run `djinn sync init --vault` with its name")
     for name in answer.unregistered:
         say(f"vault {clean(name)}: not on the server; run `djinn sync init`")
     if answer.others:
         say("Other vaults of the server:")
         _print_vaults(answer.others)
+        _print_homes(answer.others)
         talk("To make one of them the same vault as yours: `djinn sync init --join NAME=ID`.")
 
 
@@ -262,14 +294,16 @@ def verify(call: Call, answer: SyncComparison) -> None:
     """Compare the vaults with the server, byte for byte and row by row.
 
     The bytes of each note are compared. For equal notes, the rows on the server are compared with
-    what the note says. Each difference is printed on one line. The command exits with 1 if there
-    is any.
+    what the note says. Events are compared with the ledger, and the tables about ratings, gaps and
+    sessions with the events. Each difference is printed on one line. The command exits with 1 if
+    there is any.
 
     Examples:
         djinn sync verify
     """
     for drift in answer.drifts:
-        say(clean(f"{drift.vault}/{drift.path} {drift.why}"))
+        table = f"{drift.vault}: table {drift.table} {drift.why}"
+        say(clean(f"{drift.vault}/{drift.path} {drift.why}" if drift.path else table))
     say(f"{count(answer.compared, 'note')} compared, {count(len(answer.drifts), 'difference')}")
 
 
@@ -300,6 +334,8 @@ def _print_exchange(report: SyncReport) -> None:
             say(clean(f"  waits: {path}"))
         for path in exchanged.too_large:
             say(clean(f"  larger than sync.attachments_mb: {path}"))
+        for file in exchanged.elsewhere:
+            say(clean(f"  too large to be sent, only in home {file.home}: {file.path}"))
     if any(exchanged.conflicts for exchanged in report.vaults):
         talk("Next: compare each conflict with its note; `djinn sync conflicts` lists them.")
 
@@ -310,7 +346,7 @@ def backfill(call: Call, answer: Backfilled) -> None:
 
     This home embeds what it has not embedded yet, and writes the vectors and rows of its notes. A
     note that this home has in another version than the server is left. With `--all`, the rows of
-    all notes are written again, which repairs what `djinn sync verify` names.
+    all notes and events are written again, which repairs what `djinn sync verify` names.
 
     Examples:
         djinn sync backfill
@@ -378,9 +414,87 @@ def _print_vaults(vaults: Iterable[SyncedVault]) -> None:
                 f"vault {vault.name}",
                 vault.scope,
                 count(vault.notes, "note"),
-                count(vault.homes, "home"),
+                count(len(vault.homes), "home"),
                 f"revision {vault.rev}",
             ]
             for vault in vaults
         ]
     )
+
+
+def _print_homes(vaults: Iterable[SyncedVault]) -> None:
+    output.columns(
+        [
+            [
+                f"home {home.name}",
+                home.id,
+                f"vault {vault.name}",
+                f"last seen {home.seen}",
+                f"revision {home.rev}{_remarks(home)}",
+            ]
+            for vault in vaults
+            for home in vault.homes
+        ]
+    )
+
+
+def _remarks(home: ServerHome) -> str:
+    kept = "kept for it" if home.awaited else "not read"
+    remarks = ["this home"] * home.own
+    remarks += [f"{count(home.unread, 'deletion')} {kept}"] * bool(home.unread)
+    return f" ({', '.join(remarks)})" if remarks else ""
+
+
+def _forget(call: Call) -> ForgottenSync:
+    request, sync = call.request, call.djinn.sync
+    preview: ForgottenSync = sync.forget(vault=request.vault, home=request.home, dry_run=True)
+    if request.dry_run:
+        return preview
+    vault = preview.vaults[0]
+    if preview.home is None:
+        about = (
+            f"{preview.server} loses vault {vault.name} ({vault.scope}) with "
+            f"{count(vault.notes, 'note')}; the files of {count(len(vault.homes), 'home')} stay"
+        )
+        question = "Remove the vault from the server?"
+    else:
+        home = vault.homes[0]
+        about = (
+            f"{preview.server} forgets home {home.name} ({home.id}), last seen {home.seen}; "
+            "its files stay"
+        )
+        question = "Forget the home?"
+    if not call.confirmed(question, about):
+        return preview
+    chosen = None if preview.home else vault.scope
+    answer: ForgottenSync = sync.forget(vault=chosen, home=preview.home)
+    return answer
+
+
+@command(
+    "sync.forget",
+    ForgetSync,
+    view=Confirm,
+    run=_forget,
+    fields={"vault": Field("NAME", candidates.vaults), "home": Field("NAME")},
+)
+def forget(call: Call, answer: ForgottenSync) -> None:
+    """Remove a vault from the server, or the record of a lost home.
+
+    With `--vault`, the server loses the vault with all its rows, and the vault leaves
+    `sync.vaults`. With `--home`, the server no longer keeps deletions for this home; if it comes
+    back, it compares everything and deletes nothing. Files stay in all homes in both cases.
+
+    Examples:
+        djinn sync forget --home old-laptop
+        djinn sync forget --vault me --dry-run
+    """
+    verb = "removed" if answer.removed else "would remove"
+    forgot = "forgot" if answer.removed else "would forget"
+    for vault in answer.vaults:
+        if answer.home is None:
+            notes = count(vault.notes, "note")
+            say(clean(f"{verb} vault {vault.name} ({notes}) from {answer.server}; files stay"))
+        else:
+            [home] = vault.homes
+            say(clean(f"{forgot} home {home.name} of vault {vault.name}"))

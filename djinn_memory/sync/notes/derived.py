@@ -10,13 +10,16 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.indexing.refresh import resolve_pending_links
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.export import export_links, export_notes, link_ends
+from djinn_memory.store.ledger.sync_state import see
+from djinn_memory.store.postgres.connection import reading, writing
 from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.index.statistics import MANY_NOTES, update_statistics
-from djinn_memory.store.postgres.notes import ServerChange, ServerNote, states
+from djinn_memory.store.postgres.notes import ServerChange, ServerNote, marks, states
 from djinn_memory.store.postgres.seeds import projections as stored
 from djinn_memory.sync import projections
 from djinn_memory.sync.notes.link import VaultLink
@@ -98,6 +101,23 @@ def _update_links(
     differing = {end.source for end in here ^ there}.difference(linked)
     if sources := link_writer.indexed(writer.tx, link.scope, differing):
         link_writer.replace(writer.tx, link.scope, export_links(state, link.vault, [*sources]))
+
+
+def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str]) -> None:
+    """Write the links that lead elsewhere since other homes wrote notes at these paths.
+
+    Those homes may not have had the notes with the links. `unsent` are the notes that differ here.
+    """
+    listed = [*paths]
+    resolve_pending_links(link.runtime.state)
+    here = link_ends(link.runtime.state, link.vault, listed)
+    with reading(link.connection, link.address) as tx:
+        there = link_writer.ends(tx, link.scope, listed)
+    if {end.source for end in here ^ there}.difference(unsent):
+        with writing(link.connection, link.address, link.scope) as writer:
+            _update_links(link, writer, paths, unsent)
+            mark = marks(writer.tx, link.scope, [writer.rev])
+        see(link.ledger, link.scope, mark)
 
 
 def conclude_load(link: VaultLink, notes: int) -> None:

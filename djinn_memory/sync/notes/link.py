@@ -9,6 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
+from djinn_memory.errors import DjinnError
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
@@ -46,11 +47,16 @@ class VaultLink(Struct):
     """Whether most notes of the vault may be deleted on the server."""
     purges_wait: bool = False
     """Whether notes that another home purged are still here, because nothing is received."""
+    unpurged: set[str] = field(default_factory=set)
+    """The paths of journals with sections that another home purged and that could not go."""
     too_large: list[str] = field(default_factory=list)
     """The paths of larger attachments."""
     indexed: dict[str, str] = field(default_factory=dict)
     """The paths under which the index has files that the server knows in another spelling."""
     problems: list[Problem] = field(default_factory=list)
+    """Add to it with `add` or `report`."""
+    _known: set[Problem] = field(default_factory=set)
+    """All problems, to find one: there may be one for each file."""
 
     @property
     def ledger(self) -> Ledger:
@@ -77,9 +83,19 @@ class VaultLink(Struct):
         place = f"row {note.note_id} of {note.table} on {self.address}"
         self.report(note.path, f"{why}: {place}; it is left out")
 
+    def report_purge(self, path: str, error: DjinnError | OSError) -> None:
+        """Add a problem with a file that was purged elsewhere and could not be removed here."""
+        reason = error.strerror if isinstance(error, OSError) else None
+        why = f"was purged elsewhere and cannot be removed: {reason or error}"
+        self.report(path, f"{why}; the next run tries again")
+
     def report(self, path: str, why: str) -> None:
         """Add a problem with a file, once."""
         name = path if len(path) <= NAME_LENGTH else f"{path[:NAME_LENGTH]}..."
-        problem = Problem(f"{self.vault.name}/{name}", why)
-        if problem not in self.problems:
+        self.add(Problem(f"{self.vault.name}/{name}", why))
+
+    def add(self, problem: Problem) -> None:
+        """Add a problem, once."""
+        if problem not in self._known:
+            self._known.add(problem)
             self.problems.append(problem)

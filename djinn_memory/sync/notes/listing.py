@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy
-from djinn_memory.indexing.refresh import read
+from djinn_memory.indexing.refresh import read, resolve_pending_links
 from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.store.index import memories
 from djinn_memory.store.ledger.sync_state import NoteBase
@@ -48,8 +48,9 @@ def list_notes(link: VaultLink) -> list[LocalFile]:
         )
     state.need_writable()
     for problem in read(state, [vault], progress=link.runtime.progress):
-        if problem not in link.problems:
-            link.problems.append(problem)
+        link.add(problem)
+    # What is sent says where the links lead.
+    resolve_pending_links(state)
     with explained(state.home.index_path):
         rows = memories.contents(state.index, vault)
     own = unambiguous([uid for *_, uid in rows])

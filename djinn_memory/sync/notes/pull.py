@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -9,13 +10,14 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import Changed, DjinnError, Unavailable
+from djinn_memory.errors import Changed, DjinnError, NotFound
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
 from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, conclude
 from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents, states
+from djinn_memory.sync.notes import vectors
 from djinn_memory.sync.notes.classify import NoteState
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import DIGITS, conflict_path, is_note, numbered_path, path_key
@@ -25,7 +27,12 @@ from djinn_memory.system.interrupts import deferred
 BATCH = 200
 """Number of files that are written before the ledger records them."""
 
-FULL = frozenset({"ENOSPC", "EDQUOT", "EROFS"})
+DISK_REMEDIES = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EROFS: "make the disk writable",
+}
+"""The errors that concern all files of a disk, and what helps."""
 
 
 def planned(step: PullStep) -> PlannedStep | None:
@@ -44,8 +51,10 @@ def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     A file that was changed since the plan was made is left for the next run.
     """
     purged = [step for step in steps if step.purged and step.after is None]
-    done: dict[UUID, str | None] = dict.fromkeys(_purge(link, purged))
-    steps = [step for step in steps if step.note_id not in done]
+    failed = set[UUID]()
+    done: dict[UUID, str | None] = dict.fromkeys(_purge(link, purged, failed))
+    over = failed | done.keys()
+    steps = [step for step in steps if step.note_id not in over and not _is_kept(link, step)]
     # What goes away makes room for what comes.
     ordered = sorted(steps, key=lambda step: (step.after is not None, step.before is None))
     waiting = {step.note_id: step for step in ordered}
@@ -65,20 +74,35 @@ def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     return done
 
 
-def _purge(link: VaultLink, steps: Sequence[PullStep]) -> Iterator[UUID]:
-    """Remove notes with all their copies and traces, as they were purged in another home."""
+def _purge(link: VaultLink, steps: Sequence[PullStep], failed: set[UUID]) -> Iterator[UUID]:
+    """Remove notes with all their copies and traces, as they were purged in another home.
+
+    A note whose purge fails is added to `failed`, and stays: its file tells what must go.
+    """
     for step in steps:
         path = step.before.path if step.before else ""
-        if not step.before or not is_note(path) or link.files.hash(path) != step.before.hash:
+        if not step.before or not is_note(path):
             continue
         try:
+            if link.files.hash(path) != step.before.hash:
+                continue
             request = PurgeMemory(name=f"{link.vault.name}:{path}")
-            purge(link.runtime.state, [link.vault], request)
-        except DjinnError:
-            # What remains is removed as a file.
+            report = purge(link.runtime.state, [link.vault], request)
+        except NotFound:
+            # No memory of the index: what remains is removed as a file.
             continue
+        except (DjinnError, OSError) as error:
+            link.report_purge(path, error)
+            failed.add(step.note_id)
+            continue
+        link.problems += [each for each in report.problems if each not in link.problems]
         conclude(link.ledger, link.scope, {step.note_id: None})
         yield step.note_id
+
+
+def _is_kept(link: VaultLink, step: PullStep) -> bool:
+    """Whether a file must stay as it is, because it has a section that is still to be purged."""
+    return step.before is not None and step.before.path in link.unpurged
 
 
 def _blocked(step: PullStep, held: Mapping[str, UUID]) -> bool:
@@ -117,6 +141,8 @@ def _make_room(link: VaultLink, step: PullStep) -> PullStep:
 
 def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     wanted = [step.server for step in steps if step.server and _needs_bytes(step)]
+    # Before the notes: after a kill they are no longer received, and would be embedded here.
+    vectors.fetch(link, [note.note_id for note in wanted])
     fetched = _fetch(link, wanted) if wanted else {}
     known = bases(link.ledger, link.scope, [step.note_id for step in steps])
     done: dict[UUID, str | None] = {}
@@ -243,9 +269,10 @@ def _path(step: PullStep) -> str:
 
 
 def _report(link: VaultLink, step: PullStep, error: OSError) -> None:
-    import errno
-
-    why = error.strerror or str(error)
-    if errno.errorcode.get(error.errno or 0) in FULL:
-        raise Unavailable(f"{link.vault.root} cannot be written: {why}") from None
-    link.report(_path(step), f"cannot be written: {why}")
+    """Add a problem with the file of a step. Of a full disk, the first file tells enough."""
+    why = f"cannot be written: {error.strerror or error}"
+    if remedy := DISK_REMEDIES.get(error.errno or 0):
+        why += f"; {remedy}, then run the command again"
+        if any(problem.why == why for problem in link.problems):
+            return
+    link.report(_path(step), why)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.indexing.indexer import LARGE_BYTES
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, conclude
@@ -42,6 +43,11 @@ def push(link: VaultLink, steps: Sequence[PushStep]) -> tuple[set[UUID], set[UUI
     ordered = sorted(steps, key=lambda step: (step.after is not None, not step.rev, step.path))
     at = 0
     for batch, at in _batches(link, ordered):
+        for step, data in batch:
+            if len(data or b"") >= LARGE_BYTES and is_note(step.path):
+                name, megabytes = f"{link.vault.name}/{step.path}", len(data or b"") / 1e6
+                note = f"sending {name} ({megabytes:,.0f} MB)"
+                link.runtime.progress(Progress("wait", 0, None, note))
         accepted = _push(link, batch)
         done |= accepted
         lost |= {step.note_id for step, _ in batch} - accepted

@@ -88,6 +88,4 @@ def embed(link: VaultLink) -> None:
             progress=runtime.progress,
         )  # fmt: skip
     except Unavailable as error:
-        problem = Problem("embedding", str(error))
-        if problem not in link.problems:
-            link.problems.append(problem)
+        link.add(Problem("embedding", str(error)))

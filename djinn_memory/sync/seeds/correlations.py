@@ -1,26 +1,31 @@
-"""Rows of `semantic_correlations`, from all episodes of an agent."""
+"""Rows of `semantic_correlations`, from the episodes of an agent until its last consolidation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from uuid import UUID, uuid5
 
-from djinn_memory.memories.patterns.requests import ListCorrelations
-from djinn_memory.memories.patterns.verbs import Patterns
+from djinn_memory.memories.patterns.verbs import correlations_until
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.postgres.seeds.seed_rows import SemanticCorrelationRow
 
 MOST = 1_000
-"""The correlations that a server keeps, the most certain ones."""
+"""The correlations of an agent that a server keeps, the most certain ones."""
 
 
-def rows(runtime: Runtime, scope: UUID, agent: str) -> Iterator[SemanticCorrelationRow]:
-    """The rows of an agent whose vault is the scope, as they are now."""
-    listed = Patterns(runtime).correlations(ListCorrelations(limit=MOST, agent=agent))
-    for each in listed.correlations:
-        first_kind, _, first = each.first.partition(": ")
-        second_kind, _, second = each.second.partition(": ")
-        identity = uuid5(scope, f"{each.first}\n{each.second}")
-        yield SemanticCorrelationRow(
-            identity, first_kind, first, second_kind, second, each.strength, each.support
-        )
+def rows(
+    runtime: Runtime, scope: UUID, consolidations: Iterable[StoredEvent]
+) -> Iterator[SemanticCorrelationRow]:
+    """The rows of the agents of a scope, given their consolidations, the oldest first."""
+    last = {stored.event.subject: stored.at for stored in consolidations}
+    for agent, at in sorted(last.items()):
+        listed = correlations_until(runtime, agent, datetime.fromisoformat(at))
+        for each in listed.correlations[:MOST]:
+            first_kind, _, first = each.first.partition(": ")
+            second_kind, _, second = each.second.partition(": ")
+            identity = uuid5(scope, f"{each.first}\n{each.second}")
+            yield SemanticCorrelationRow(
+                identity, first_kind, first, second_kind, second, each.strength, each.support
+            )

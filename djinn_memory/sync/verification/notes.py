@@ -1,6 +1,7 @@
 """Compares a vault with its scope on the server, and names what differs.
 
-Notes are compared byte for byte, and the rows that follow from equal notes row by row.
+Notes are compared byte for byte, and the rows that follow from equal notes row by row. Events are
+compared with the ledger, and the tables that follow from events with the events.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.listing import exchanged, list_files, unlisted
 from djinn_memory.sync.notes.matching import LocalFile, match
 from djinn_memory.sync.notes.names import is_note
-from djinn_memory.sync.verify_rows import differing
+from djinn_memory.sync.verification import events
+from djinn_memory.sync.verification.rows import REPAIR, differing
 
 _LEFT = "is left as it is, here and on the server: it is excluded, too large, or cannot be read"
 
@@ -48,7 +50,10 @@ def compare(link: VaultLink) -> tuple[int, list[Drift]]:
             and note_id in matches.notes and is_note(live[note_id].path)]  # fmt: skip
     drifts |= differing(link, sorted(same, key=lambda note: note.path))
     compared = len({*matches.notes} & live.keys())
-    return compared, [Drift(link.vault.name, path, drifts[path]) for path in sorted(drifts)]
+    vault = link.vault.name
+    listed = [Drift(vault, path, drifts[path]) for path in sorted(drifts)]
+    tables = events.differing(link)
+    return compared, [*listed, *(Drift(vault, None, why, table) for table, why in tables)]
 
 
 def _difference(
@@ -66,7 +71,7 @@ def _difference(
     if note is None:
         return file.path, "was deleted on the server since the last run"
     if digest != note.hash:
-        return note.path, "is damaged on the server: its bytes do not have its hash"
+        return note.path, f"is damaged on the server: its bytes do not have its hash; {REPAIR}"
     try:
         here = link.files.hash(file.path)
     except (DjinnError, OSError) as error:

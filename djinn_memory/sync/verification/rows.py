@@ -7,6 +7,7 @@ from uuid import UUID, uuid5
 
 from djinn_memory.models import Progress
 from djinn_memory.store.postgres.connection import reading
+from djinn_memory.store.postgres.index.comparison import rows as index_rows
 from djinn_memory.store.postgres.notes import ServerNote
 from djinn_memory.store.postgres.seeds import stats, stored_rows
 from djinn_memory.store.postgres.seeds.projections import LostName
@@ -32,6 +33,8 @@ def differing(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[st
 
     The vectors themselves are not compared: a row may only lack one that this home has.
     """
+    embedder = link.runtime.models.embedder
+    embeds = embedder is not None and embedder.identity == link.model.identity
     with reading(link.connection, link.address) as tx:
         pending = stats.waiting_notes(tx, link.scope, "rows")
         unembedded = stats.waiting_notes(tx, link.scope, "vectors") - pending
@@ -40,17 +43,16 @@ def differing(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[st
             page = notes[start : start + BATCH]
             ids = [note.note_id for note in page]
             rows = stored_rows.rows_of_notes(tx, link.scope, ids)
-            texts = stored_rows.texts_of_notes(tx, link.scope, ids)
             here = {note.note_id: note for note in _indexed(link, page)}
+            listed = [(note.note_id, note.rows) for note in here.values()]
+            indexed = index_rows.differing(tx, link.scope, listed, embeds=embeds)
             for note in page:
                 own = here.get(note.note_id)
                 if note.note_id in pending:
                     yield note.path, "has no rows on the server yet; run `djinn sync run`"
                 elif own:
                     expected = _expected(link, own, lost.get(note.note_id, ()))
-                    tables = [*_tables(note.note_id, expected, rows)]
-                    if _texts(own) != texts.get(note.note_id, set()):
-                        tables.append("index_chunks")
+                    tables = [*_tables(note.note_id, expected, rows), *indexed[note.note_id]]
                     if tables:
                         yield note.path, f"has other rows in {', '.join(tables)}; {REPAIR}"
                     elif note.note_id in unembedded and _is_embedded(own):
@@ -97,11 +99,3 @@ def _tables(
         wanted = [stored_rows.as_stored(row) for row in expected if type(row) is kind]
         if sorted(wanted) != sorted(rows.get((note_id, table), [])):
             yield table
-
-
-def _texts(note: PushedNote) -> set[tuple[str | None, int, str]]:
-    return {
-        (memory.block, chunk.ordinal, clean(chunk.text))
-        for memory in note.rows.memories
-        for chunk in memory.chunks
-    }

@@ -1,0 +1,123 @@
+"""Compares the events of a home with those of a server, and the tables that follow from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from djinn_memory.store.ledger import reading as ledger_reading
+from djinn_memory.store.ledger import sync_events
+from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger.redaction import blanks
+from djinn_memory.store.postgres import events as server_events
+from djinn_memory.store.postgres.connection import reading
+from djinn_memory.store.postgres.index.comparison import lists
+from djinn_memory.store.postgres.seeds import event_tables, projections, stored_rows
+from djinn_memory.sync import events
+from djinn_memory.sync.event_forms import as_sent, with_agent_of
+from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.seeds import correlations
+from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+REPAIR = "run `djinn sync backfill --all`"
+RUN = "run `djinn sync run`"
+
+
+def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
+    """The tables of events that differ, and how.
+
+    `events` is compared with the ledger of this home, and each other table with the rows that it
+    follows from. Correlations depend on the time zone of the home that computed them, so only this
+    home compares them.
+    """
+    with reading(link.connection, link.address) as tx:
+        sent = server_listed(tx, link)
+        fit = [stored for stored in sent if events.is_exchangeable(stored)]
+        for number, why in _compared(tx, link, sent, fit):
+            if number:
+                yield "events", why.format(count(number, "event"))
+        numbers = projections.outdated(tx, link.scope) | lists.differences(tx, link.scope)
+        derived = event_tables.table_rows(fit, link.runtime.home.config.scoring)
+        for table, rows in derived.items():
+            expected = (stored_rows.as_event_row(table, row) for row in rows)
+            numbers[table] = _differences(expected, stored_rows.event_rows(tx, link.scope, table))
+        if computes_correlations(tx, link):
+            known = correlations.rows(link.runtime, link.scope, events.consolidations(link))
+            numbers["semantic_correlations"] = _differences(
+                map(stored_rows.as_stored, known), stored_rows.correlations(tx, link.scope)
+            )
+    for table, number in numbers.items():
+        if number:
+            yield table, f"differs in {count(number, 'row')}; {REPAIR}"
+
+
+def server_listed(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
+    """All events of a scope on the server."""
+    return [*chain.from_iterable(server_events.since(tx, link.scope, -1))]
+
+
+def computes_correlations(tx: Cursor, link: VaultLink) -> bool:
+    """Whether the correlations of a scope are those of this home: it sent the last consolidation.
+
+    Without a consolidation there are none, as every home knows.
+    """
+    sender = server_events.last_sender(tx, link.scope, event_tables.CONSOLIDATED)
+    return sender in (None, link.home_id)
+
+
+def expected_events(
+    link: VaultLink, sent: Iterable[StoredEvent]
+) -> Iterator[tuple[StoredEvent, StoredEvent]]:
+    """The events on the server that this home has differently: as they should be, and as they are.
+
+    Texts that were purged here or there are left out of those that should be.
+    """
+    recorded = ledger_reading.stored_events(link.ledger, events.SYNCED)
+    here = {stored.id: stored for stored in recorded}
+    forms = {stored.id: stored for stored in as_sent(link, recorded)}
+    for stored in sent:
+        if own := here.get(stored.id):
+            expected = server_events.expected(forms[stored.id], stored)
+            # Another home sends more of it, if more vaults of that home go to the server.
+            whole = server_events.expected(with_agent_of(link, own, stored), stored)
+            if stored not in (expected, whole):
+                yield expected, stored
+
+
+def _compared(
+    tx: Cursor, link: VaultLink, sent: Sequence[StoredEvent], fit: Sequence[StoredEvent]
+) -> Iterator[tuple[int, str]]:
+    """The number of events that differ in one way, and how they do."""
+    cursor = sync_events.cursor(link.ledger, link.scope)
+    recorded = ledger_reading.stored_events(link.ledger, events.SYNCED)
+    belonging = filter(
+        server_events.is_storable, events.belonging(link.runtime, link.vault, recorded)
+    )
+    missing = {stored.id for stored in belonging} - {stored.id for stored in sent}
+    unsent = {key for key in missing if key > cursor.pushed}
+    unknown = {stored.id for stored in fit} - {stored.id for stored in recorded}
+    pages = server_events.since(tx, link.scope, cursor.rev)
+    unread = unknown & {stored.id for stored in chain.from_iterable(pages)}
+    differing = [*expected_events(link, fit)]
+    purged = sum(
+        blanks(expected.event.data) > blanks(stored.event.data) for expected, stored in differing
+    )
+    again = f"{REPAIR}, then `djinn sync run`"
+    yield len(unsent), f"lacks {{}} that this home has not sent yet; {RUN}"
+    yield len(unread), f"has {{}} that this home has not received yet; {RUN}"
+    yield purged, f"has {{}} with texts that were purged here; {RUN}"
+    yield len(missing - unsent), f"lacks {{}} of this home; {again}"
+    yield len(unknown - unread), f"has {{}} that this home lacks; {again}"
+    yield len(differing) - purged, f"has {{}} with other data than in this home; {REPAIR}"
+    yield len(sent) - len(fit), "has {} that no home sends; delete the rows on the server"
+
+
+def _differences(expected: Iterable[str], stored: Iterable[str]) -> int:
+    """The number of rows that are missing, wrong or too many."""
+    wanted, there = Counter(expected), Counter(stored)
+    return max((wanted - there).total(), (there - wanted).total())

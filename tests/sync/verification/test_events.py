@@ -1,0 +1,147 @@
+"""Events on a server, and rows that follow from them, that differ from what they should be."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.store.postgres.servers import URL
+from tests.sync.pushes import TableServer
+from tests.sync.test_events import AGENT, OWN, EventHome, homes, lamp, tables
+
+__all__ = ["homes", "tables"]
+
+REPAIR = "run `djinn sync backfill --all`"
+
+TAMPERED = {
+    "memory_retrieval_log": "update memory_retrieval_log set query = 'x'",
+    "memory_valuations": "update memory_valuations set useful = not useful",
+    "memory_gaps": "delete from memory_gaps",
+    "memory_scores": "update memory_scores set last_used = 'infinity'",
+    "session_memory_state": "update session_memory_state set extracted_at = now()",
+    "semantic_correlations": "update semantic_correlations set observations = 1 "
+    "where correlation_id = (select min(correlation_id::text)::uuid from semantic_correlations)",
+    "episodic_memories": "update episodic_memories set access_count = 7 "
+    "where memory_id = (select min(memory_id::text)::uuid from episodic_memories)",
+}
+"""A change of one row of each table that follows from events."""
+
+
+@pytest.fixture
+def pair(
+    homes: tuple[EventHome, EventHome], tables: TableServer, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Djinn, Djinn]:
+    """Two homes that synchronize the shared vault and the agent's own."""
+    monkeypatch.setenv(URL, tables.address.conninfo)
+    for home in homes:
+        home.home.edit((("sync", "vaults"), ["shared", AGENT]))
+        home.djinn = Djinn(Home(home.home.root))
+    return homes[0].djinn, homes[1].djinn
+
+
+def record(djinn: Djinn) -> None:
+    """Record events of all kinds from which rows follow."""
+    start = datetime(2026, 1, 5, 9, tzinfo=UTC)
+    turns = [
+        Turn(
+            "observation", "Water the plants" if hour == 9 else f"Read page {day}", "",
+            start + timedelta(days=day, hours=hour - 9), "s", "cli",
+        )
+        for day in range(40) for hour in (9, 15)
+    ]  # fmt: skip
+    record_turns(djinn.runtime, AGENT, turns)
+    djinn.episodes.record_interaction(
+        message="I prefer green lamps.", session="S1", channel="cli", at="2026-01-02T10:00Z"
+    )
+    djinn.sessions.extract(session="S1")
+    djinn.patterns.consolidate(min_age="0d")
+    djinn.recall(query="harbour lamp")
+    djinn.recall(query="xyzzy plugh", types=["skill"])
+    djinn.rate(target="last", useful=[], gap="How tall the lamp is.", gap_query="height")
+    djinn.rate(not_useful=["Harbour lamp"])
+
+
+def differences(djinn: Djinn) -> list[tuple[str | None, str]]:
+    return [(drift.table, drift.why) for drift in djinn.sync.verify().drifts]
+
+
+def test_rows_that_were_changed(
+    homes: tuple[EventHome, EventHome], pair: tuple[Djinn, Djinn], tables: TableServer
+) -> None:
+    first, second = pair
+    lamp(homes[0])
+    record(first)
+    for djinn in (first, second, first):
+        djinn.sync.run()
+    assert differences(first) == differences(second) == []
+    # What a home records after its last consolidation is no difference.
+    first.episodes.record_observation(text="Water the plants")
+    first.sync.run()
+    second.sync.run()
+    assert differences(first) == differences(second) == []
+    for table, statement in TAMPERED.items():
+        assert tables.connection.execute(statement.encode()).rowcount >= 1, table
+        [(named, why)] = differences(first)
+        assert named == table and why.endswith(REPAIR), (table, why)
+        first.sync.backfill(all=True)
+        assert differences(first) == [], table
+    assert sum(vault.events_sent for vault in first.sync.run().vaults) == 0
+    assert differences(second) == []
+
+
+def test_events_that_differ(
+    homes: tuple[EventHome, EventHome], pair: tuple[Djinn, Djinn], tables: TableServer
+) -> None:
+    first, second = pair
+    name = lamp(homes[0])
+    first.rate(useful=[name])
+    first.gaps.report(description="How tall the lamp is.")
+    assert [why for table, why in differences(first) if table == "events"] == [
+        "lacks 1 event that this home has not sent yet; run `djinn sync run`"
+    ] * 2
+    first.sync.run()
+    assert [why for table, why in differences(second) if table == "events"] == [
+        "has 1 event that this home has not received yet; run `djinn sync run`"
+    ] * 2
+    second.sync.run()
+    assert differences(first) == differences(second) == []
+
+    tables.connection.execute(
+        "update events set data = jsonb_set(data, '{description}', '\"x\"') "
+        "where kind = 'gap.reported'"
+    )
+    changed = dict(differences(first))
+    assert changed.pop("memory_gaps").startswith("differs in 1 row")
+    assert changed == {"events": f"has 1 event with other data than in this home; {REPAIR}"}
+    first.sync.backfill(all=True)
+    assert differences(first) == []
+    first.sync.run()
+
+    tables.connection.execute("delete from events where user_id = %s", (OWN,))
+    gone = dict(differences(first))
+    assert gone.pop("memory_gaps").startswith("differs in 1 row")
+    assert gone == {"events": f"lacks 1 event of this home; {REPAIR}, then `djinn sync run`"}
+    first.sync.backfill(all=True)
+    first.sync.run()
+    second.sync.run()
+    assert differences(first) == differences(second) == []
+
+
+def test_events_with_texts_that_were_purged_here(
+    homes: tuple[EventHome, EventHome], pair: tuple[Djinn, Djinn], tables: TableServer
+) -> None:
+    first, _ = pair
+    secret = "The red lamp behind the pier belongs to Maren."
+    note = first.remember(type="decision", title="Lamp", text=secret, shared=True)
+    first.gaps.report(description=secret)
+    first.sync.run()
+    first.memories.purge(name=str(note.id))
+    assert ("events", "has 1 event with texts that were purged here; run `djinn sync run`") in (
+        differences(first)
+    )
+    first.sync.run()
+    assert differences(first) == []
