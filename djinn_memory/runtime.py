@@ -188,12 +188,12 @@ class Runtime:
 
     def refresh(self, vaults: Sequence[Vault]) -> None:
         """Index changed notes of some vaults, within the limits of a sweep."""
-        from djinn_memory.indexing.refresh import resolve_pending_links, sweep
+        from djinn_memory.indexing.refresh import SWEEP, resolve_pending_links, sweep
 
         pending, problems = sweep(self.state, vaults)
         if pending:
             why = f"{count(pending, 'changed note')} not indexed yet; {Remedy('index')}"
-            problems = [*problems, Problem("index", why)]
+            problems = [*problems, Problem(SWEEP, why)]
         # A command that sweeps twice would report the same problem twice.
         self.problems += [problem for problem in problems if problem not in self.problems]
         resolve_pending_links(self.state)

@@ -38,12 +38,15 @@ from djinn_memory.notes.vault.walk import FileStat, attachments, walk
 from djinn_memory.store.index import compartments, links, memories, meta, words
 from djinn_memory.store.index.memories import IndexedFile
 from djinn_memory.store.index.memory_rows import ParsedMemory, Window
-from djinn_memory.store.sqlite import Connection, DatabaseError, explained, transaction
+from djinn_memory.store.sqlite import Connection, DatabaseError, savepoint, transaction
 from djinn_memory.store.state import State
 from djinn_memory.store.vector_cache import text_hash
 
 COMMIT_SECONDS = 1.0
 """A kill loses at most the files that were read since the last commit."""
+
+LARGE_BYTES = 5_000_000
+"""Minimum size of a file that is announced before it is read. A megabyte takes a second."""
 
 COMMIT_BYTES = 4_000_000
 """Maximum size of the notes that are held in memory and written in one transaction."""
@@ -203,6 +206,10 @@ def _read(run: _Run, files: Sequence[FileStat], progress: ProgressCallback) -> N
         ready: deque[Write] = deque()
         # Parsed before the transaction begins: others can write meanwhile.
         while at < len(files) and size < COMMIT_BYTES and time.monotonic() - began < COMMIT_SECONDS:
+            # A limited agent may not see it.
+            if files[at].size >= LARGE_BYTES and not run.vault.reader:
+                name, megabytes = f"{run.vault.name}/{files[at].path}", files[at].size / 1e6
+                progress(Progress("wait", 0, None, f"reading {name} ({megabytes:,.0f} MB)"))
             ready += _read_file(run, files[at], moved)
             size += files[at].size
             at += 1
@@ -299,12 +306,7 @@ def _put(
     *,
     appended: bool = False,
 ) -> None:
-    # A savepoint: an error costs this note only.
-    with (
-        _costing_only_itself(run, file),
-        explained(run.connection.filename),
-        run.connection,
-    ):
+    with _costing_only_itself(run, file), savepoint(run.connection):
         memories.put(
             run.connection, run.number, file, seen, digest, content, parsed, appended=appended
         )

@@ -53,6 +53,9 @@ TOLD_SECONDS = 86_400.0
 THOROUGH_SECONDS = 1.0
 """The time limit in seconds of a scan that stays valid until the change watch reports an event."""
 
+SWEEP = "index"
+"""Names the problem that a sweep could not read all changed notes."""
+
 Searchable = Literal["words and meaning", "words", "later"]
 """How searches find a note; `later` while it waits to be read."""
 
@@ -244,7 +247,7 @@ def _embed_few(state: State, vaults: Sequence[Vault], spare: Spare) -> None:
 def _incomplete() -> Problem:
     remedy = Remedy(purpose="run `djinn watch` to keep the index up to date")
     why = f"recent changes may be missing because the vaults have too many notes to check; {remedy}"
-    return Problem("index", why)
+    return Problem(SWEEP, why)
 
 
 def _worth_telling(state: State) -> bool:

@@ -249,6 +249,10 @@ def sync_files(paths: Iterable[Path]) -> None:
             descriptor = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
+            except OSError as error:
+                # The system names no file when the disk is full.
+                error.filename = str(path)
+                raise
             finally:
                 os.close(descriptor)
     for folder in {path.parent for path in written}:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from djinn_memory.errors import DjinnError, Remedy, wording
-from djinn_memory.home.config import variable
 from djinn_memory.indexing.indexer import outdated
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.notes.ids import new_id
@@ -16,7 +15,7 @@ from djinn_memory.store import inspection, ledger, vector_cache
 from djinn_memory.store.expiring import sqlite
 from djinn_memory.store.faults import fault, newer_database
 from djinn_memory.store.postgres.scopes import scopes
-from djinn_memory.store.postgres.servers import URL, connected, embedded_folder
+from djinn_memory.store.postgres.servers import configured_url, connected, embedded_folder
 from djinn_memory.store.salvage import SalvagedLedger, read, recover, unfinished
 from djinn_memory.store.sqlite import Connection, Schema
 from djinn_memory.store.state import set_aside
@@ -206,7 +205,7 @@ def _roomy(part: str, path: Path) -> Iterator[Check]:
 def server(case: CheckedHome) -> Iterator[Check]:
     """Check the Postgres server, if this home has one. An embedded server is not started."""
     home = case.home
-    url = variable(URL) or home.config.sync.url
+    url = configured_url(home)
     if not url:
         return
     if folder := embedded_folder(home, url):

@@ -10,7 +10,7 @@ from time import monotonic
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
-from djinn_memory.indexing.refresh import read
+from djinn_memory.indexing.refresh import SWEEP, read
 from djinn_memory.memories.changes.commit import recover_before_reading
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
@@ -79,12 +79,14 @@ def run_jobs(
         problems += report.problems
         if not dry_run and agent is None:
             _record(runtime.state, job, len(report.actions), len(report.problems))
+    # All notes were read before the jobs. What changed meanwhile is for the next run.
+    problems += [problem for problem in runtime.state.problems if problem.what != SWEEP]
     return MaintenanceReport(
         tuple(run.task for run in runs),
         tuple(runs),
         tuple(skipped),
         tuple(actions),
-        (*runtime.state.problems, *problems),
+        tuple(problems),
     )
 
 

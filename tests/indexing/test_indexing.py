@@ -14,11 +14,13 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.errors import Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, remove_vault
 from djinn_memory.indexing import indexer
 from djinn_memory.indexing.embed import embed
 from djinn_memory.indexing.refresh import sweep
+from djinn_memory.models import Progress
 from djinn_memory.store.index import meta, open_index, vectors, words
 from djinn_memory.store.vector_cache import text_hash
 from tests.indexing.content import content
@@ -417,3 +419,34 @@ def test_a_linked_folder_is_told_until_it_is_a_vault(
     assert problem.what == "shared/x" and "`djinn vault add NAME " in problem.why
     add_vault(home, "more", tmp_path / "more")
     assert not Djinn(home).index().problems
+
+
+@pytest.mark.parametrize("pages", [0, 3, 10, 30, 60])
+def test_a_disk_that_gets_full_within_a_note(djinn: Djinn, shared: Path, pages: int) -> None:
+    fill(shared, 3)
+    djinn.index()
+    before = content(djinn.home.index_path)
+    index = djinn.runtime.state.index
+    used = index.pragma("page_count")
+    lines = "".join(f"word{number} is new\n" for number in range(20_000))
+    (shared / "long.md").write_text(f"# Long\n\n{lines}")
+    index.pragma("max_page_count", used + pages)
+    with pytest.raises(Unavailable, match=r"index\.db cannot be written: the disk is full"):
+        djinn.index()
+    assert content(djinn.home.index_path) == before
+    index.pragma("max_page_count", 1_000_000)
+    assert djinn.index().added == 1
+    assert strays(djinn.home) == []
+
+
+def test_a_large_note_is_announced_before_it_is_read(
+    djinn: Djinn, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "LARGE_BYTES", 600_000)
+    (shared / "large.md").write_text("A kettle sings.\n" * 40_000)
+    (shared / "small.md").write_text("# Small\n")
+    reports: list[Progress] = []
+    djinn.runtime.progress = reports.append
+    djinn.index()
+    assert reports[0] == Progress("wait", 0, None, "reading shared/large.md (1 MB)")
+    assert [each.stage for each in reports].count("wait") == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy
@@ -21,7 +23,7 @@ from djinn_memory.memories.patterns.requests import (
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.runtime import Namespace, Runtime, operation
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import Selection
 
@@ -87,15 +89,20 @@ class Patterns(Namespace):
 
         The chance is corrected for the number of pairs that were tested.
         """
-        # numpy takes longer to load than most commands take.
-        from djinn_memory.memories.patterns.correlations import find_correlations
-        from djinn_memory.memories.patterns.detection.history import History
-
-        runtime, config = self.runtime, self.runtime.home.config.patterns
-        runtime.fresh_scope(request.agent)
-        vault = runtime.home.personal(runtime.home.agent(request.agent))
-        with runtime.index([vault]) as index:
-            scope = EpisodeScope(vault, runtime.now(), ())
-            occasions = scope.occasions(index, config.history_days)
-        listed = find_correlations(History(occasions))
+        self.runtime.fresh_scope(request.agent)
+        agent = self.runtime.home.agent(request.agent)
+        listed = correlations_until(self.runtime, agent, self.runtime.now())
         return replace(listed, correlations=listed.correlations[: request.limit])
+
+
+def correlations_until(runtime: Runtime, agent: str, until: datetime) -> CorrelationList:
+    """All correlations between the episodes of an agent until a time, as the index has them."""
+    # numpy takes longer to load than most commands take.
+    from djinn_memory.memories.patterns.correlations import find_correlations
+    from djinn_memory.memories.patterns.detection.history import History
+
+    vault = runtime.home.personal(agent)
+    with runtime.index([vault]) as index:
+        days = runtime.home.config.patterns.history_days
+        occasions = EpisodeScope(vault, until, ()).occasions(index, days)
+    return find_correlations(History(occasions))

@@ -114,21 +114,18 @@ def purge(
         data = {"agent": agent, "vault": doomed.vault.id, **_origin(notes)}
         state.ledger.append([Event(EPISODE_PURGED, doomed.id, data)])
     with state.lock():
-        if doomed.block:
-            # The file first: what is left of a failure is the section, and the index has it.
-            with state.vault_lock(doomed.vault):
-                _remove_section(doomed)
-            update(state, [doomed.vault], only=doomed.files[-1:])
+        # Whatever fails, either all of it can be done again or only the index is behind the files.
         with transaction(state.index):
             memories.forget(state.index, doomed.vault, doomed.files, doomed.block)
             words.compact(state.index)
-        # What hidden notes share stays too, and is counted as if it went.
-        vectors = len(hashes - memories.window_hashes(state.index, vaults))
-        if state.home.embeddings_path.exists():
-            state.cache.remove(hashes - memories.window_hashes(state.index))
-        if not doomed.block:
+            # What hidden notes share stays too, and is counted as if it went.
+            vectors = len(hashes - memories.window_hashes(state.index, vaults))
+            if state.home.embeddings_path.exists():
+                state.cache.remove(hashes - memories.window_hashes(state.index))
             with state.vault_lock(doomed.vault):
-                _remove_files(doomed)
+                _remove(doomed)
+        if doomed.block:
+            update(state, [doomed.vault], only=doomed.files[-1:])
         resolve_links(state)
     problems = list(_erase(state))
     return replace(
@@ -154,7 +151,10 @@ def _digests(doomed: DoomedMemory) -> Iterator[bytes]:
             yield content_hash(disk.read(doomed.vault, path))
 
 
-def _remove_files(doomed: DoomedMemory) -> None:
+def _remove(doomed: DoomedMemory) -> None:
+    if doomed.block:
+        _remove_section(doomed)
+        return
     for path in doomed.files:
         inside(doomed.vault.root, str(PurePosixPath(path).parent))
         (doomed.vault.root / path).unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem
+from djinn_memory.store.state import State
 from djinn_memory.upkeep import jobs
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.registry import JOBS
@@ -204,3 +205,15 @@ def test_a_job_that_fails_is_one_problem_and_the_others_run(djinn: Djinn) -> Non
     assert [(run.task, run.actions, run.problems) for run in report.runs] == [
         ("full", 0, 1), ("closed", 0, 1), ("tidy", 1, 0),
     ]  # fmt: skip
+
+
+def test_a_job_is_not_to_blame_for_what_another_process_is_reading(djinn: Djinn) -> None:
+    def look(context: JobContext) -> JobReport:
+        (djinn.home.shared.root / "new.md").write_text("The mole was swept.\n")
+        with State(djinn.home, []).lock():
+            djinn.runtime.fresh_scope(None)
+        return JobReport()
+
+    job = Job("look", every=DAY, does="Looks.", cost="None.", run=look)
+    assert run_jobs([job], djinn.runtime, dry_run=False).problems == ()
+    assert djinn.search("mole").hits
