@@ -16,6 +16,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import Selection
+from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.index import writer
 from djinn_memory.store.postgres.servers import URL
 from tests.search.conformance import SAMPLES, IndexConformance
@@ -225,6 +226,32 @@ def test_many_vectors_get_an_index(
         "select count(*) from pg_indexes where indexname like 'index_windows_near_%%' "
         "and schemaname = current_schema()"
     )
+
+
+def test_windows_without_vectors_do_not_count_for_an_index(
+    djinn: Djinn, tables: TableServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = UUID(djinn.runtime.home.shared.id)
+    own = "select chunk, number from index_windows where user_id = %s"
+    windows = tables.value(f"select count(*) from ({own}) as own", scope)
+
+    def needed(enough: int) -> bool:
+        monkeypatch.setattr(writer, "EXACT_WINDOWS", enough)
+        with reading(tables.connection, tables.address) as tx:
+            return writer.needs_vector_index(tx, scope)
+
+    def forget(count: int) -> None:
+        tables.connection.execute(
+            "update index_windows set vector = null where user_id = %s "
+            f"and (chunk, number) in ({own} limit {count})".encode(),
+            (scope, scope),
+        )
+
+    assert needed(windows) and not needed(windows + 1)
+    forget(2)
+    assert needed(windows - 2) and needed(1) and not needed(windows - 1)
+    forget(windows)
+    assert not needed(1)
 
 
 def test_a_server_without_the_vaults_says_so(djinn: Djinn, tables: TableServer) -> None:

@@ -80,12 +80,12 @@ def needs_vector_index(tx: Cursor, scope: UUID) -> bool:
     if tx.fetchone() != (True,):
         return False
     # The indexes answer this. The vectors of all windows would have to be read otherwise.
-    count = "select count(*) from (select from index_windows where user_id = %s {} limit %s) as own"
-    tx.execute(
-        f"select ({count.format('')}) - ({count.format('and vector is null')})".encode(),
-        (scope, EXACT_WINDOWS) * 2,
-    )
-    return tx.fetchone() == (EXACT_WINDOWS,)
+    own = "select from index_windows where user_id = %s"
+    tx.execute(f"select count(*) from ({own} and vector is null) as waiting".encode(), (scope,))
+    [(waiting,)] = tx.fetchall()
+    enough = EXACT_WINDOWS + waiting
+    tx.execute(f"select count(*) from ({own} limit %s) as own".encode(), (scope, enough))
+    return tx.fetchone() == (enough,)
 
 
 def index_vectors(tx: Cursor, scope: UUID) -> None:
