@@ -223,7 +223,8 @@ def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[
     except DamagedDatabase:
         raise
     except DjinnError as error:
-        return seen.changed, [*seen.problems, Problem("index", str(error))]
+        failure = Problem(str(state.home.index_path), str(error))
+        return seen.changed, [*seen.problems, failure]
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
 

@@ -6,13 +6,15 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound, UsageError
+from djinn_memory.errors import NotFound, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault
+from djinn_memory.indexing import indexer
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem
 from djinn_memory.store.state import State
@@ -217,3 +219,22 @@ def test_a_job_is_not_to_blame_for_what_another_process_is_reading(djinn: Djinn)
     job = Job("look", every=DAY, does="Looks.", cost="None.", run=look)
     assert run_jobs([job], djinn.runtime, dry_run=False).problems == ()
     assert djinn.search("mole").hits
+
+
+def test_an_index_that_cannot_be_written_is_a_problem(
+    djinn: Djinn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = djinn.home.index_path
+
+    def full(*_: object, **__: object) -> NoReturn:
+        raise Unavailable(f"{path} cannot be written: the disk is full")
+
+    def look(context: JobContext) -> JobReport:
+        (djinn.home.shared.root / "new.md").write_text("The mole was swept.\n")
+        monkeypatch.setattr(indexer, "update", full)
+        djinn.runtime.fresh_scope(None)
+        return JobReport()
+
+    job = Job("look", every=DAY, does="Looks.", cost="None.", run=look)
+    report = run_jobs([job], djinn.runtime, dry_run=False)
+    assert report.problems == (Problem(str(path), f"{path} cannot be written: the disk is full"),)
