@@ -341,6 +341,63 @@ def test_joined_copies(value: Any, data: st.DataObject) -> None:
     assert blanks(both) >= max(blanks(first), blanks(second))
 
 
+@given(st.data())
+def test_joined_recalls(data: st.DataObject) -> None:
+    """Each copy of a recall has some of its memories, and some of their texts were purged there."""
+
+    def shown(rank: int) -> dict[str, Any]:
+        # A recall may show a memory twice.
+        name = data.draw(st.sampled_from("ab"))
+        return {"memory": name, "title": f"Lamp {rank}", "hash": None, "rank": rank, "raw": 0.5}
+
+    def copy() -> dict[str, Any]:
+        listed = [
+            {**each, **{key: BLANK for key in ("memory", "title") if data.draw(st.booleans())}}
+            for each in whole
+            if data.draw(st.booleans())
+        ]
+        return {"query": "lamp", "memories": listed}
+
+    whole = [shown(rank) for rank in range(1, data.draw(st.integers(0, 4)) + 1)]
+    first, second, third = copy(), copy(), copy()
+    both = joined(first, second)
+    assert both == joined(second, first) == joined(both, first) == joined(both, both)
+    assert joined(both, third) == joined(first, joined(second, third))
+    held = {each["rank"]: each for each in both["memories"]}
+    assert len(held) == len(both["memories"])
+    for each in whole:
+        rank = each["rank"]
+        copies = [e for e in (*first["memories"], *second["memories"]) if e["rank"] == rank]
+        assert bool(copies) == (rank in held)
+        for key, value in held.get(rank, {}).items():
+            purged = any(each[key] == BLANK for each in copies)
+            assert value == (BLANK if purged else each[key])
+
+
+def test_joined_copies_of_which_one_has_less() -> None:
+    assert joined({"by": None}, {"by": "a"}) == joined({"by": "a"}, {"by": None}) == {"by": "a"}
+    assert joined({"by": None}, {"by": BLANK}) == joined({"by": BLANK}, {"by": None})
+    # Lists whose elements do not tell their ranks are those of one copy.
+    assert joined([{"rank": 1}, {"rank": 1}], [{"rank": 1}]) == [{"rank": 1}, {"rank": 1}]
+
+
+def test_a_recall_that_has_memories_after_all(tmp_path: Path) -> None:
+    """The row of a recall that found nothing goes when another home sends what it found."""
+    data = {"agent": "me", "query": "lamp", "memories": [{"memory": "mem_1", "rank": 1}]}
+    full = Event("memory.retrieved", "rec_1", data)
+    empty = Event("memory.retrieved", "rec_1", {**data, "memories": []})
+    ledger, others = Ledger(tmp_path / "ledger.db"), Ledger(tmp_path / "others.db")
+    [stored] = foreign(others, empty)
+    # With few events all tables are derived again.
+    ledger.take_in(foreign(others, *(Event("memory.opened", f"m{n}", data) for n in range(20))))
+    ledger.take_in([stored])
+    ledger.take_in([stored._replace(event=full)])
+    shown = ledger.rows("select memory_id, rank from memory_retrieval_log")
+    assert shown == [("mem_1", 1)]
+    others.close()
+    ledger.close()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_events_that_come_in_any_order(tmp_path: Path, seed: int) -> None:
     """Few events between many change only rows about the same; the tables are those of all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -208,12 +209,7 @@ def test_memories_of_a_vault_that_stays_here_are_not_named(
     homes: tuple[EventHome, EventHome], tables: TableServer, tmp_path: Path, named: bool
 ) -> None:
     first, second = homes
-    diary = tmp_path / "diary"
-    diary.mkdir()
-    (diary / "Tide.md").write_text("# Tide of tears\nThe harbour lamp is sad.\n")
-    vault = str(uuid4())
-    first.home.edit((("vaults", "diary"), {"path": str(diary), "id": vault}))
-    first.djinn = Djinn(Home(first.home.root))
+    vault = add_diary(first, tmp_path, "# Tide of tears\nThe harbour lamp is sad.\n")
     shared = lamp(first)
     first.djinn.index()
     shown = first.djinn.recall(query="harbour lamp").memories
@@ -238,6 +234,16 @@ def test_memories_of_a_vault_that_stays_here_are_not_named(
     # This home keeps all of it.
     assert "Tide" in str(first.ledger_tables()["memory_retrieval_log"])
     assert "Tide" not in str(second.ledger_tables())
+
+
+def add_diary(home: EventHome, folder: Path, text: str) -> str:
+    """A vault that does not go to the server, with the note `Tide.md`; its id."""
+    diary, vault = folder / "diary", str(uuid4())
+    diary.mkdir()
+    (diary / "Tide.md").write_text(text)
+    home.home.edit((("vaults", "diary"), {"path": str(diary), "id": vault}))
+    home.djinn = Djinn(Home(home.home.root))
+    return vault
 
 
 def forget_vaults(home: EventHome) -> None:
@@ -515,6 +521,43 @@ def test_events_that_quote_what_was_purged_elsewhere_are_not_sent(
     second.djinn.sync.run()
     sent = tables.value("select string_agg(data::text, '') from sent")
     assert BLANK in sent and secret not in sent
+
+
+def test_what_was_purged_elsewhere_leaves_the_rest_of_a_recall(
+    homes: tuple[EventHome, EventHome],
+    tables: TableServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv(URL, tables.address.conninfo)
+    for home in homes:
+        home.home.edit((("sync", "vaults"), ["shared", AGENT]))
+        home.djinn = Djinn(Home(home.home.root))
+    first, second = homes
+    add_diary(first, tmp_path, "# Walrus budget\nThe aquarium pays.\n")
+    for title, text in (("Walrus code", "The aquarium asks."), ("Walrus checkpoint", "Gate 7.")):
+        first.djinn.remember(type="fact", title=title, text=text)
+    first.djinn.index()
+    assert len(first.djinn.recall(query="walrus aquarium").memories) == 3
+    for home in homes:
+        home.djinn.sync.run()
+    # Only the second home still has a copy of the note.
+    first.djinn.memories.delete("Walrus code")
+    shutil.rmtree(first.djinn.home.personal(AGENT).root / ".trash")
+    for home in homes:
+        home.djinn.sync.run()
+    second.djinn.memories.purge("Walrus code")
+    for home in (second, first):
+        home.djinn.sync.run()
+
+    def titles(home: EventHome) -> set[str]:
+        rows = home.djinn.runtime.state.ledger.rows("select memory_title from memory_retrieval_log")
+        return {title for (title,) in rows}
+
+    assert titles(first) == {BLANK, "Walrus budget", "Walrus checkpoint"}
+    assert titles(second) == {BLANK, "Walrus checkpoint"}
+    for home in homes:
+        assert not home.djinn.sync.verify().drifts
 
 
 def test_a_purged_section_reaches_other_homes(

@@ -26,7 +26,7 @@ class AffectedKeys(Struct, frozen=True):
     """Agents and memories."""
     gaps: frozenset[str]
     requests: frozenset[str]
-    """Recalls that found nothing."""
+    """Recalls. One that found nothing has a row without a memory."""
 
     @property
     def pairs(self) -> tuple[list[str], list[str]]:
@@ -58,6 +58,5 @@ def affected(events: Iterable[StoredEvent]) -> AffectedKeys:
             shown = listed if isinstance(listed, list) else []
             names = {str(each.get("memory")) for each in shown if isinstance(each, dict)}
             memories |= {(agent, name) for name in names}
-            if not names:
-                requests.add(event.subject)
+            requests.add(event.subject)
     return AffectedKeys(frozenset(memories), frozenset(gaps), frozenset(requests))

@@ -29,7 +29,7 @@ class TakenIn(Struct, frozen=True):
     new: list[StoredEvent]
     """The events that were not here, in order."""
     changed: list[StoredEvent]
-    """The events of which texts were purged."""
+    """The events of which texts were purged, or memories were added."""
     ordered: bool
     """Whether the new events follow all others."""
 
@@ -138,6 +138,11 @@ def _delete(connection: apsw.Connection, table: str, keys: AffectedKeys) -> None
     connection.executemany(
         f"delete from {table} where agent_id = ? and memory_id = ?", [*keys.memories]
     )
+    if table == "memory_retrieval_log":
+        connection.executemany(
+            f"delete from {table} where request_id = ? and memory_id = ''",
+            [(request,) for request in keys.requests],
+        )
 
 
 def _data(text: str) -> Any:

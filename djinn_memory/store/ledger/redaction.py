@@ -66,15 +66,32 @@ def redacted(
 
 
 def joined(mine: Any, theirs: Any) -> Any:
-    """The data of one event in two copies: `mine`, but without the texts that `theirs` lacks."""
+    """The data of one event in two copies: what either has, without the texts that either purged.
+
+    One copy may have less than the other, because memories of vaults that do not go to a server are
+    not named there.
+    """
     if BLANK in (mine, theirs):
         return BLANK
+    if mine is None or theirs is None:
+        return theirs if mine is None else mine
     if isinstance(mine, dict) and isinstance(theirs, dict) and mine.keys() == theirs.keys():
         return {key: joined(value, theirs[key]) for key, value in mine.items()}
-    if isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
-        return [*map(joined, mine, theirs)]
+    if isinstance(mine, list) and isinstance(theirs, list):
+        own, other = _by_rank(mine), _by_rank(theirs)
+        if own is not None and other is not None:
+            return [joined(own.get(rank), other.get(rank)) for rank in sorted({*own, *other})]
+        if len(mine) == len(theirs):
+            return [*map(joined, mine, theirs)]
     # The keys of a client's data are purged too.
     return theirs if blanks(theirs) > blanks(mine) else mine
+
+
+def _by_rank(listed: list[Any]) -> dict[int, Any] | None:
+    """The memories of a recall by their ranks. None for a list of anything else."""
+    ranks = [each.get("rank") if isinstance(each, dict) else None for each in listed]
+    unique = {rank for rank in ranks if isinstance(rank, int)}
+    return dict(zip(ranks, listed, strict=True)) if len(unique) == len(ranks) else None
 
 
 def blanks(data: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.store.postgres.servers import URL
 from tests.sync.pushes import TableServer
-from tests.sync.test_events import AGENT, OWN, EventHome, homes, lamp, tables
+from tests.sync.test_events import AGENT, OWN, EventHome, add_diary, homes, lamp, tables
 
 __all__ = ["homes", "tables"]
 
@@ -145,3 +146,34 @@ def test_events_with_texts_that_were_purged_here(
     )
     first.sync.run()
     assert differences(first) == []
+
+
+def test_memories_of_a_vault_that_goes_to_the_server_later(
+    homes: tuple[EventHome, EventHome],
+    pair: tuple[Djinn, Djinn],
+    tables: TableServer,
+    tmp_path: Path,
+) -> None:
+    second = pair[1]
+    add_diary(homes[0], tmp_path, "# Tide of tears\nThe harbour lamp is sad.\n")
+    first = homes[0].djinn
+    lamp(homes[0])
+    assert len(first.recall(query="harbour lamp").memories) == 2
+    first.rate(target="last", useful=[], gap="How tall the lamp is.")
+    first.gaps.close(gap=first.gaps.list().groups[0].gaps[0].id, by="diary:Tide.md")
+    for djinn in (first, second):
+        djinn.sync.run()
+    assert "Tide" not in str(tables.rows("events"))
+    first.sync.init(vaults=["diary"])
+    first = Djinn(Home(homes[0].home.root))
+    first.sync.run()
+    first.sync.backfill(all=True)
+    for djinn in (first, second):
+        djinn.sync.run()
+    # Neither home takes back what the other repairs.
+    assert differences(first) == differences(second) == []
+    shown = "select memory_title from memory_retrieval_log order by 1"
+    expected = ["Harbour lamp", "Tide of tears"]
+    assert [title for (title,) in second.runtime.state.ledger.rows(shown)] == expected
+    rows = tables.rows("memory_retrieval_log", "memory_title")
+    assert [row["memory_title"] for row in rows] == expected
