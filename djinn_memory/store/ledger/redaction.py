@@ -89,9 +89,12 @@ def joined(mine: Any, theirs: Any) -> Any:
 
 def _by_rank(listed: list[Any]) -> dict[int, Any] | None:
     """The memories of a recall by their ranks. None for a list of anything else."""
-    ranks = [each.get("rank") if isinstance(each, dict) else None for each in listed]
-    unique = {rank for rank in ranks if isinstance(rank, int)}
-    return dict(zip(ranks, listed, strict=True)) if len(unique) == len(ranks) else None
+    ranked = {
+        each["rank"]: each
+        for each in listed
+        if isinstance(each, dict) and isinstance(each.get("rank"), int)
+    }
+    return ranked if len(ranked) == len(listed) else None
 
 
 def blanks(data: Any) -> int:
