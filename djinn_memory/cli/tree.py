@@ -199,6 +199,13 @@ _MODULES = {
     "sleep": "session",
     "consolidate": "pattern",
     "memory open": "open",
+    "sync init": "sync_server",
+    "sync migrate": "sync_server",
+    "sync status": "sync_server",
+    "sync forget": "sync_server",
+    "sync backfill": "sync_server",
+    "sync stats": "sync_server",
+    "sync facts": "sync_server",
 }
 """The modules of commands, where they are not named after the first word of the command."""
 

@@ -1,0 +1,278 @@
+"""djinn sync: commands about a Postgres server, and about what its tables hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from djinn_memory.cli import candidates, output
+from djinn_memory.cli.command import Call, Confirm, command
+from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.cli.text.servers import print_homes, print_vaults
+from djinn_memory.sync.requests import (
+    Backfilled,
+    BackfillSync,
+    ForgetSync,
+    ForgottenSync,
+    InitSync,
+    MigratedServer,
+    MigrateSync,
+    PreparedServer,
+    SearchServerFacts,
+    ServerFacts,
+    ServerStatus,
+    ShowSyncStats,
+    ShowSyncStatus,
+    SyncStats,
+)
+from djinn_memory.system.plural import count
+
+
+@command(
+    "sync.init",
+    InitSync,
+    progress=True,
+    fields={
+        "url": Field("URL"),
+        "vaults": Field("NAME", candidates.vaults),
+        "join": Field("NAME", candidates.vaults),
+    },
+)
+def init(call: Call, answer: PreparedServer) -> None:
+    """Prepare a Postgres server and join it.
+
+    The tables are created, the vaults that go to the server are registered, and its address is
+    written into config.yaml. If the server has a shared vault already, the shared vault of this
+    home becomes the same vault. All notes stay, and none is sent before the first `djinn sync run`.
+
+    Only the shared vault goes to the server, unless `--vault` or `--join` names others, which are
+    added to `sync.vaults`. The last two examples share your own vault between two machines: the
+    first machine sends it, and the second joins it.
+
+    Examples:
+        djinn sync init --embedded
+        djinn sync init --url postgresql://me@db.example.com/memory --vault me
+        djinn sync init --url postgresql://me@db.example.com/memory --join me
+    """
+    say(f"{clean(answer.server)}: {_tables(answer.applied)}")
+    for adopted in answer.adopted:
+        say(
+            f"vault {clean(adopted.name)} is now the vault {adopted.scope} of the server "
+            f"(its id was {adopted.before}); its notes stay"
+        )
+    print_vaults(answer.vaults)
+    for name in {vault.name for vault in answer.others} & set(answer.added):
+        talk(
+            f"The server has another vault {clean(name)}. If it is yours, make both one vault: "
+            f"`djinn sync init --join {clean(name)}`."
+        )
+    if answer.row_security:
+        say("each role of the server sees only the vaults granted to it")
+    if answer.distributed:
+        say("the tables are distributed by vault")
+    if answer.unused:
+        talk(
+            f"The server that this home used before is still in {clean(answer.unused)}. Delete the "
+            "folder when no other home uses it and all that you need is on the new server."
+        )
+    talk("Next: `djinn sync run`.")
+
+
+def _migrate(call: Call) -> MigratedServer:
+    request, sync = call.request, call.djinn.sync
+    preview: MigratedServer = sync.migrate(model=request.model, dry_run=True)
+    if request.dry_run:
+        return preview
+    if preview.model != preview.model_before:
+        about = (
+            f"{preview.server} changes from the model {preview.model_before} to {preview.model}, "
+            f"and {count(preview.vectors_removed, 'vector')} of {preview.model_before} "
+            f"{'is' if preview.vectors_removed == 1 else 'are'} removed"
+        )
+        if not call.confirmed("Change the model of the server?", about):
+            return preview
+    answer: MigratedServer = call.run()
+    return answer
+
+
+@command("sync.migrate", MigrateSync, view=Confirm, run=_migrate)
+def migrate(call: Call, answer: MigratedServer) -> None:
+    """Update the tables of the server to this version of djinn.
+
+    With `--model`, the server changes to the embedding model of this home. Searches on the server
+    find words only, until `djinn sync backfill` has filled its vectors.
+
+    Examples:
+        djinn sync migrate
+        djinn sync migrate --model --dry-run
+    """
+    server = clean(answer.server)
+    if answer.dry_run and answer.applied:
+        say(f"{server}: would run {', '.join(answer.applied)}")
+    else:
+        say(f"{server}: {_tables(answer.applied)}")
+    if answer.model != answer.model_before:
+        removed = count(answer.vectors_removed, "vector")
+        if answer.dry_run:
+            say(f"would change its model to {answer.model}, and remove {removed}")
+        else:
+            say(f"its model is {answer.model}; {removed} of {answer.model_before} removed")
+            talk("Next: `djinn sync backfill`, in each home with a vault of its own.")
+    elif call.request.model:
+        say(f"its model is {answer.model} already")
+
+
+def _tables(applied: Sequence[str]) -> str:
+    return "tables created or updated" if applied else "tables are up to date"
+
+
+@command("sync.status", ShowSyncStatus)
+def status(call: Call, answer: ServerStatus) -> None:
+    """Show the server, its versions, its vaults and their homes.
+
+    Each line of a home tells when it last synchronized the vault, and the revision that it has
+    read. The server keeps a deletion until each home that was seen in the last `sync.keep_days` has
+    read it; `djinn sync forget --home` forgets a home that is lost.
+
+    Examples:
+        djinn sync status
+    """
+    versions = [f"{name} {version}" for name, version in answer.extensions.items()]
+    own = answer.own_model
+    other = f"; this home uses {own}" if own not in (None, answer.model) else ""
+    say(f"server   {clean(answer.server)}, from {answer.source}")
+    say(f"versions PostgreSQL {answer.postgres}, {', '.join(versions)}")
+    say(f"schema   {answer.schema_version}")
+    say(f"model    {answer.model}{other}")
+    traits = ["row-level security"] * answer.row_security + ["Citus"] * answer.distributed
+    if traits:
+        say(f"traits   {', '.join(traits)}")
+    print_vaults(answer.vaults)
+    print_homes(answer.vaults)
+    if not (answer.vaults or answer.unregistered):
+        say("no vault of this home goes to the server; run `djinn sync init --vault` with its name")
+    for name in answer.unregistered:
+        say(f"vault {clean(name)}: not on the server; run `djinn sync init`")
+    if answer.others:
+        say("Other vaults of the server:")
+        print_vaults(answer.others)
+        print_homes(answer.others)
+        talk("To make one of them the same vault as yours: `djinn sync init --join NAME=ID`.")
+
+
+def _forget(call: Call) -> ForgottenSync:
+    request, sync = call.request, call.djinn.sync
+    preview: ForgottenSync = sync.forget(vault=request.vault, home=request.home, dry_run=True)
+    if request.dry_run:
+        return preview
+    vault = preview.vaults[0]
+    if preview.home is None:
+        about = (
+            f"{preview.server} loses vault {vault.name} ({vault.scope}) with "
+            f"{count(vault.notes, 'note')}; the files of {count(len(vault.homes), 'home')} stay"
+        )
+        question = "Remove the vault from the server?"
+    else:
+        home = vault.homes[0]
+        about = (
+            f"{preview.server} forgets home {home.name} ({home.id}), last seen {home.seen}; "
+            "its files stay"
+        )
+        question = "Forget the home?"
+    if not call.confirmed(question, about):
+        return preview
+    chosen = None if preview.home else vault.scope
+    answer: ForgottenSync = sync.forget(vault=chosen, home=preview.home)
+    return answer
+
+
+@command(
+    "sync.forget",
+    ForgetSync,
+    view=Confirm,
+    run=_forget,
+    fields={"vault": Field("NAME", candidates.vaults), "home": Field("NAME")},
+)
+def forget(call: Call, answer: ForgottenSync) -> None:
+    """Remove a vault from the server, or the record of a lost home.
+
+    With `--vault`, the server loses the vault with all its rows, and the vault leaves
+    `sync.vaults`. With `--home`, the server no longer keeps deletions for this home; if it comes
+    back, it compares everything and deletes nothing. Files stay in all homes in both cases.
+
+    Examples:
+        djinn sync forget --home old-laptop
+        djinn sync forget --vault me --dry-run
+    """
+    verb = "removed" if answer.removed else "would remove"
+    forgot = "forgot" if answer.removed else "would forget"
+    for vault in answer.vaults:
+        if answer.home is None:
+            notes = count(vault.notes, "note")
+            say(clean(f"{verb} vault {vault.name} ({notes}) from {answer.server}; files stay"))
+        else:
+            [home] = vault.homes
+            say(clean(f"{forgot} home {home.name} of vault {vault.name}"))
+
+
+@command("sync.backfill", BackfillSync, progress=True)
+def backfill(call: Call, answer: Backfilled) -> None:
+    """Fill the vectors and rows that the server lacks.
+
+    This home embeds what it has not embedded yet, and writes the vectors and rows of its notes. A
+    note that this home has in another version than the server is left. With `--all`, the rows of
+    all notes and events are written again, which repairs what `djinn sync verify` names.
+
+    Examples:
+        djinn sync backfill
+        djinn sync backfill --batch 100
+    """
+    say(f"{count(answer.notes, 'note')} filled, {answer.left:,} left")
+
+
+@command("sync.stats", ShowSyncStats)
+def stats(call: Call, answer: SyncStats) -> None:
+    """Count the memories on the server.
+
+    Notes, episodes, patterns, entities, chunks of documents and facts are counted, and how many of
+    them have a vector.
+
+    Examples:
+        djinn sync stats
+        djinn sync stats --all
+    """
+    output.columns(
+        [
+            [kind.kind, f"{kind.total:,}", f"{kind.with_embedding:,} with an embedding"]
+            for kind in answer.memories
+        ]
+    )
+    say(f"notes: {answer.notes:,}")
+    for kind in answer.documents:
+        name = clean(kind.document_type or "no type")
+        say(f"{name}: {count(kind.documents, 'document')}, {count(kind.chunks, 'chunk')}")
+    say(f"consolidated: {answer.consolidated:,} of {count(_episodes(answer), 'episode')}")
+
+
+def _episodes(answer: SyncStats) -> int:
+    return answer.consolidated + answer.unconsolidated
+
+
+@command("sync.facts", SearchServerFacts, fields={"query": Field(words=True)})
+def facts(call: Call, answer: ServerFacts) -> None:
+    """Search the facts on the server.
+
+    Facts that are near the question in meaning come first, then those that contain its text.
+
+    Examples:
+        djinn sync facts "where does Maren live"
+        djinn sync facts --all city
+    """
+    if not answer.facts:
+        talk("No facts.")
+    output.columns(
+        [
+            [f"{fact.vault}: {fact.category}/{fact.key}", " ".join(fact.value.split())]
+            for fact in answer.facts
+        ]
+    )
