@@ -29,7 +29,7 @@ class PushSync(PullSync, frozen=True):
     delete_many: Annotated[
         bool,
         Meta(
-            description="Confirm that most notes of a vault were deleted here, and delete them on "
+            description="Confirm that most files of a vault were deleted here, and delete them on "
             "the server."
         ),
     ] = False
@@ -122,17 +122,17 @@ class Drift(Struct, frozen=True):
     vault: str
     """The name of the vault."""
     path: str | None
-    """The path of the note here, else on the server; null if it is no difference of one note."""
+    """The path of the file here, else on the server; null if the difference is not in one file."""
     why: str
     """The difference, in one sentence."""
     table: str | None = None
-    """The table on the server that differs, if it is no difference of one note."""
+    """The table on the server that differs, if the difference is not in one file."""
 
 
 class SyncComparison(Struct, frozen=True):
     """The result of a comparison."""
 
     compared: int
-    """The number of notes that were compared byte for byte."""
+    """The number of notes and attachments that were compared byte for byte."""
     drifts: Sequence[Drift]
-    """The differences by vault: those of notes by path, then those of tables."""
+    """The differences by vault: those of files by path, then those of tables."""

@@ -157,11 +157,11 @@ def _follow_links(
 
 
 def _check_deletions(link: VaultLink, plan: SyncPlan, known: int) -> None:
-    """Raise `Refused` if most notes are missing: a disk may be unplugged, or a folder moved."""
+    """Raise `Refused` if most files are missing: a disk may be unplugged, or a folder moved."""
     missing = sum(step.after is None and not step.purged for step in plan.pushes)
     if missing >= MANY and missing > known / 2 and not link.deletes_many:
         raise Refused(
-            f"{missing:,} of {known:,} notes of vault {link.vault.name} are missing in "
+            f"{missing:,} of {known:,} files of vault {link.vault.name} are missing in "
             f"{link.vault.root}; restore the folder",
             Remedy(arguments={"delete_many": True}, purpose="delete them on the server"),
         )

@@ -416,7 +416,7 @@ def test_a_vault_that_lost_most_notes_deletes_nothing(
     with pytest.raises(NotFound, match="folder of vault shared does not exist"):
         anna.sync()
     anna.root.mkdir()
-    with pytest.raises(Refused, match="30 of 30 notes of vault shared are missing"):
+    with pytest.raises(Refused, match="30 of 30 files of vault shared are missing"):
         anna.sync()
     assert len(ben.notes()) == 30
     assert ben.sync().removed == 0

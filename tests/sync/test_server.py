@@ -378,7 +378,7 @@ def test_a_watch_goes_on_after_the_server_was_stopped(
             assert watch.stderr.readline().startswith("warning: ")
             (shared / "a.md").write_text("# Written meanwhile\n")
             databases.server.start()
-            assert "1 sent" in watch.stdout.readline()
+            assert "1 file sent" in watch.stdout.readline()
             watch.send_signal(signal.SIGINT)
             _, err = watch.communicate(timeout=HANG)
         finally:

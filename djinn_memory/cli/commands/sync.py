@@ -150,10 +150,10 @@ def conflicts(call: Call, answer: ConflictList) -> None:
 def verify(call: Call, answer: SyncComparison) -> None:
     """Compare the vaults with the server, byte for byte and row by row.
 
-    The bytes of each note are compared. For equal notes, the rows on the server are compared with
-    what the note says. Events are compared with the ledger, and the tables about ratings, gaps and
-    sessions with the events. Each difference is printed on one line. The command exits with 1 if
-    there is any.
+    Notes and attachments are compared byte for byte. For equal notes, the rows on the server are
+    compared with what the note says. Events are compared with the ledger, and the tables about
+    recalls, ratings, gaps and sessions with the events. Each difference is printed on one line. The
+    command exits with 1 if there is any.
 
     Examples:
         djinn sync verify
@@ -161,18 +161,18 @@ def verify(call: Call, answer: SyncComparison) -> None:
     for drift in answer.drifts:
         table = f"{drift.vault}: table {drift.table} {drift.why}"
         say(clean(f"{drift.vault}/{drift.path} {drift.why}" if drift.path else table))
-    say(f"{count(answer.compared, 'note')} compared, {count(len(answer.drifts), 'difference')}")
+    say(f"{count(answer.compared, 'file')} compared, {count(len(answer.drifts), 'difference')}")
 
 
 def _counts(exchanged: VaultExchange) -> list[str]:
-    """What a run changed in a vault, such as `2 received`."""
+    """What a run changed in a vault, such as `2 files received`."""
     numbers = (
         (exchanged.received, "received"),
         (exchanged.removed, "removed here"),
         (exchanged.sent, "sent"),
         (exchanged.withdrawn, "deleted on the server"),
     )
-    counts = [f"{number:,} {words}" for number, words in numbers if number]
+    counts = [f"{count(number, 'file')} {words}" for number, words in numbers if number]
     if exchanged.events_received:
         counts.append(f"{count(exchanged.events_received, 'event')} received")
     if exchanged.events_sent:

@@ -44,7 +44,7 @@ class VaultLink(Struct):
     base_texts: BaseTexts | None = None
     """The texts for merges; None if changes of both sides are never merged."""
     deletes_many: bool = False
-    """Whether most notes of the vault may be deleted on the server."""
+    """Whether most files of the vault may be deleted on the server."""
     purges_wait: bool = False
     """Whether notes that another home purged are still here, because nothing is received."""
     unpurged: set[str] = field(default_factory=set)

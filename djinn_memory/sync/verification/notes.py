@@ -1,7 +1,7 @@
 """Compares a vault with its scope on the server, and names what differs.
 
-Notes are compared byte for byte, and the rows that follow from equal notes row by row. Events are
-compared with the ledger, and the tables that follow from events with the events.
+Notes and attachments are compared byte for byte, and the rows that follow from equal notes row by
+row. Events are compared with the ledger, and the tables that follow from events with the events.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEFT = "is left as it is, here and on the server: it is excluded, too large, or
 
 
 def compare(link: VaultLink) -> tuple[int, list[Drift]]:
-    """Compare a vault with the server. Returns the number of compared notes, and what differs."""
+    """Compare a vault with the server. Returns the number of compared files, and what differs."""
     known = exchanged(link, bases(link.ledger, link.scope))
     files = list_files(link, known)
     left = unlisted(link, files, known)
@@ -63,7 +63,7 @@ def _difference(
     base: NoteBase | None,
     digest: bytes | None,
 ) -> tuple[str, str | None]:
-    """The path of a note, and how its two sides differ; None if they are equal."""
+    """The path of a file, and how its two sides differ; None if they are equal."""
     if file is None:
         path = note.path if note else base.path if base else ""
         gone = "was deleted here since the last run" if base else "is not in this home yet"
