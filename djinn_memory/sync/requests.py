@@ -50,8 +50,8 @@ class MigrateSync(Struct, frozen=True):
     model: Annotated[
         bool,
         Meta(
-            description="Change the server to the embedding model of this home. Its vectors are "
-            "removed; `djinn sync backfill` fills them again."
+            description="Change the server to the embedding model of this home. The vectors on the "
+            "server are removed; `djinn sync backfill` fills them again."
         ),
     ] = False
     dry_run: Annotated[
@@ -69,8 +69,8 @@ class ForgetSync(Struct, frozen=True):
     vault: Annotated[
         str | None,
         Meta(
-            description="The vault to remove from the server: its name here, or its id. Files of "
-            "homes stay."
+            description="The vault to remove from the server: its name in this home, its id, or "
+            "its name on the server. The files in all homes stay."
         ),
     ] = None
     home: Annotated[
@@ -93,7 +93,7 @@ class BackfillSync(Struct, frozen=True):
     ] = 8
     all: Annotated[
         bool,
-        Meta(description="Write the rows of all notes and events again, also of complete ones."),
+        Meta(description="Write the rows of all notes and events again, even complete ones."),
     ] = False
 
 

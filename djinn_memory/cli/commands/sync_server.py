@@ -41,9 +41,10 @@ from djinn_memory.system.plural import count
 def init(call: Call, answer: PreparedServer) -> None:
     """Prepare a Postgres server and join it.
 
-    The tables are created, the vaults that go to the server are registered, and its address is
-    written into config.yaml. If the server has a shared vault already, the shared vault of this
-    home becomes the same vault. All notes stay, and none is sent before the first `djinn sync run`.
+    The tables are created, the vaults that go to the server are registered, and the server's
+    address is written into config.yaml. If the server has a shared vault already, the shared vault
+    of this home becomes the same vault. All notes stay, and none is sent before the first
+    `djinn sync run`.
 
     Only the shared vault goes to the server, unless `--vault` or `--join` names others, which are
     added to `sync.vaults`. The last two examples share your own vault between two machines: the
@@ -108,7 +109,8 @@ def migrate(call: Call, answer: MigratedServer) -> None:
     """
     server = clean(answer.server)
     if answer.dry_run and answer.applied:
-        say(f"{server}: would run {', '.join(answer.applied)}")
+        scripts = count(len(answer.applied), "schema script")
+        say(f"{server}: would run {scripts}: {', '.join(answer.applied)}")
     else:
         say(f"{server}: {_tables(answer.applied)}")
     if answer.model != answer.model_before:
@@ -117,7 +119,7 @@ def migrate(call: Call, answer: MigratedServer) -> None:
             say(f"would change its model to {answer.model}, and remove {removed}")
         else:
             say(f"its model is {answer.model}; {removed} of {answer.model_before} removed")
-            talk("Next: `djinn sync backfill`, in each home with a vault of its own.")
+            talk("Next: `djinn sync backfill` here, and in homes with vaults that this one lacks.")
     elif call.request.model:
         say(f"its model is {answer.model} already")
 
@@ -130,9 +132,9 @@ def _tables(applied: Sequence[str]) -> str:
 def status(call: Call, answer: ServerStatus) -> None:
     """Show the server, its versions, its vaults and their homes.
 
-    Each line of a home tells when it last synchronized the vault, and the revision that it has
-    read. The server keeps a deletion until each home that was seen in the last `sync.keep_days` has
-    read it; `djinn sync forget --home` forgets a home that is lost.
+    For each vault, a line for each home shows when the home last synchronized it, and which
+    revision the home has read. The server keeps a deletion until every home that was seen in the
+    last `sync.keep_days` days has read it. `djinn sync forget --home` forgets a lost home.
 
     Examples:
         djinn sync status
@@ -150,7 +152,7 @@ def status(call: Call, answer: ServerStatus) -> None:
     print_vaults(answer.vaults)
     print_homes(answer.vaults)
     if not (answer.vaults or answer.unregistered):
-        say("no vault of this home goes to the server; run `djinn sync init --vault` with its name")
+        say("no vault of this home goes to the server; run `djinn sync init --vault NAME`")
     for name in answer.unregistered:
         say(f"vault {clean(name)}: not on the server; run `djinn sync init`")
     if answer.others:
@@ -168,8 +170,8 @@ def _forget(call: Call) -> ForgottenSync:
     vault = preview.vaults[0]
     if preview.home is None:
         about = (
-            f"{preview.server} loses vault {vault.name} ({vault.scope}) with "
-            f"{count(vault.notes, 'note')}; the files of {count(len(vault.homes), 'home')} stay"
+            f"this removes vault {vault.name} ({vault.scope}) with {count(vault.notes, 'note')} "
+            f"from {preview.server}; the files in {count(len(vault.homes), 'home')} stay"
         )
         question = "Remove the vault from the server?"
     else:
@@ -196,9 +198,9 @@ def _forget(call: Call) -> ForgottenSync:
 def forget(call: Call, answer: ForgottenSync) -> None:
     """Remove a vault from the server, or the record of a lost home.
 
-    With `--vault`, the server loses the vault with all its rows, and the vault leaves
-    `sync.vaults`. With `--home`, the server no longer keeps deletions for this home; if it comes
-    back, it compares everything and deletes nothing. Files stay in all homes in both cases.
+    `--vault` removes a vault with all its rows from the server, and from `sync.vaults` in this
+    home. After `--home`, the server no longer keeps deletions for that home. If the home comes
+    back, it compares everything and deletes nothing. In both cases the files in all homes stay.
 
     Examples:
         djinn sync forget --home old-laptop
@@ -220,8 +222,9 @@ def backfill(call: Call, answer: Backfilled) -> None:
     """Fill the vectors and rows that the server lacks.
 
     This home embeds what it has not embedded yet, and writes the vectors and rows of its notes. A
-    note that this home has in another version than the server is left. With `--all`, the rows of
-    all notes and events are written again, which repairs what `djinn sync verify` names.
+    note whose version here differs from that on the server is left alone. With `--all`, the rows of
+    all notes and events are written again, and damaged bytes are restored. This repairs the
+    differences for which `djinn sync verify` names this command.
 
     Examples:
         djinn sync backfill
