@@ -60,7 +60,7 @@ class MigrateSync(Struct, frozen=True):
 
 
 class ShowSyncStatus(Struct, frozen=True):
-    """Show the server and the vaults that it has."""
+    """Show the server, its vaults and their homes."""
 
 
 class ForgetSync(Struct, frozen=True):
@@ -121,7 +121,7 @@ class Backfilled(Struct, frozen=True):
     notes: int
     """The notes whose rows are complete now."""
     left: int
-    """The notes whose rows are incomplete still: this home has another version of them."""
+    """The notes that were left alone, because this home has another version of them."""
     problems: Sequence[Problem] = ()
     """Notes that could not be indexed or embedded here."""
 
@@ -170,10 +170,10 @@ class ServerHome(Struct, frozen=True):
 
 
 class SyncedVault(Struct, frozen=True):
-    """A vault of this home that goes to the server."""
+    """A vault on the server."""
 
     name: str
-    """The name of the vault in this home."""
+    """The name of the vault in this home, else on the server."""
     scope: str
     """Its id, which is its `user_id` in the tables of the server."""
     rev: int
@@ -181,7 +181,7 @@ class SyncedVault(Struct, frozen=True):
     notes: int
     """The notes on the server."""
     homes: Sequence[ServerHome]
-    """The homes that synchronize it, the last seen one first."""
+    """The homes that synchronize it, the one seen last first."""
 
 
 class AdoptedVault(Struct, frozen=True):
@@ -219,24 +219,24 @@ class PreparedServer(Struct, frozen=True):
 
 
 class MigratedServer(Struct, frozen=True):
-    """A server whose tables were updated."""
+    """A server whose tables were updated, or would be."""
 
     server: str
     """The server, without its password."""
     applied: Sequence[str]
-    """The schema scripts that ran; empty if the tables were up to date."""
+    """The schema scripts that ran, or would run; empty if the tables were up to date."""
     model_before: str
-    """The identity of the embedding model before."""
+    """The identity of the server's embedding model before the update."""
     model: str
-    """The identity of the embedding model now."""
+    """The identity of the server's embedding model after the update."""
     vectors_removed: int
-    """The vectors that were removed, because another model made them."""
+    """The number of vectors of the previous model that were removed, or would be."""
     dry_run: bool = False
     """Whether nothing was changed."""
 
 
 class ForgottenVault(Struct, frozen=True):
-    """A vault of which something was removed from the server."""
+    """A vault that was removed from the server, or whose record of a home was."""
 
     name: str
     """The name of the vault."""
@@ -258,7 +258,7 @@ class ForgottenSync(Struct, frozen=True):
     home: str | None
     """The id of the forgotten home; null if a vault was removed."""
     removed: bool
-    """Whether it was removed."""
+    """Whether it was removed; false after a dry run."""
 
 
 class ServerStatus(Struct, frozen=True):

@@ -285,7 +285,7 @@ def _vaults(runtime: Runtime, cursor: Cursor) -> tuple[list[SyncedVault], list[S
 
 
 def server_homes(runtime: Runtime, cursor: Cursor, scope: UUID) -> list[ServerHome]:
-    """The homes that synchronize a vault of the server, the last seen one first."""
+    """The homes that synchronize a vault of the server, the one seen last first."""
     ledger = runtime.state.ledger_if_any
     own = home_id_if_any(ledger) if ledger else None
     kept = timedelta(days=runtime.home.config.sync.keep_days)

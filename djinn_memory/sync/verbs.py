@@ -51,16 +51,17 @@ class Sync(Namespace):
     def migrate(self, request: MigrateSync) -> MigratedServer:
         """Update the tables of the server to this version of djinn, in one transaction.
 
-        With `dry_run` nothing is changed, and the answer says what would be.
-
-        Raises `Refused` if a newer djinn made them, and `Unavailable` for `model` if this home has
-        no embedding model.
+        With `dry_run` nothing is changed, and the answer says what would be. Raises `Refused` if a
+        newer djinn made them, and `Unavailable` for `model` if this home has no embedding model.
         """
         return server.update(self.runtime, request)
 
     @operation(ShowSyncStatus, recover=False)
     def status(self, request: ShowSyncStatus) -> ServerStatus:
-        """Show the server, its versions and its vaults. Raises `Unavailable` if it is down."""
+        """Show the server, its versions, its vaults and their homes.
+
+        Raises `Unavailable` if the server is down.
+        """
         return server.describe(self.runtime)
 
     @operation(ForgetSync, recover=False, patient=True)
@@ -127,8 +128,9 @@ class Sync(Namespace):
     def backfill(self, request: BackfillSync) -> Backfilled:
         """Embed what this home has not embedded, and fill what its vaults lack on the server.
 
-        With `all`, the rows of all notes and events are written again. Raises `Unavailable` without
-        an embedding model, and `Refused` if the server has another one.
+        With `all`, the rows of all notes and events are written again, and damaged bytes are
+        restored. Raises `Unavailable` without an embedding model, and `Refused` if the server has
+        another one.
         """
         from djinn_memory.sync.backfill import backfill
 

@@ -52,7 +52,7 @@ class ScopeHome(Struct, frozen=True):
 
 
 def homes(cursor: Cursor, scope: UUID) -> list[ScopeHome]:
-    """The homes that synchronize a scope, the last seen one first."""
+    """The homes that synchronize a scope, the one seen last first."""
     cursor.execute(
         "select home.home_id, home.name, home.rev, "
         # The driver fails for endless times.
