@@ -761,7 +761,7 @@ def test_verify_names_what_differs(homes: tuple[SyncedHome, SyncedHome]) -> None
         compared, drifts = compare(link)
     assert compared == 4
     assert {drift.path: drift.why for drift in drifts} == {
-        "damaged.md": "is damaged on the server: its bytes do not have its hash; "
+        "damaged.md": "is damaged on the server: its bytes do not match its hash; "
         "run `djinn sync backfill --all`",
         "here.md": "was changed here since the last run",
         "new.md": "is not on the server yet",

@@ -113,7 +113,7 @@ def _compared(
     yield purged, f"has {{}} with texts that were purged here; {RUN}"
     yield len(missing - unsent), f"lacks {{}} of this home; {again}"
     yield len(unknown - unread), f"has {{}} that this home lacks; {again}"
-    yield len(differing) - purged, f"has {{}} with other data than in this home; {REPAIR}"
+    yield len(differing) - purged, f"has {{}} whose data differs from this home's; {REPAIR}"
     yield len(sent) - len(fit), "has {} that no home sends; delete the rows on the server"
 
 

@@ -67,11 +67,11 @@ def _difference(
     if file is None:
         path = note.path if note else base.path if base else ""
         gone = "was deleted here since the last run" if base else "is not in this home yet"
-        return path, gone if note else "was deleted on both sides; the next run notes it"
+        return path, gone if note else "was deleted on both sides; the next run records it"
     if note is None:
         return file.path, "was deleted on the server since the last run"
     if digest != note.hash:
-        return note.path, f"is damaged on the server: its bytes do not have its hash; {REPAIR}"
+        return note.path, f"is damaged on the server: its bytes do not match its hash; {REPAIR}"
     try:
         here = link.files.hash(file.path)
     except (DjinnError, OSError) as error:

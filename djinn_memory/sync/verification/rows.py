@@ -54,7 +54,7 @@ def differing(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[st
                     expected = _expected(link, own, lost.get(note.note_id, ()))
                     tables = [*_tables(note.note_id, expected, rows), *indexed[note.note_id]]
                     if tables:
-                        yield note.path, f"has other rows in {', '.join(tables)}; {REPAIR}"
+                        yield note.path, f"does not match its rows in {', '.join(tables)}; {REPAIR}"
                     elif note.note_id in unembedded and _is_embedded(own):
                         yield note.path, "lacks vectors on the server; run `djinn sync backfill`"
             done = start + len(page)

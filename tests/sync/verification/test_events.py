@@ -117,7 +117,7 @@ def test_events_that_differ(
     )
     changed = dict(differences(first))
     assert changed.pop("memory_gaps").startswith("differs in 1 row")
-    assert changed == {"events": f"has 1 event with other data than in this home; {REPAIR}"}
+    assert changed == {"events": f"has 1 event whose data differs from this home's; {REPAIR}"}
     first.sync.backfill(all=True)
     assert differences(first) == []
     first.sync.run()

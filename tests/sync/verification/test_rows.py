@@ -116,7 +116,7 @@ def test_rows_that_were_changed(synced: Djinn, tables: TableServer, tmp_path: Pa
         assert tables.connection.execute(statement.encode()).rowcount, table
         drifts = synced.sync.verify().drifts
         assert {drift.why for drift in drifts} == {
-            f"has other rows in {table}; run `djinn sync backfill --all`"
+            f"does not match its rows in {table}; run `djinn sync backfill --all`"
         }, table
         assert synced.sync.backfill(all=True).left == 0
         assert not synced.sync.verify().drifts
@@ -163,7 +163,7 @@ def test_bytes_that_are_damaged(synced: Djinn, tables: TableServer, tmp_path: Pa
         "documents/lamp.pdf", "facts/maren-city.md", "projects/lamp.md",
     ]  # fmt: skip
     assert {drift.why for drift in drifts} == {
-        "is damaged on the server: its bytes do not have its hash; run `djinn sync backfill --all`"
+        "is damaged on the server: its bytes do not match its hash; run `djinn sync backfill --all`"
     }
     # The bytes of a note that was changed here cannot be restored; the next run replaces them.
     note = synced.home.shared.root / "projects/lamp.md"
