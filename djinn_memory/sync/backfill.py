@@ -21,8 +21,8 @@ from djinn_memory.sync.seeds import correlations
 from djinn_memory.sync.session import linked, locked
 from djinn_memory.sync.verification.events import (
     computes_correlations,
+    events_on_server,
     expected_events,
-    server_listed,
 )
 
 
@@ -61,7 +61,7 @@ def _restore_events(link: VaultLink) -> None:
         mine = computes_correlations(tx, link)
     known = [*correlations.rows(link.runtime, link.scope, events.consolidations(link))]
     with writing(link.connection, link.address, link.scope) as writer:
-        sent = filter(events.is_exchangeable, server_listed(writer.tx, link))
+        sent = filter(events.is_exchangeable, events_on_server(writer.tx, link))
         listed = {stored.id: stored for stored in sent}
         changed = [event for event, _ in expected_events(link, listed.values())]
         server_events.write(writer, link.home_id, changed)

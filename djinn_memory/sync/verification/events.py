@@ -19,12 +19,12 @@ from djinn_memory.sync import events
 from djinn_memory.sync.event_forms import as_sent, with_agent_of
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.seeds import correlations
+from djinn_memory.sync.verification.rows import REPAIR
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
-REPAIR = "run `djinn sync backfill --all`"
 RUN = "run `djinn sync run`"
 
 
@@ -36,19 +36,21 @@ def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
     home compares them.
     """
     with reading(link.connection, link.address) as tx:
-        sent = server_listed(tx, link)
+        sent = events_on_server(tx, link)
         fit = [stored for stored in sent if events.is_exchangeable(stored)]
-        for number, why in _compared(tx, link, sent, fit):
+        for number, why in _event_differences(tx, link, sent, fit):
             if number:
                 yield "events", why.format(count(number, "event"))
         numbers = projections.outdated(tx, link.scope) | lists.differences(tx, link.scope)
         derived = event_tables.table_rows(fit, link.runtime.home.config.scoring)
         for table, rows in derived.items():
             expected = (stored_rows.as_event_row(table, row) for row in rows)
-            numbers[table] = _differences(expected, stored_rows.event_rows(tx, link.scope, table))
+            numbers[table] = _count_differences(
+                expected, stored_rows.event_rows(tx, link.scope, table)
+            )
         if computes_correlations(tx, link):
             known = correlations.rows(link.runtime, link.scope, events.consolidations(link))
-            numbers["semantic_correlations"] = _differences(
+            numbers["semantic_correlations"] = _count_differences(
                 map(stored_rows.as_stored, known), stored_rows.correlations(tx, link.scope)
             )
     for table, number in numbers.items():
@@ -56,7 +58,7 @@ def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
             yield table, f"differs in {count(number, 'row')}; {REPAIR}"
 
 
-def server_listed(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
+def events_on_server(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
     """All events of a scope on the server."""
     return [*chain.from_iterable(server_events.since(tx, link.scope, -1))]
 
@@ -73,9 +75,9 @@ def computes_correlations(tx: Cursor, link: VaultLink) -> bool:
 def expected_events(
     link: VaultLink, sent: Iterable[StoredEvent]
 ) -> Iterator[tuple[StoredEvent, StoredEvent]]:
-    """The events on the server that this home has differently: as they should be, and as they are.
+    """The events that differ between home and server: each as it should be, and as it is there.
 
-    Texts that were purged here or there are left out of those that should be.
+    The expected events lack the texts that were purged on either side.
     """
     recorded = ledger_reading.stored_events(link.ledger, events.SYNCED)
     here = {stored.id: stored for stored in recorded}
@@ -89,7 +91,7 @@ def expected_events(
                 yield expected, stored
 
 
-def _compared(
+def _event_differences(
     tx: Cursor, link: VaultLink, sent: Sequence[StoredEvent], fit: Sequence[StoredEvent]
 ) -> Iterator[tuple[int, str]]:
     """The number of events that differ in one way, and how they do."""
@@ -103,9 +105,9 @@ def _compared(
     unknown = {stored.id for stored in fit} - {stored.id for stored in recorded}
     pages = server_events.since(tx, link.scope, cursor.rev)
     unread = unknown & {stored.id for stored in chain.from_iterable(pages)}
-    differing = [*expected_events(link, fit)]
+    changed = [*expected_events(link, fit)]
     purged = sum(
-        blanks(expected.event.data) > blanks(stored.event.data) for expected, stored in differing
+        blanks(expected.event.data) > blanks(stored.event.data) for expected, stored in changed
     )
     again = f"{REPAIR}, then `djinn sync run`"
     yield len(unsent), f"lacks {{}} that this home has not sent yet; {RUN}"
@@ -113,11 +115,11 @@ def _compared(
     yield purged, f"has {{}} with texts that were purged here; {RUN}"
     yield len(missing - unsent), f"lacks {{}} of this home; {again}"
     yield len(unknown - unread), f"has {{}} that this home lacks; {again}"
-    yield len(differing) - purged, f"has {{}} whose data differs from this home's; {REPAIR}"
+    yield len(changed) - purged, f"has {{}} whose data differs from this home's; {REPAIR}"
     yield len(sent) - len(fit), "has {} that no home sends; delete the rows on the server"
 
 
-def _differences(expected: Iterable[str], stored: Iterable[str]) -> int:
+def _count_differences(expected: Iterable[str], stored: Iterable[str]) -> int:
     """The number of rows that are missing, wrong or too many."""
     wanted, there = Counter(expected), Counter(stored)
     return max((wanted - there).total(), (there - wanted).total())

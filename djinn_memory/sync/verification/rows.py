@@ -26,6 +26,7 @@ BATCH = 500
 """Number of notes whose rows are compared at once."""
 
 REPAIR = "run `djinn sync backfill --all`"
+"""The remedy for rows and bytes that differ from what this home has."""
 
 
 def differing(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[str, str]]:
@@ -77,7 +78,7 @@ def _indexed(link: VaultLink, notes: Sequence[ServerNote]) -> list[PushedNote]:
 
 def _expected(link: VaultLink, note: PushedNote, lost: Collection[LostName]) -> list[SeedRow]:
     """The rows that a note has, without those that other notes have in its place."""
-    names = {(each.kind, each.name) for each in lost}
+    names = {(lost_name.kind, lost_name.name) for lost_name in lost}
     taken = {uuid5(link.scope, name) for kind, name in names if kind == "id"}
     return [
         row
