@@ -34,6 +34,7 @@ from djinn_memory.store.postgres.servers import (
     start_at,
 )
 from djinn_memory.sync.joining import adopt, adoptions, going, named_scopes
+from djinn_memory.sync.notes.link import scope_of
 from djinn_memory.sync.notes.vectors import require_embedder, require_model
 from djinn_memory.sync.requests import (
     AdoptedVault,
@@ -58,7 +59,9 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
     home = runtime.home
     url = _chosen_url(home, request)
     vaults = going(home, request)
-    _require_ids(vaults)
+    for vault in vaults:
+        # Refuses an id that is no UUID before anything changes.
+        scope_of(vault)
     given = wording.get().argument("url")
     address = server_address(home) if url is None else start_at(home, url, given)
     own = _own_model(runtime)
@@ -217,18 +220,6 @@ def _check_own_data(home: Home) -> None:
             f"{folder} holds a server that this home does not use; check where it comes from, "
             "then move it away"
         )
-
-
-def _require_ids(vaults: Sequence[Vault]) -> None:
-    """Raise `Refused` for a vault whose id is no UUID, as the id on the server must be."""
-    for vault in vaults:
-        try:
-            UUID(vault.id)
-        except ValueError:
-            raise Refused(
-                f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
-                f"set vaults.{vault.name}.id in config.yaml to a new UUID"
-            ) from None
 
 
 def _own_model(runtime: Runtime) -> VectorModel | None:

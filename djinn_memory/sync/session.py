@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from uuid import UUID
 
 from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home.home import Home
@@ -34,7 +33,7 @@ from djinn_memory.sync.exchange_requests import (
 from djinn_memory.sync.filling import fill
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
-from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.link import VaultLink, scope_of
 from djinn_memory.sync.notes.matching import find_copies
 from djinn_memory.sync.run import Direction, exchange
 from djinn_memory.sync.verification.notes import compare
@@ -97,7 +96,7 @@ def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:
         notes = {path: uid for path, _, _, uid in contents(runtime.state.index, vault)}
         others = attachments(vault, runtime.home.config.exclude)
         ledger = runtime.state.ledger_if_any
-        known = bases(ledger, _scope(vault)) if ledger else {}
+        known = bases(ledger, scope_of(vault)) if ledger else {}
         copies += [
             ConflictCopy(vault.name, path, original)
             for path, original in find_copies({**dict.fromkeys(others), **notes}, known)
@@ -162,18 +161,8 @@ def linked(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLin
     settings = runtime.home.config.sync
     texts = BaseTexts(runtime.home.state / "sync-texts" / vault.id)
     return VaultLink(
-        runtime, server.connection, server.address, server.state.model, vault, _scope(vault),
+        runtime, server.connection, server.address, server.state.model, vault, scope_of(vault),
         socket.gethostname(), VaultFiles(vault),
         attachment_bytes=settings.attachments_mb * 1_000_000,
         base_texts=texts if settings.merge == "clean" else None,
     )  # fmt: skip
-
-
-def _scope(vault: Vault) -> UUID:
-    try:
-        return UUID(vault.id)
-    except ValueError:
-        raise Refused(
-            f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
-            f"set vaults.{vault.name}.id in config.yaml to a new UUID"
-        ) from None

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, Refused
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 
 NAME_LENGTH = 200
 """Maximum number of characters of a path in a message."""
+
+
+def scope_of(vault: Vault) -> UUID:
+    """The scope of a vault on servers: its id. Raises `Refused` for an id that is no UUID."""
+    try:
+        return UUID(vault.id)
+    except ValueError:
+        raise Refused(
+            f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
+            f"set vaults.{vault.name}.id in config.yaml to a new UUID"
+        ) from None
 
 
 class VaultLink(Struct):
