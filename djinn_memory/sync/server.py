@@ -15,13 +15,12 @@ from djinn_memory.errors import Refused, Remedy, UsageError, wording
 from djinn_memory.home.config import variable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import Postgres
-from djinn_memory.models import Progress, Vault
+from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger.sync_state import home_id_if_any
 from djinn_memory.store.postgres import catalog, migrations
 from djinn_memory.store.postgres.connection import connect, explained, reading
-from djinn_memory.store.postgres.index.writer import index_vectors, needs_vector_index
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.scopes import homes, register, remove, scopes
 from djinn_memory.store.postgres.servers import (
@@ -35,7 +34,7 @@ from djinn_memory.store.postgres.servers import (
 )
 from djinn_memory.sync.joining import adopt, adoptions, going, named_scopes
 from djinn_memory.sync.notes.link import scope_of
-from djinn_memory.sync.notes.vectors import require_embedder, require_model
+from djinn_memory.sync.notes.vectors import build_vector_index, require_embedder, require_model
 from djinn_memory.sync.requests import (
     AdoptedVault,
     InitSync,
@@ -85,9 +84,7 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
                 catalog.secure_rows(cursor)
             # A role that does not own the tables cannot make the index of its vault.
             for scope in scopes(cursor):
-                if needs_vector_index(cursor, scope.user_id):
-                    runtime.progress(Progress("wait", 0, None, "an index of the vectors is made"))
-                    index_vectors(cursor, scope.user_id)
+                build_vector_index(runtime, cursor, scope.user_id)
             secured, distributed = catalog.is_secured(cursor), catalog.is_distributed(cursor)
         for adoption in adopted:
             adopt(runtime, adoption)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.indexing.refresh import resolve_pending_links
-from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.export import export_links, export_notes, link_ends
 from djinn_memory.store.ledger.sync_state import see
@@ -24,6 +23,7 @@ from djinn_memory.store.postgres.seeds import projections as stored
 from djinn_memory.sync import projections
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import path_key
+from djinn_memory.sync.notes.vectors import build_vector_index
 from djinn_memory.sync.projections import PushedNote
 
 if TYPE_CHECKING:
@@ -123,9 +123,7 @@ def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str
 def conclude_load(link: VaultLink, notes: int) -> None:
     """Let searches be fast after a load of so many notes."""
     with link.transaction() as tx:
-        if index_writer.needs_vector_index(tx, link.scope):
-            link.runtime.progress(Progress("wait", 0, None, "an index of the vectors is made"))
-            index_writer.index_vectors(tx, link.scope)
+        build_vector_index(link.runtime, tx, link.scope)
     if notes >= MANY_NOTES:
         with link.transaction() as tx:
             update_statistics(tx)

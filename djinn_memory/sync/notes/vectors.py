@@ -1,4 +1,4 @@
-"""Gives notes their vectors: from the server where it has them, else from the home's model."""
+"""Gives notes their vectors, from the server or from the home's model, and indexes the server's."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from uuid import UUID
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.indexing.refresh import index
-from djinn_memory.models import Calibration, Problem
+from djinn_memory.models import Calibration, Problem, Progress
 from djinn_memory.store.index import compartments, vectors
 from djinn_memory.store.postgres import note_vectors
 from djinn_memory.store.postgres.connection import reading
+from djinn_memory.store.postgres.index.writer import index_vectors, needs_vector_index
 from djinn_memory.store.sqlite import explained
 from djinn_memory.sync.notes.link import VaultLink
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder
     from djinn_memory.runtime import Runtime
-    from djinn_memory.store.postgres.connection import ServerAddress
+    from djinn_memory.store.postgres.connection import Cursor, ServerAddress
 
 BATCH = 500
 """Number of notes whose vectors are fetched at once."""
@@ -89,3 +90,10 @@ def embed(link: VaultLink) -> None:
         )  # fmt: skip
     except Unavailable as error:
         link.add(Problem("embedding", str(error)))
+
+
+def build_vector_index(runtime: Runtime, tx: Cursor, scope: UUID) -> None:
+    """Build the HNSW index of a scope, if it has enough vectors and no index."""
+    if needs_vector_index(tx, scope):
+        runtime.progress(Progress("wait", 0, None, "building an index of the vectors"))
+        index_vectors(tx, scope)
