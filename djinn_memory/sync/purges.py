@@ -104,7 +104,8 @@ def receive_sections(link: VaultLink) -> None:
             link.unpurged.add(path)
             link.report_purge(f"{path}#^{doomed.block}", error)
         else:
-            link.problems += [each for each in report.problems if each not in link.problems]
+            for problem in report.problems:
+                link.add(problem)
 
 
 def waiting_sections(link: VaultLink) -> list[DoomedMemory]:

@@ -67,7 +67,7 @@ class VaultLink(Struct):
     problems: list[Problem] = field(default_factory=list)
     """Add to it with `add` or `report`."""
     _known: set[Problem] = field(default_factory=set)
-    """All problems, to find one: there may be one for each file."""
+    """The same problems as a set, because there may be one for each file."""
 
     @property
     def ledger(self) -> Ledger:

@@ -95,7 +95,8 @@ def _purge(link: VaultLink, steps: Sequence[PullStep], failed: set[UUID]) -> Ite
             link.report_purge(path, error)
             failed.add(step.note_id)
             continue
-        link.problems += [each for each in report.problems if each not in link.problems]
+        for problem in report.problems:
+            link.add(problem)
         conclude(link.ledger, link.scope, {step.note_id: None})
         yield step.note_id
 
