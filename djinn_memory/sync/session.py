@@ -15,7 +15,7 @@ from djinn_memory.notes.vault.walk import attachments
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.memories import contents
 from djinn_memory.store.ledger.sync_state import bases
-from djinn_memory.store.postgres.notes import forget, listen
+from djinn_memory.store.postgres.notes import listen, prune_history
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
 from djinn_memory.sync.exchange_requests import (
@@ -84,7 +84,7 @@ def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> even
         exchanged = events.exchange(link, direction)
     keep_days = link.runtime.home.config.sync.keep_days
     with link.transaction() as cursor:
-        forget(cursor, link.scope, keep_days)
+        prune_history(cursor, link.scope, keep_days)
     return exchanged
 
 

@@ -20,7 +20,7 @@ from djinn_memory.store.index.memories import window_hashes
 from djinn_memory.store.ledger.sync_state import PlannedStep, bases, conclude, plan, see, seen
 from djinn_memory.store.postgres.connection import ServerLost, connect
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.store.postgres.notes import forget
+from djinn_memory.store.postgres.notes import prune_history
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync.notes import push
 from djinn_memory.sync.notes.base_texts import BaseTexts
@@ -453,14 +453,14 @@ def test_a_home_that_missed_forgotten_deletions_deletes_nothing(
     (anna.root / "a.md").unlink()
     anna.sync()
     with closing(connect(anna.address)) as connection, connection.cursor() as cursor:
-        assert forget(cursor, SCOPE, 180) == 0
+        assert prune_history(cursor, SCOPE, 180) == 0
         connection.execute("update notes set written_at = now() - interval '200 days'")
         # A home that is known and active has not seen the deletion yet.
-        assert forget(cursor, SCOPE, 180) == 0
+        assert prune_history(cursor, SCOPE, 180) == 0
         connection.execute(
             "update homes set seen_at = now() - interval '200 days' where name = 'ben'"
         )
-        assert forget(cursor, SCOPE, 180) == 1
+        assert prune_history(cursor, SCOPE, 180) == 1
     (ben.root / "b.md").unlink()
     result = ben.sync()
     assert (result.removed, result.withdrawn) == (0, 0)
@@ -482,13 +482,13 @@ def test_marks_of_old_revisions_go_but_for_those_that_homes_have_seen_last(
     with closing(connect(anna.address)) as connection, connection.cursor() as cursor:
         connection.execute("update revisions set written_at = now() - interval '200 days'")
         revs = "select array_agg(rev order by rev) from revisions"
-        assert forget(cursor, SCOPE, 180) == 0
+        assert prune_history(cursor, SCOPE, 180) == 0
         # A home that is known and active needs all that it has not seen.
         assert cursor.execute(revs).fetchone() == ([1, 2, 3, 4, 5, 6],)
         connection.execute(
             "update homes set seen_at = now() - interval '200 days' where name = 'ben'"
         )
-        assert forget(cursor, SCOPE, 180) == 0
+        assert prune_history(cursor, SCOPE, 180) == 0
         assert cursor.execute(revs).fetchone() == ([1, 6],)
 
 
@@ -514,7 +514,7 @@ def test_a_home_whose_marks_were_forgotten_loses_nothing(
             connection.execute(
                 "update homes set seen_at = now() - interval '200 days' where name = 'ben'"
             )
-            forget(cursor, SCOPE, 180)
+            prune_history(cursor, SCOPE, 180)
         ben.write("b.md", f"# b\nben {time}\n")
         (ben.root / "c.md").unlink()
         result = ben.sync()

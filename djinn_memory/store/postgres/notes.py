@@ -326,8 +326,8 @@ def large_files(cursor: Cursor, scope: UUID, home: UUID) -> list[tuple[str, str]
     return cursor.fetchall()
 
 
-def forget(cursor: Cursor, scope: UUID, keep_days: float) -> int:
-    """Remove old tombstones and marks of revisions that every home has seen which was active since.
+def prune_history(cursor: Cursor, scope: UUID, keep_days: float) -> int:
+    """Remove old tombstones and marks of revisions that every active home has seen.
 
     `keep_days` is their minimum age, and the time in which a home counts as active. Returns the
     number of tombstones. A home that comes back later compares both sides as a whole. The mark of
