@@ -1,7 +1,7 @@
-"""The form in which events go to a server and come from it.
+"""Translates events between the ledger and a server.
 
-Agents of two homes may have one name. In the scope of a vault that is not an agent's own, its uses
-and ratings are those of its name and the first digits of the id of its own vault.
+Agents of two homes may have the same name. In a vault other than an agent's own, the server
+therefore adds the first digits of the id of its own vault to its name in uses and ratings.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DIGITS = 8
 
 
 def as_sent(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]:
-    """These events of the ledger as they go to the server.
+    """Events of the ledger in the form in which they go to the server.
 
-    A recall shows memories of all vaults that its agent sees, and any of them may close a gap.
-    Those are not named there whose vault does not go to the server, or is not known any more.
+    A recall shows memories of all vaults that its agent sees, and any of them may close a gap. The
+    server gets no names of memories whose vault does not go to it, or is no longer known.
     """
     listed = [*events]
     vaults = {vault.id: vault for vault in (link.vault, *link.runtime.home.synced)}
@@ -38,19 +38,19 @@ def as_sent(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]
         known = {*located(index, unnamed)} if unnamed else set()
     names = agent_names(link)
     return [
-        stored._replace(event=_renamed(_only(stored.event, vaults, known), names))
+        stored._replace(event=_renamed(_restricted(stored.event, vaults, known), names))
         for stored in listed
     ]
 
 
 def as_received(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]:
-    """These events of the server as the ledger keeps them."""
+    """Events of the server in the form in which the ledger keeps them."""
     names = {theirs: own for own, theirs in agent_names(link).items()}
     return [stored._replace(event=_renamed(stored.event, names)) for stored in events]
 
 
 def with_agent_of(link: VaultLink, own: StoredEvent, server: StoredEvent) -> StoredEvent:
-    """An event of the ledger, with the server's name of an agent that this home has no more."""
+    """An event of the ledger, with the server's name for an agent that this home no longer has."""
     agent, theirs = own.event.data.get("agent"), str(server.event.data.get("agent"))
     if agent in link.runtime.home.config.agents or not theirs.startswith(f"{agent}-"):
         return own
@@ -69,15 +69,15 @@ def agent_names(link: VaultLink) -> dict[str, str]:
 
 
 def _renamed(event: Event, names: Mapping[str, str]) -> Event:
-    """An event about a memory whose agent has the name that these names have for it."""
+    """An event; if it is a use or a rating, its agent is renamed as `names` says."""
     agent = event.data.get("agent")
     if event.kind not in USES or not isinstance(agent, str) or agent not in names:
         return event
     return replace(event, data={**event.data, "agent": names[agent]})
 
 
-def _only(event: Event, vaults: Collection[str], memories: Collection[str]) -> Event:
-    """An event that names only memories of these vaults, and these memories."""
+def _restricted(event: Event, vaults: Collection[str], memories: Collection[str]) -> Event:
+    """An event without the names of memories that are neither in these vaults nor among these."""
 
     def goes(memory: dict[str, Any]) -> bool:
         name = str(memory.get("memory"))
@@ -95,10 +95,11 @@ def _without_vault(event: Event) -> list[str]:
     """The memories that an event names without their vault."""
     if event.kind == CLOSED:
         return [str(event.data.get("by"))]
-    return [str(each.get("memory")) for each in _memories(event) if "vault" not in each]
+    return [str(memory.get("memory")) for memory in _memories(event) if "vault" not in memory]
 
 
 def _memories(event: Event) -> list[dict[str, Any]]:
     """The memories that a recall showed."""
     listed = event.data.get("memories") if event.kind == RETRIEVED else None
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    memories = listed if isinstance(listed, list) else []
+    return [memory for memory in memories if isinstance(memory, dict)]

@@ -110,9 +110,9 @@ def _remove(call: Call) -> RemovedAgent:
         about += " The Postgres server deletes its copy."
     if not call.confirmed("Remove the agent?", about):
         return RemovedAgent(agent, False, folder, home.agent(None))
-    with ExitStack() as held:
+    with ExitStack() as stack:
         if own and shared:
-            held.enter_context(locked(home))
+            stack.enter_context(locked(home))
             server.remove_from_server(home, own)
         trashed = setup.remove_agent(home, agent, trash=call.request.trash_vault)
     return RemovedAgent(agent, True, trashed or folder, home.agent(None))

@@ -50,7 +50,7 @@ def _run(call: Call) -> SyncReport | None:
         return report
     from djinn_memory.sync.session import wait_for_changes
 
-    told = False
+    announced = False
     try:
         while True:
             try:
@@ -59,8 +59,8 @@ def _run(call: Call) -> SyncReport | None:
                 talk(f"warning: {clean(str(error))}")
             else:
                 _print_watched(call, report)
-            if not told:
-                told = True
+            if not announced:
+                announced = True
                 talk("Waiting for changes. Stop with Ctrl-C.")
             wait_for_changes(call.djinn.runtime)
     except KeyboardInterrupt:

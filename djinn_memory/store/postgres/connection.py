@@ -66,8 +66,8 @@ class ServerAddress:
     ) -> ServerAddress:
         """The address in a URL or connection string. `password` is used if it has none.
 
-        `source` names the setting in the `ConfigError` for text that is no address, and in later
-        ones. `name` is the server's name in messages, by default made from host and database.
+        `source` names the setting in each `ConfigError` about the address. `name` is the server's
+        name in messages, by default made from host and database.
         """
         require_driver()
         import psycopg
@@ -123,8 +123,8 @@ def connect(address: ServerAddress) -> Connection:
 
     import psycopg
 
-    # An error is raised. It also logs those that follow while a lost connection is closed, and
-    # without a handler Python prints them.
+    # The driver raises an error for a lost connection, and logs those that follow while it closes
+    # the connection. Without a handler, Python prints them.
     if not getLogger("psycopg").handlers:
         getLogger("psycopg").addHandler(NullHandler())
     with explained(address):
@@ -155,7 +155,7 @@ def _no_address(source: str, hint: str = "", unknown: str | None = None) -> Conf
 
 
 def _unknown_parameter(conninfo: str, error: str) -> str | None:
-    """The name of the parameter that the driver does not know, unless it may be of a password."""
+    """The parameter that the driver does not know, unless it may be part of a password."""
     known = re.search(r'invalid URI query parameter: "(\w+)"', error)
     return known[1] if known and "@" not in conninfo.partition("?")[2] else None
 

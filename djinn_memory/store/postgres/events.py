@@ -150,7 +150,7 @@ def by_ids(tx: Cursor, scope: UUID, ids: Sequence[str]) -> list[StoredEvent]:
 
 def _select(where: str) -> bytes:
     """A query of the revisions and events of a scope."""
-    # The driver fails for endless times and for data that is nested deeply.
+    # The driver cannot read infinite times, nor data that is nested deeply.
     time = "to_char(at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
     return (
         f"select rev, id, {time}, kind, subject, data::text from events "

@@ -55,7 +55,7 @@ def homes(cursor: Cursor, scope: UUID) -> list[ScopeHome]:
     """The homes that synchronize a scope, the one seen last first."""
     cursor.execute(
         "select home.home_id, home.name, home.rev, "
-        # The driver fails for endless times.
+        # The driver cannot read infinite times.
         "greatest(least(home.seen_at, now()), 'epoch'), count(gone.rev) "
         "from homes as home left join ("
         "select user_id, rev from notes where user_id = %(scope)s and deleted union all "

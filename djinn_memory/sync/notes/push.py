@@ -44,10 +44,10 @@ def push(link: VaultLink, steps: Sequence[PushStep]) -> tuple[set[UUID], set[UUI
     at = 0
     for batch, at in _batches(link, ordered):
         for step, data in batch:
-            if len(data or b"") >= LARGE_BYTES and is_note(step.path):
-                name, megabytes = f"{link.vault.name}/{step.path}", len(data or b"") / 1e6
-                note = f"sending {name} ({megabytes:,.0f} MB)"
-                link.runtime.progress(Progress("wait", 0, None, note))
+            size = len(data or b"")
+            if size >= LARGE_BYTES and is_note(step.path):
+                text = f"sending {link.vault.name}/{step.path} ({size / 1e6:,.0f} MB)"
+                link.runtime.progress(Progress("wait", 0, None, text))
         accepted = _push(link, batch)
         done |= accepted
         lost |= {step.note_id for step, _ in batch} - accepted

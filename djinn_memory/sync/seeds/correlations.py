@@ -22,10 +22,10 @@ def rows(
     last = {stored.event.subject: stored.at for stored in consolidations}
     for agent, at in sorted(last.items()):
         listed = correlations_until(runtime, agent, datetime.fromisoformat(at))
-        for each in listed.correlations[:MOST]:
-            first_kind, _, first = each.first.partition(": ")
-            second_kind, _, second = each.second.partition(": ")
-            identity = uuid5(scope, f"{each.first}\n{each.second}")
+        for pair in listed.correlations[:MOST]:
+            first_kind, _, first = pair.first.partition(": ")
+            second_kind, _, second = pair.second.partition(": ")
+            identity = uuid5(scope, f"{pair.first}\n{pair.second}")
             yield SemanticCorrelationRow(
-                identity, first_kind, first, second_kind, second, each.strength, each.support
+                identity, first_kind, first, second_kind, second, pair.strength, pair.support
             )

@@ -15,7 +15,8 @@ create table scopes (
 );
 
 -- A random mark for each revision: a server that was restored from a backup counts on from an older
--- revision, and gives the same numbers other marks. Old ones that no home has seen last are removed.
+-- revision, and gives the same numbers other marks. Old marks are removed, except the last one that
+-- each home has seen.
 create table revisions (
     user_id uuid not null references scopes on delete cascade,
     rev bigint not null,

@@ -85,7 +85,7 @@ _TIMES = frozenset({
 
 def event_rows(tx: Cursor, scope: UUID, table: str) -> Iterator[str]:
     """The rows of a table that follows from events, as `as_event_row` returns them."""
-    # The driver fails for endless times.
+    # The driver cannot read infinite times.
     columns = ", ".join(
         f"extract(epoch from {name})::float8" if name in _TIMES else name
         for name in EVENT_COLUMNS[table]
