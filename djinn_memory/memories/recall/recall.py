@@ -272,12 +272,12 @@ def _within(
     left = budget
     former = [hit.as_of is not None or shows_history(hit, query) for hit, _ in judged]
     judged = [
-        (hit if as_it_was else _as_it_is(runtime, hit), judgement)
-        for (hit, judgement), as_it_was in zip(judged, former, strict=True)
+        (hit if is_former else _with_current_period(runtime, hit), judgement)
+        for (hit, judgement), is_former in zip(judged, former, strict=True)
     ]
     texts = [
-        hit.excerpt if as_it_was else _text(runtime.home, hit)
-        for (hit, _), as_it_was in zip(judged, former, strict=True)
+        hit.excerpt if is_former else _text(runtime.home, hit)
+        for (hit, _), is_former in zip(judged, former, strict=True)
     ]
     # Of a very long note, only as much is counted as could ever be given.
     parts = [text[: LONGEST * most] for text in texts]
@@ -319,7 +319,7 @@ def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
     )
 
 
-def _as_it_is(runtime: Runtime, hit: Hit) -> Hit:
+def _with_current_period(runtime: Runtime, hit: Hit) -> Hit:
     """A hit among the earlier values of a fact with the period of its current value.
 
     The text of the memory begins with the current value.
