@@ -20,6 +20,7 @@ from djinn_memory.store.ledger import sync_state, uuid7
 from djinn_memory.store.ledger.sync_state import ScopeState
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading
+from djinn_memory.store.postgres.homes import large_files, record_home
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.sync import purges
 from djinn_memory.sync.exchange_requests import FileElsewhere
@@ -291,16 +292,14 @@ def _finish(
     sync_state.advance(link.ledger, link.scope, after, snapshot.mark)
     sync_state.plan(link.ledger, link.scope, [])
     with link.transaction() as cursor:
-        server_notes.record_home(
-            cursor, link.scope, link.home_id, link.home_name, after.rev, link.too_large
-        )
+        record_home(cursor, link.scope, link.home_id, link.home_name, after.rev, link.too_large)
 
 
 def _elsewhere(link: VaultLink) -> list[FileElsewhere]:
     if not link.attachment_bytes:
         return []
     with reading(link.connection, link.address) as cursor:
-        files = server_notes.large_files(cursor, link.scope, link.home_id)
+        files = large_files(cursor, link.scope, link.home_id)
     return [
         FileElsewhere(path, home)
         for path, home in files

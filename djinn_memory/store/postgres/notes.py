@@ -1,4 +1,4 @@
-"""The files of a vault on a Postgres server: notes and attachments, their tombstones and homes."""
+"""The files of a vault on a Postgres server: notes and attachments, and their tombstones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.connection import explained
-from djinn_memory.store.postgres.values import clean
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import (
@@ -302,28 +301,6 @@ def listen(
         )
         connection.execute(f"unlisten {CHANNEL}".encode())
     return announced
-
-
-def record_home(
-    cursor: Cursor, scope: UUID, home: UUID, name: str, rev: int, large_files: Sequence[str]
-) -> None:
-    """Record how far a home has read a scope, and which of its attachments it cannot send."""
-    cursor.execute(
-        "insert into homes (user_id, home_id, name, rev, large_files) values (%s, %s, %s, %s, %s) "
-        "on conflict (user_id, home_id) do update set name = excluded.name, rev = excluded.rev, "
-        "large_files = excluded.large_files, seen_at = now()",
-        (scope, home, name, rev, [clean(path) for path in large_files]),
-    )
-
-
-def large_files(cursor: Cursor, scope: UUID, home: UUID) -> list[tuple[str, str]]:
-    """The attachments that other homes than `home` cannot send: path, and name of the home."""
-    cursor.execute(
-        "select path, name from homes cross join unnest(large_files) as path "
-        "where user_id = %s and home_id <> %s order by path, name",
-        (scope, home),
-    )
-    return cursor.fetchall()
 
 
 def prune_history(cursor: Cursor, scope: UUID, keep_days: float) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -35,43 +34,6 @@ def scopes(cursor: Cursor) -> list[Scope]:
         "group by user_id) as notes using (user_id) order by created_at, user_id"
     )
     return [Scope(*row) for row in cursor]
-
-
-class ScopeHome(Struct, frozen=True):
-    """A home that synchronizes a scope."""
-
-    home_id: UUID
-    name: str
-    """The name of its machine."""
-    rev: int
-    """The last revision that it has read."""
-    seen_at: datetime
-    """When it last synchronized."""
-    unseen: int
-    """The deletions on the server that it has not read."""
-
-
-def homes(cursor: Cursor, scope: UUID) -> list[ScopeHome]:
-    """The homes that synchronize a scope, the one seen last first."""
-    cursor.execute(
-        "select home.home_id, home.name, home.rev, "
-        # The driver cannot read infinite times.
-        "greatest(least(home.seen_at, now()), 'epoch'), count(gone.rev) "
-        "from homes as home left join ("
-        "select user_id, rev from notes where user_id = %(scope)s and deleted union all "
-        "select user_id, rev from attachments where user_id = %(scope)s and deleted"
-        ") as gone on gone.user_id = home.user_id and gone.rev > home.rev "
-        "where home.user_id = %(scope)s "
-        "group by home.home_id, home.name, home.rev, home.seen_at "
-        "order by home.seen_at desc, home.home_id",
-        {"scope": scope},
-    )
-    return [ScopeHome(*row) for row in cursor]
-
-
-def remove_home(cursor: Cursor, scope: UUID, home: UUID) -> None:
-    """Forget that a home synchronizes a scope. When it comes back, it compares everything."""
-    cursor.execute("delete from homes where user_id = %s and home_id = %s", (scope, home))
 
 
 def names(cursor: Cursor) -> list[tuple[UUID, str]]:
