@@ -15,7 +15,7 @@ from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.derived import DerivedTables, derived_tables
 from djinn_memory.store.postgres import events as stored_events
 from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.seeds.projections import (
+from djinn_memory.store.postgres.seeds.episode_marks import (
     count_uses,
     mark_episodes,
     mark_newly_read,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import UUID
 
 from djinn_memory.store.postgres.bulk import copying
+from djinn_memory.store.postgres.seeds.episode_marks import mark_episodes
 from djinn_memory.store.postgres.seeds.seed_rows import (
     JSON_COLUMNS,
     KEYS,
@@ -115,140 +116,6 @@ def insert(
         mark_episodes(tx, scope, episodes)
     if entities := [note for note, _ in by_table.get(KnowledgeEntityRow, ())]:
         _resolve(tx, scope, _entity_names(tx, scope, entities), entities)
-
-
-def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
-    """Set what the events say of episodes: how often they were used, and whether they were read.
-
-    Without names all episodes of the scope are marked. `consolidation.read` names the time until
-    which the episodes were read, and the younger ones that a person had marked.
-    """
-    count_uses(tx, scope, names)
-    where, values = _named(scope, names)
-    tx.execute(_READ.format(where=where).encode(), values)
-
-
-def count_uses(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
-    """Set how often episodes were used."""
-    where, values = _named(scope, names)
-    tx.execute(_USES.format(where=where).encode(), values)
-
-
-def mark_newly_read(writer: ScopeWriter) -> None:
-    """Mark the episodes that consolidations have read whose events this transaction wrote."""
-    writer.tx.execute(_NEWLY_READ, {"scope": writer.scope, "rev": writer.rev})
-
-
-def _named(scope: UUID, names: Sequence[str] | None) -> tuple[str, dict[str, Any]]:
-    """A condition for the episodes with some names, with its values."""
-    where = "" if names is None else "and djinn_id = any(%(names)s)"
-    return where, {"scope": scope, "names": list(names or ())}
-
-
-def outdated(tx: Cursor, scope: UUID) -> dict[str, int]:
-    """The number of rows by table that lack what other rows of the scope say of them.
-
-    These are marks of episodes, ids of entities in relations, and claims of names that no row has.
-    """
-    counts = {}
-    for table, sql in _OUTDATED.items():
-        row = tx.execute(sql.encode(), {"scope": scope}).fetchone()
-        counts[table] = row[0] if row else 0
-    return counts
-
-
-_NUMBER = (
-    "(select coalesce(sum(uses.access_count), 0)::int from memory_scores as uses "
-    "where uses.user_id = %(scope)s and uses.memory_id = episode.djinn_id)"
-)
-
-_USES = (
-    f"update episodic_memories as episode set access_count = {_NUMBER} "
-    f"where user_id = %(scope)s {{where}} and access_count <> {_NUMBER}"
-)
-
-_OF_READING = "user_id = %(scope)s and kind = 'consolidation.read'"
-
-# All times have one form, so that the greatest text is the last time.
-_READ = f"""
-update episodic_memories as episode set consolidated_to_semantic = true
-where user_id = %(scope)s {{where}} and not consolidated_to_semantic
-    and (
-        occurred_at <= (
-            select (data ->> 'until')::timestamptz from events
-            where {_OF_READING} and data ->> 'until' is not null
-            order by (data ->> 'until') collate "C" desc limit 1
-        )
-        or exists (
-            select from events as reading
-            where reading.{_OF_READING} and jsonb_typeof(data -> 'marked') = 'array'
-                and data -> 'marked' ? episode.djinn_id
-        )
-    )
-"""
-
-_NEWLY_READ = f"""
-with readings as (
-    select data from events where {_OF_READING} and rev = %(rev)s
-)
-update episodic_memories set consolidated_to_semantic = true
-where user_id = %(scope)s and not consolidated_to_semantic
-    and (
-        occurred_at <= (select max((data ->> 'until')::timestamptz) from readings)
-        or djinn_id in (
-            select jsonb_array_elements_text(data -> 'marked') from readings
-            where jsonb_typeof(data -> 'marked') = 'array'
-        )
-    )
-"""
-
-
-_OF_SCOPE = "where user_id = %(scope)s"
-
-_ALL_NAMES = " union all ".join(
-    (
-        "select 'fact' as kind, category || '/' || key as name, note_id from memory_facts "
-        + _OF_SCOPE,
-        f"select 'summary', '', note_id from memory_summary {_OF_SCOPE}",
-        *(f"select 'id', djinn_id, note_id from {NOTE_TABLES[kind]} {_OF_SCOPE}" for kind in KEYS),
-    )
-)
-"""The names that rows of a scope have, as `LostName` has them, each with its note."""
-
-_OUTDATED = {
-    "episodic_memories": """
-with readings as (
-    select data from events where user_id = %(scope)s and kind = 'consolidation.read'
-)
-select count(*) from episodic_memories as episode where user_id = %(scope)s and (
-    access_count <> coalesce((
-        select sum(uses.access_count) from memory_scores as uses
-        where uses.user_id = %(scope)s and uses.memory_id = episode.djinn_id
-    ), 0)
-    or consolidated_to_semantic <> coalesce(
-        occurred_at <= (select max((data ->> 'until')::timestamptz) from readings)
-        or djinn_id in (
-            select jsonb_array_elements_text(data -> 'marked') from readings
-            where jsonb_typeof(data -> 'marked') = 'array'
-        ), false)
-)
-""",
-    "knowledge_relations": """
-select count(*) from knowledge_relations as relation where user_id = %(scope)s
-    and target_entity_id is distinct from (
-        select entity_id from knowledge_entities as entity
-        where entity.user_id = %(scope)s and entity.name_keys @> array[relation.target_key]
-        order by entity_id limit 1
-    )
-""",
-    "outranked_notes": f"""
-with names as ({_ALL_NAMES})
-select count(*) from outranked_notes as lost where user_id = %(scope)s and not exists (
-    select from names where names.kind = lost.kind and names.name = lost.name
-        and names.note_id <> lost.note_id
-)
-""",
-}
 
 
 def replace_correlations(
