@@ -73,18 +73,18 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
 
 def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> events.ExchangedEvents:
     """Exchange events after the notes, and bring up to date what follows from both."""
-    if direction == "pull":
-        return events.exchange(link, direction)
-    fill(link, "rows")
+    if direction != "pull":
+        fill(link, "rows")
     exchanged = events.ExchangedEvents()
     if events_wait:
         why = "wait, because they may quote what another home purged; run `djinn sync run`"
         link.add(Problem(f"{link.vault.name}: events", why))
     else:
         exchanged = events.exchange(link, direction)
-    keep_days = link.runtime.home.config.sync.keep_days
-    with link.transaction() as cursor:
-        prune_history(cursor, link.scope, keep_days)
+    if direction != "pull":
+        keep_days = link.runtime.home.config.sync.keep_days
+        with link.transaction() as cursor:
+            prune_history(cursor, link.scope, keep_days)
     return exchanged
 
 

@@ -586,9 +586,10 @@ def test_a_purged_section_reaches_other_homes(
     report = second.djinn.sync.push()
     assert any("may quote what another home purged" in problem.why for problem in report.problems)
     vectors = second.djinn.runtime.state.cache._connection
-    for read_only in (True, False):
+    sync = second.djinn.sync
+    for read_only, exchange in ((True, sync.pull), (True, sync.run), (False, sync.run)):
         vectors.pragma("query_only", read_only)
-        report = second.djinn.sync.run()
+        report = exchange()
         problems = [problem.why for problem in report.problems]
         assert any("embeddings.db cannot be written" in why for why in problems) == read_only
         assert any("may quote what another home purged" in why for why in problems) == read_only
