@@ -94,6 +94,8 @@ class SyncReport(Struct, frozen=True):
     """The changes of each vault."""
     dry_run: bool
     """Whether nothing was changed."""
+    unregistered: Sequence[str] = ()
+    """The vaults that the server does not have. Nothing of them was exchanged."""
     problems: Sequence[Problem] = field(default_factory=list)
     """Files that could not be synchronized, and why."""
 

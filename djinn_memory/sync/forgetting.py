@@ -80,6 +80,10 @@ def _vault(runtime: Runtime, cursor: Cursor, name: str) -> ForgottenVault:
     if not chosen and name not in own:
         # A vault of another home is never meant by the name of one that is here.
         chosen = [scope for scope in known if scope.name == name]
+    for vault in () if chosen else runtime.home.synced:
+        if name in (vault.name, vault.id):
+            # Another home removed it, or this one was killed before it changed its settings.
+            return ForgottenVault(vault.name, vault.id, 0, [], on_server=False)
     if not chosen:
         raise NotFound(f"{name}: the server shows no such vault", _LIST, argument="vault")
     if len(chosen) > 1:

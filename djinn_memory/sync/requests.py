@@ -246,6 +246,8 @@ class ForgottenVault(Struct, frozen=True):
     """The notes of the vault on the server."""
     homes: Sequence[ServerHome]
     """The homes that synchronize it, or only the one that was forgotten."""
+    on_server: bool = True
+    """Whether the server has it. Otherwise only `sync.vaults` changes."""
 
 
 class ForgottenSync(Struct, frozen=True):

@@ -26,7 +26,7 @@ from djinn_memory.sync import purges
 from djinn_memory.sync.exchange_requests import FileElsewhere
 from djinn_memory.sync.notes import derived, history, pull, push, vectors
 from djinn_memory.sync.notes.history import ScopeHistory
-from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.link import VaultLink, unregistered
 from djinn_memory.sync.notes.listing import exchanged, list_files, list_notes, unlisted
 from djinn_memory.sync.notes.names import why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
@@ -193,10 +193,7 @@ def _look(link: VaultLink, state: ScopeState, doubtful: set[UUID]) -> _Snapshot:
     with reading(link.connection, link.address) as cursor:
         head = server_notes.head(cursor, link.scope)
         if head is None:
-            raise Refused(
-                f"{link.address} does not know vault {link.vault.name}",
-                Remedy("sync.init", {}, "register it"),
-            )
+            raise unregistered(link.address, link.vault)
         whole = state.whole or head.purged_rev > state.rev
         changed = server_notes.changed(cursor, link.scope, -1 if whole else state.rev)
         notes = {note.note_id: note for note in changed}

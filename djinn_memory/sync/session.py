@@ -16,6 +16,7 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.memories import contents
 from djinn_memory.store.ledger.sync_state import bases
 from djinn_memory.store.postgres.notes import listen, prune_history
+from djinn_memory.store.postgres.scopes import names as scope_names
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
 from djinn_memory.sync.exchange_requests import (
@@ -33,7 +34,7 @@ from djinn_memory.sync.exchange_requests import (
 from djinn_memory.sync.filling import fill
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
-from djinn_memory.sync.notes.link import VaultLink, scope_of
+from djinn_memory.sync.notes.link import VaultLink, scope_of, unregistered
 from djinn_memory.sync.notes.matching import find_copies
 from djinn_memory.sync.run import Direction, exchange
 from djinn_memory.sync.verification.notes import compare
@@ -46,7 +47,10 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
         recover(runtime.state)
     with locked(runtime.home), connected(runtime.home) as server:
         vaults = _chosen(runtime, request.vaults)
-        links = [linked(runtime, server, vault) for vault in vaults]
+        missing = _unregistered(server, vaults)
+        if len(missing) == len(vaults):
+            raise unregistered(server.address, vaults[0])
+        links = [linked(runtime, server, vault) for vault in vaults if vault.name not in missing]
         for link in links:
             link.deletes_many = isinstance(request, PushSync) and request.delete_many
         results = [exchange(link, direction, dry_run=request.dry_run) for link in links]
@@ -67,6 +71,7 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
             for link, notes, recorded in zip(links, results, exchanged, strict=True)
         ],
         request.dry_run,
+        missing,
         [problem for link in links for problem in link.problems],
     )  # fmt: skip
 
@@ -108,10 +113,15 @@ def verify(runtime: Runtime, request: VerifySync) -> SyncComparison:
     """Compare vaults with the server, byte for byte."""
     compared, drifts = 0, list[Drift]()
     with locked(runtime.home), connected(runtime.home) as server:
-        for vault in _chosen(runtime, request.vaults):
-            number, differing = compare(linked(runtime, server, vault))
-            compared += number
-            drifts += differing
+        vaults = _chosen(runtime, request.vaults)
+        missing = _unregistered(server, vaults)
+        for vault in vaults:
+            if vault.name in missing:
+                drifts.append(Drift(vault.name, None, "is not on the server"))
+            else:
+                number, differing = compare(linked(runtime, server, vault))
+                compared += number
+                drifts += differing
     return SyncComparison(compared, drifts)
 
 
@@ -143,6 +153,13 @@ def _chosen(runtime: Runtime, names: Sequence[str]) -> list[Vault]:
             Remedy("sync.init", {"vaults": None}, "send one there"),
         )
     return [synced[name] for name in dict.fromkeys(names)] or list(synced.values())
+
+
+def _unregistered(server: ServerConnection, vaults: Sequence[Vault]) -> list[str]:
+    """The names of those vaults that the server does not have, or does not show to this role."""
+    with server.reading() as cursor:
+        known = {scope for scope, _ in scope_names(cursor)}
+    return [vault.name for vault in vaults if scope_of(vault) not in known]
 
 
 @contextmanager

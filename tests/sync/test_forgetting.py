@@ -108,6 +108,41 @@ def test_a_vault_that_leaves_the_server(homes: tuple[Djinn, Djinn], tables: Tabl
     assert (again.home.shared.root / "lamp.md").exists()
 
 
+def test_a_vault_that_another_home_removed_stops_no_other_vault(
+    homes: tuple[Djinn, Djinn], tables: TableServer
+) -> None:
+    first, second = homes
+    for djinn in homes:
+        djinn.home.edit((("sync", "vaults"), ["shared", "me"]))
+    first, second = (Djinn(Home(djinn.home.root)) for djinn in homes)
+    own = second.home.personal("me")
+    second.sync.init()
+    (own.root / "plan.md").write_text("# Plan\n\nA garden.\n")
+    second.sync.run()
+    first.sync.forget(vault=own.id)
+    lamp = first.home.shared.root / "lamp.md"
+    lamp.write_text("# Lamp\n\nGreen.\n")
+    first.home.edit((("sync", "vaults"), ["shared"]))
+    Djinn(Home(first.home.root)).sync.run()
+
+    done = called(second.home, "sync", "run")
+    assert done.code == 1
+    assert "shared: 1 file received" in done.stdout and "me: not on the server" in done.stdout
+    assert "`djinn sync init`" in done.stdout and "sync forget --vault me`" in done.stdout
+    done = called(second.home, "sync", "verify")
+    assert done.code == 1
+    assert "me: not on the server" in done.stdout and "1 difference" in done.stdout
+    done = called(second.home, "sync", "run", "--vault", "me")
+    assert done.code == 3 and "sync forget --vault me" in done.stderr
+
+    done = called(second.home, "sync", "forget", "--vault", "me", "--yes")
+    assert (done.code, done.stderr) == (0, "")
+    assert Home(second.home.root).config.sync.vaults == ["shared"]
+    assert called(second.home, "sync", "run").code == 0
+    assert called(second.home, "sync", "verify").code == 0
+    assert (own.root / "plan.md").exists()
+
+
 def test_a_vault_of_another_home_is_not_meant_by_the_name_of_an_own_one(
     homes: tuple[Djinn, Djinn], tables: TableServer
 ) -> None:

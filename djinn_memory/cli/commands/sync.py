@@ -29,7 +29,8 @@ _VAULTS = {"vaults": Field("NAME", candidates.vaults)}
 
 
 def _is_incomplete(answer: SyncReport) -> bool:
-    return any(exchanged.waiting for exchanged in answer.vaults) and not answer.dry_run
+    waits = any(exchanged.waiting for exchanged in answer.vaults)
+    return bool(waits or answer.unregistered) and not answer.dry_run
 
 
 class WatchSync(Struct, frozen=True):
@@ -159,8 +160,12 @@ def verify(call: Call, answer: SyncComparison) -> None:
         djinn sync verify
     """
     for drift in answer.drifts:
-        table = f"{drift.vault}: table {drift.table} {drift.why}"
-        say(clean(f"{drift.vault}/{drift.path} {drift.why}" if drift.path else table))
+        if drift.path:
+            say(clean(f"{drift.vault}/{drift.path} {drift.why}"))
+        elif drift.table:
+            say(clean(f"{drift.vault}: table {drift.table} {drift.why}"))
+        else:
+            say(_not_there(drift.vault))
     say(f"{count(answer.compared, 'file')} compared, {count(len(answer.drifts), 'difference')}")
 
 
@@ -180,6 +185,14 @@ def _counts(exchanged: VaultExchange) -> list[str]:
     return counts
 
 
+def _not_there(vault: str) -> str:
+    """The line for a vault that the server does not have."""
+    return clean(
+        f"{vault}: not on the server; run `djinn sync init` to send it there, "
+        f"or `djinn sync forget --vault {vault}` to keep it here only"
+    )
+
+
 def _print_exchange(report: SyncReport) -> None:
     for exchanged in report.vaults:
         counts = ", ".join(_counts(exchanged)) or "no changes"
@@ -193,5 +206,7 @@ def _print_exchange(report: SyncReport) -> None:
             say(clean(f"  larger than sync.attachments_mb: {path}"))
         for file in exchanged.elsewhere:
             say(clean(f"  too large to be sent, only in home {file.home}: {file.path}"))
+    for vault in report.unregistered:
+        say(_not_there(vault))
     if any(exchanged.conflicts for exchanged in report.vaults):
         talk("Next: compare each conflict with its note; `djinn sync conflicts` lists them.")

@@ -168,7 +168,10 @@ def _forget(call: Call) -> ForgottenSync:
     if request.dry_run:
         return preview
     vault = preview.vaults[0]
-    if preview.home is None:
+    if not vault.on_server:
+        about = f"{preview.server} has no vault {vault.name}; it leaves sync.vaults in this home"
+        question = "Keep the vault here only?"
+    elif preview.home is None:
         about = (
             f"this removes vault {vault.name} ({vault.scope}) with {count(vault.notes, 'note')} "
             f"from {preview.server}; the files in {count(len(vault.homes), 'home')} stay"
@@ -209,7 +212,10 @@ def forget(call: Call, answer: ForgottenSync) -> None:
     verb = "removed" if answer.removed else "would remove"
     forgot = "forgot" if answer.removed else "would forget"
     for vault in answer.vaults:
-        if answer.home is None:
+        if not vault.on_server:
+            leaves = "left" if answer.removed else "would leave"
+            say(clean(f"{answer.server} has no vault {vault.name}; it {leaves} sync.vaults"))
+        elif answer.home is None:
             notes = count(vault.notes, "note")
             say(clean(f"{verb} vault {vault.name} ({notes}) from {answer.server}; files stay"))
         else:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from djinn_memory.errors import DjinnError, Refused
+from djinn_memory.errors import DjinnError, Refused, Remedy
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
@@ -36,6 +36,15 @@ def scope_of(vault: Vault) -> UUID:
             f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
             f"set vaults.{vault.name}.id in config.yaml to a new UUID"
         ) from None
+
+
+def unregistered(address: ServerAddress, vault: Vault) -> Refused:
+    """The error for a vault that goes to a server which does not have it."""
+    return Refused(
+        f"{address} does not know vault {vault.name}",
+        Remedy("sync.init", {}, "send it there"),
+        Remedy("sync.forget", {"vault": vault.name}, "keep it here only"),
+    )
 
 
 class VaultLink(Struct):
