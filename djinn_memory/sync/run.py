@@ -96,6 +96,7 @@ def exchange(
         purges.receive_sections(link)
     doubtful: set[UUID] = set()
     replaced: set[str] = set()
+    seen = max(sync_state.seen(link.ledger, link.scope), default=0)
     for _ in range(ROUNDS):
         common = history.agree(link)
         snapshot, states = _compare(link, common, doubtful)
@@ -108,7 +109,8 @@ def exchange(
         behind = _behind(plan, pulled, states)
         replaced |= {step.before.path for step in plan.pulls if step.before}
         if not (pulled or pushed or lost):
-            behind |= _erase_purged(link, states, plan, direction)
+            behind |= _purge_trash(link, states, plan, direction)
+            _erase_purged(link, states, seen, behind)
             if direction == "both" and not behind:
                 _follow_links(link, states, plan, replaced)
             _finish(link, snapshot, states.scope, behind)
@@ -128,22 +130,31 @@ def exchange(
     )
 
 
-def _erase_purged(
+def _purge_trash(
     link: VaultLink,
     states: SyncStates,
     plan: SyncPlan,
     direction: Direction,
 ) -> dict[UUID, str]:
-    """Remove the last traces of what was purged. Returns the notes of which some are left."""
+    """Remove what was purged from the trash. Returns the notes of which something is left."""
     # A read-only vault keeps them for good.
     waits = any(step.purged for step in plan.pulls) and not link.vault.read_only
     link.purges_wait = waits or bool(link.unpurged or purges.waiting_sections(link))
-    if any(row.purged and row.deleted for row in states.server.values()):
+    return purges.receive(link, states.server.values()) if direction != "push" else {}
+
+
+def _erase_purged(link: VaultLink, states: SyncStates, seen: int, behind: Collection[UUID]) -> None:
+    """Erase what was purged from the bytes of the databases.
+
+    While notes are behind, each run reads the same purges again. Those up to the revision `seen`
+    were erased by an earlier run, and are erased once more when nothing is behind.
+    """
+    purged = [row.rev for row in states.server.values() if row.purged and row.deleted]
+    if any(rev > seen or not behind for rev in purged):
         # Its path may be its title, and was in the tables about the server.
         link.ledger.erase()
         # Again, if that was not possible when it was purged.
         erase(link.runtime.state.index)
-    return purges.receive(link, states.server.values()) if direction != "push" else {}
 
 
 def _follow_links(
