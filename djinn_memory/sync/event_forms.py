@@ -49,10 +49,13 @@ def as_received(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEv
     return [stored._replace(event=_renamed(stored.event, names)) for stored in events]
 
 
-def with_agent_of(link: VaultLink, own: StoredEvent, server: StoredEvent) -> StoredEvent:
-    """An event of the ledger, with the server's name for an agent that this home no longer has."""
+def with_agent_of(own: StoredEvent, server: StoredEvent) -> StoredEvent:
+    """An event of the ledger, with the name that its agent had when the event was sent.
+
+    Since then the agent may have been removed, or its own vault may have become another one.
+    """
     agent, theirs = own.event.data.get("agent"), str(server.event.data.get("agent"))
-    if agent in link.runtime.home.config.agents or not theirs.startswith(f"{agent}-"):
+    if theirs[:-DIGITS] != f"{agent}-":
         return own
     return own._replace(event=_renamed(own.event, {str(agent): theirs}))
 

@@ -62,6 +62,30 @@ def test_two_machines_share_a_personal_vault(homes: tuple[Path, Path]) -> None:
     assert not opened(desktop).sync.init(join=["me"]).adopted
 
 
+def test_ratings_from_before_joining_keep_their_name(homes: tuple[Path, Path]) -> None:
+    laptop, desktop = homes
+    opened(laptop).sync.init(vaults=["me"])
+    opened(desktop).sync.init()
+    before = own(desktop)
+    writing = opened(desktop)
+    name = writing.remember(type="fact", title="Kettle", text="It sings.", shared=True).id
+    writing.rate(useful=[str(name)])
+    for root in (desktop, laptop):
+        opened(root).sync.run()
+    opened(desktop).sync.init(join=["me"])
+    opened(desktop).rate(not_useful=[str(name)])
+    for root in (desktop, laptop, desktop):
+        opened(root).sync.run()
+    for root in (desktop, laptop, desktop):
+        assert not opened(root).sync.verify().drifts
+        opened(root).sync.backfill(all=True)
+        opened(root).sync.run()
+    # The home that rated it knows that both ratings are its own.
+    agents = "select agent_id, useful from memory_valuations order by id"
+    rows = [opened(root).runtime.state.ledger.rows(agents) for root in (desktop, laptop)]
+    assert rows == [[("me", 1), ("me", 0)], [(f"me-{before[:8]}", 1), ("me", 0)]]
+
+
 def test_a_vault_that_is_sent_as_a_new_one_can_still_be_joined(homes: tuple[Path, Path]) -> None:
     laptop, desktop = homes
     opened(laptop).sync.init(vaults=["me"])
