@@ -43,6 +43,11 @@ def as_sent(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]
     ]
 
 
+def is_emptied(stored: StoredEvent, form: StoredEvent) -> bool:
+    """Whether the form in which a recall goes to the server names none of its memories."""
+    return bool(stored.event.data.get("memories")) and not form.event.data.get("memories")
+
+
 def as_received(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]:
     """Events of the server in the form in which the ledger keeps them."""
     names = {theirs: own for own, theirs in agent_names(link).items()}

@@ -22,7 +22,7 @@ from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.seeds import event_tables
 from djinn_memory.store.postgres.seeds.event_tables import CONSOLIDATED
 from djinn_memory.store.postgres.seeds.projections import replace_correlations
-from djinn_memory.sync.event_forms import as_received, as_sent
+from djinn_memory.sync.event_forms import as_received, as_sent, is_emptied
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
 from djinn_memory.sync.seeds import correlations
@@ -108,7 +108,7 @@ def push(link: VaultLink) -> int:
     ledger = link.ledger
     cursor = sync_events.cursor(ledger, link.scope)
     recorded = reading.stored_events(ledger, SYNCED, cursor.pushed)
-    own = as_sent(link, belonging(link.runtime, link.vault, recorded))
+    own = outgoing(link, recorded)
     # A purge changes events that were pushed before, and their memory is gone.
     purged = as_sent(link, reading.purged_events(ledger, SYNCED))
     with reading_server(link.connection, link.address) as tx:
@@ -132,6 +132,17 @@ def push(link: VaultLink) -> int:
     return pushed
 
 
+def outgoing(link: VaultLink, recorded: Sequence[StoredEvent]) -> list[StoredEvent]:
+    """Those of these events that go to the scope of a vault, in the form in which they go there.
+
+    A recall stays here if its memories are all in vaults that do not go to the server: there it
+    would have found nothing.
+    """
+    own = [*_belonging(link.runtime, link.vault, recorded)]
+    forms = zip(own, as_sent(link, own), strict=True)
+    return [form for stored, form in forms if not is_emptied(stored, form)]
+
+
 def consolidations(link: VaultLink) -> list[StoredEvent]:
     """The consolidations of the agents whose own vault this is, the oldest first."""
     agents = _agents(link.runtime, link.vault)
@@ -139,7 +150,7 @@ def consolidations(link: VaultLink) -> list[StoredEvent]:
     return [stored for stored in events if stored.event.subject in agents]
 
 
-def belonging(
+def _belonging(
     runtime: Runtime, vault: Vault, events: Sequence[StoredEvent]
 ) -> Iterator[StoredEvent]:
     """Those of these events that belong to a vault.

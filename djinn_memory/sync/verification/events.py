@@ -97,10 +97,8 @@ def _event_differences(
     """The number of events that differ in one way, and how they do."""
     cursor = sync_events.cursor(link.ledger, link.scope)
     recorded = ledger_reading.stored_events(link.ledger, events.SYNCED)
-    belonging = filter(
-        server_events.is_storable, events.belonging(link.runtime, link.vault, recorded)
-    )
-    missing = {stored.id for stored in belonging} - {stored.id for stored in sent}
+    outgoing = filter(server_events.is_storable, events.outgoing(link, recorded))
+    missing = {stored.id for stored in outgoing} - {stored.id for stored in sent}
     unsent = {key for key in missing if key > cursor.pushed}
     unknown = {stored.id for stored in fit} - {stored.id for stored in recorded}
     pages = server_events.since(tx, link.scope, cursor.rev)

@@ -11,7 +11,9 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.store.ledger.redaction import BLANK
 from djinn_memory.store.postgres.servers import URL
+from djinn_memory.sync import events
 from tests.sync.pushes import TableServer
 from tests.sync.test_events import AGENT, OWN, EventHome, add_diary, homes, lamp, tables
 
@@ -180,3 +182,66 @@ def test_memories_of_a_vault_that_goes_to_the_server_later(
     assert [title for (title,) in second.runtime.state.ledger.rows(shown)] == expected
     rows = tables.rows("memory_retrieval_log", "memory_title")
     assert [row["memory_title"] for row in rows] == expected
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_recalls_that_showed_only_a_vault_that_stays_here(
+    homes: tuple[EventHome, EventHome],
+    pair: tuple[Djinn, Djinn],
+    tables: TableServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sent: bool,
+) -> None:
+    second = pair[1]
+    add_diary(homes[0], tmp_path, "# Walrus budget\nThe aquarium pays.\n")
+    first = homes[0].djinn
+    first.index()
+    assert len(first.recall(query="Walrus budget aquarium").memories) == 1
+    assert not first.recall(query="xyzzy plugh", types=["skill"]).memories
+    with monkeypatch.context() as earlier:
+        if sent:
+            # An earlier version sent it as a recall that found nothing.
+            earlier.setattr(events, "is_emptied", lambda stored, form: False)
+        for djinn in (first, second, first):
+            djinn.sync.run()
+    assert differences(first) == differences(second) == []
+    assert ("Walrus" in str(tables.rows("events"))) == sent
+    assert recalls(tables) == {("xyzzy plugh", ""), *([("Walrus budget aquarium", "")] * sent)}
+
+    first.sync.init(vaults=["diary"])
+    first = Djinn(Home(homes[0].home.root))
+    for step in (first.sync.run, lambda: first.sync.backfill(all=True), first.sync.run):
+        step()
+    second.sync.run()
+    assert differences(first) == differences(second) == []
+    expected = {("xyzzy plugh", ""), ("Walrus budget aquarium", "Walrus budget")}
+    assert recalls(tables) == expected
+    shown = "select query, memory_title from memory_retrieval_log"
+    assert {*second.runtime.state.ledger.rows(shown)} == expected
+
+
+def test_a_purge_reaches_recalls_that_show_nothing_on_the_server(
+    homes: tuple[EventHome, EventHome],
+    pair: tuple[Djinn, Djinn],
+    tables: TableServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    add_diary(homes[0], tmp_path, "# Walrus budget\nThe aquarium pays.\n")
+    first = homes[0].djinn
+    first.index()
+    first.recall(query="Walrus budget aquarium")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(events, "is_emptied", lambda stored, form: False)
+        first.sync.run()
+    first.memories.purge("diary:Tide.md")
+    first.sync.run()
+    assert recalls(tables) == {(BLANK, "")}
+    assert "Walrus" not in str(tables.rows("events"))
+    assert differences(first) == []
+
+
+def recalls(tables: TableServer) -> set[tuple[str, str]]:
+    """The questions on the server, each with the title of a memory that it showed."""
+    return {(row["query"], row["memory_title"]) for row in tables.rows("memory_retrieval_log")}
