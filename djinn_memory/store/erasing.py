@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import apsw
 
-from djinn_memory.errors import Unavailable
-from djinn_memory.store.sqlite import DiskFull, explained
+from djinn_memory.errors import Busy, Unavailable
+from djinn_memory.store.sqlite import explained
 
 
 def erase(connection: apsw.Connection) -> None:
@@ -18,13 +18,10 @@ def erase(connection: apsw.Connection) -> None:
         with explained(path):
             connection.execute("vacuum")
             empty_log(connection)
-    except DiskFull:
-        raise
-    except Unavailable:
+    except Busy:
         raise Unavailable(
             f"another djinn process is reading {path}, which may still contain purged text; "
-            "end that "
-            "process, then purge again"
+            "end that process, then run the command again"
         ) from None
 
 

@@ -80,7 +80,8 @@ class VaultExchange(Struct, frozen=True):
     conflicts: Sequence[str]
     """The paths of conflict copies that were made. Each holds the text of this home."""
     waiting: Sequence[str]
-    """The paths that could not be synchronized. The next run tries them again."""
+    """The paths that could not be synchronized, and the databases of the home that may still have
+    purged text. The next run tries them again."""
     too_large: Sequence[str]
     """The paths of attachments that are larger than `sync.attachments_mb`, and stay here."""
     elsewhere: Sequence[FileElsewhere]

@@ -7,7 +7,9 @@ plan in the ledger only tells it which changes were its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
@@ -15,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
+from djinn_memory.models import Problem
 from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import sync_state, uuid7
 from djinn_memory.store.ledger.sync_state import ScopeState
@@ -55,7 +58,7 @@ class Exchanged(Struct):
     conflicts: list[str] = field(default_factory=list)
     """Paths of conflict copies that were made here."""
     waiting: list[str] = field(default_factory=list)
-    """Paths that could not be synchronized now."""
+    """Paths that could not be synchronized now, and databases that may still have purged text."""
     too_large: list[str] = field(default_factory=list)
     """Paths of attachments that are too large to be sent."""
     elsewhere: list[FileElsewhere] = field(default_factory=list)
@@ -110,7 +113,7 @@ def exchange(
         replaced |= {step.before.path for step in plan.pulls if step.before}
         if not (pulled or pushed or lost):
             behind |= _purge_trash(link, states, plan, direction)
-            _erase_purged(link, states, seen, behind)
+            unerased = _erase_purged(link, states, seen, behind)
             if direction == "both" and not behind:
                 _follow_links(link, states, plan, replaced)
             _finish(link, snapshot, states.scope, behind)
@@ -120,7 +123,7 @@ def exchange(
             if link.base_texts:
                 link.base_texts.prune({base.hash for base in states.bases.values()})
             unsent = [step.path for step in plan.pushes if direction != "pull"]
-            result.waiting = sorted({*behind.values(), *unsent})
+            result.waiting = sorted({*behind.values(), *unsent, *unerased})
             result.too_large = list(link.too_large)
             result.elsewhere = _elsewhere(link)
             return result
@@ -143,18 +146,36 @@ def _purge_trash(
     return purges.receive(link, states.server.values()) if direction != "push" else {}
 
 
-def _erase_purged(link: VaultLink, states: SyncStates, seen: int, behind: Collection[UUID]) -> None:
-    """Erase what was purged from the bytes of the databases.
+def _erase_purged(
+    link: VaultLink, states: SyncStates, seen: int, behind: Collection[UUID]
+) -> list[str]:
+    """Erase what was purged from the bytes of the databases. Returns those that may still have it.
 
     While notes are behind, each run reads the same purges again. Those up to the revision `seen`
     were erased by an earlier run, and are erased once more when nothing is behind.
     """
     purged = [row.rev for row in states.server.values() if row.purged and row.deleted]
     if any(rev > seen or not behind for rev in purged):
+        sync_state.mark_unerased(link.ledger, link.scope)
+    if not sync_state.is_unerased(link.ledger, link.scope):
+        return []
+    state = link.runtime.state
+    databases: dict[Path, Callable[[], None]] = {
         # Its path may be its title, and was in the tables about the server.
-        link.ledger.erase()
+        state.home.ledger_path: link.ledger.erase,
         # Again, if that was not possible when it was purged.
-        erase(link.runtime.state.index)
+        state.home.index_path: partial(erase, state.index),
+    }
+    unerased = []
+    for path, rewrite in databases.items():
+        try:
+            rewrite()
+        except Unavailable as error:
+            link.add(Problem(str(path), str(error)))
+            unerased.append(str(path))
+    if not unerased:
+        sync_state.mark_erased(link.ledger, link.scope)
+    return unerased
 
 
 def _follow_links(

@@ -16,7 +16,10 @@ from djinn_memory.store.ledger.sync_state import (
     bases,
     conclude,
     home_id,
+    is_unerased,
+    mark_erased,
     mark_purged,
+    mark_unerased,
     plan,
     restored,
     scope_state,
@@ -45,6 +48,17 @@ def test_a_ledger_keeps_what_was_concluded(tmp_path: Path) -> None:
     assert bases(ledger, SCOPE)[first].purged
     conclude(ledger, SCOPE, {first: None})
     assert bases(ledger, SCOPE) == bases(ledger, OTHER) == {}
+
+
+def test_a_scope_is_unerased_until_it_was_erased(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    for _ in range(2):
+        mark_unerased(ledger, SCOPE)
+    assert is_unerased(ledger, SCOPE) and not is_unerased(ledger, OTHER)
+    mark_erased(ledger, OTHER)
+    assert is_unerased(ledger, SCOPE)
+    mark_erased(ledger, SCOPE)
+    assert not is_unerased(ledger, SCOPE)
 
 
 def test_a_restored_server_makes_later_bases_doubtful(tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ class SyncedHome:
 
     def sync_tables(self) -> dict[str, list[tuple[object, ...]]]:
         """The rows of the ledger about synchronization, by table."""
-        tables = ("sync_home", "sync_scope", "sync_seen", "sync_base", "sync_plan")
+        names = ("home", "scope", "seen", "base", "plan", "unerased")
+        tables = [f"sync_{name}" for name in names]
         ledger = self.djinn.runtime.state.ledger
         return {table: ledger.rows(f"select * from {table} order by rowid") for table in tables}
 

@@ -251,6 +251,21 @@ def forget_purged(ledger: Ledger, scope: UUID, digests: Sequence[bytes]) -> None
     ledger.change([("delete from sync_purged where scope = ? and hash = ?", values)])
 
 
+def mark_unerased(ledger: Ledger, scope: UUID) -> None:
+    """Record that bytes of purged notes of a scope may be in the databases of the home."""
+    ledger.change([("insert or ignore into sync_unerased (scope) values (?)", [(str(scope),)])])
+
+
+def is_unerased(ledger: Ledger, scope: UUID) -> bool:
+    """Whether bytes of purged notes of a scope may be in the databases of the home."""
+    return bool(ledger.rows("select 1 from sync_unerased where scope = ?", (str(scope),)))
+
+
+def mark_erased(ledger: Ledger, scope: UUID) -> None:
+    """Record that the bytes of all purged notes of a scope are gone."""
+    ledger.change([("delete from sync_unerased where scope = ?", [(str(scope),)])])
+
+
 def _columns(base: NoteBase) -> tuple[object, ...]:
     original = str(base.conflict_of) if base.conflict_of else None
     return base.path, base.hash, base.rev, base.uid, base.stat, int(base.purged), original
