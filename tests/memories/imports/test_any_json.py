@@ -18,6 +18,7 @@ from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.imports.requests import FormatChoice
 from djinn_memory.memories.imports.trees import open_tree
 from djinn_memory.memories.imports.turns import draft, pieces
+from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem
 from tests.examples import examples
 from tests.memories.imports.exports import BOAT, CALENDAR, DAY, LOG, trip
@@ -68,7 +69,7 @@ def read(path: Path, form: FormatChoice) -> None:
     for export in exports:
         messages = Reading(export, "user", NOW, lambda _: None).messages()
         for entry in exchanges(timed(messages, NOW)):
-            assert isinstance(entry, Exchange | LeftOut | Problem)
+            assert isinstance(entry, Exchange | LeftOut | PlannedEvent | Problem)
             assert not (isinstance(entry, Problem) and "report this bug" in entry.why), entry
             if isinstance(entry, Exchange):
                 assert entry.first.text.strip()
