@@ -118,9 +118,11 @@ def unlisted(
 
     A file may be excluded, unreadable, too large, or no longer regular.
     """
-    listed = {file.path for file in files}
+    # A file system that ignores case finds a listed file under other names too.
+    key = path_key if link.files.folds else str
+    listed = {key(file.path) for file in files}
     return frozenset(
         note_id
         for note_id, base in bases.items()
-        if base.path not in listed and link.files.exists(base.path)
+        if key(base.path) not in listed and link.files.exists(base.path)
     )
