@@ -130,10 +130,13 @@ def test_looking_makes_nothing(home: Home, shared: Path) -> None:
 
 
 def corrupt_ledger(home: Home) -> None:
-    data = bytearray(home.ledger_path.read_bytes())
-    # Behind the tables that follow from the events, the first pages of any ledger.
-    data[40 * 4096 : 44 * 4096] = os.urandom(4 * 4096)
-    home.ledger_path.write_bytes(data)
+    with closing(apsw.Connection(str(home.ledger_path))) as ledger:
+        pages = "select pageno from dbstat where name = 'event' and pagetype = 'leaf' limit 4"
+        damaged = [page for (page,) in ledger.execute(pages)]
+    with home.ledger_path.open("r+b") as file:
+        for page in damaged:
+            file.seek((page - 1) * 4096)
+            file.write(os.urandom(4096))
 
 
 def foreign_ledger(home: Home) -> None:
