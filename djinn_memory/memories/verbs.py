@@ -170,7 +170,11 @@ class Memories(Namespace):
         Its versions, copies and vectors are removed too, and quotations of it in the ledger. Raises
         `Refused` when other files would be removed than those given.
         """
+        from djinn_memory.indexing.refresh import read
+
         vaults = self.runtime.fresh_scope(request.agent)
+        # The name may be that of a note which is not indexed yet, because another process works.
+        read(self._state, vaults)
         return purge(self._state, vaults, request)
 
     @operation(CountMemories)

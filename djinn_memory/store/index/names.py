@@ -15,6 +15,10 @@ from djinn_memory.store.index import compartments, links
 from djinn_memory.store.sqlite import rows
 
 
+_OF_FILES = ("path", "suffix", "name")
+"""The ways in which a link is resolved by the path or the name of a file."""
+
+
 def resolve(connection: apsw.Connection, name: str, vaults: Sequence[Vault]) -> list[int]:
     """The numbers of the memories that match a name; see `SqliteIndex.resolve`."""
     # Bytes of a path that are no text come as lone surrogates, which SQLite does not take.
@@ -68,7 +72,10 @@ def exact(name: str, targets: Sequence[LinkTarget]) -> list[int]:
 
 
 def as_link(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) -> list[int]:
-    """The notes that a name could mean as the target of a link, in any of these vaults."""
+    """The notes that a name could mean as the target of a link, in any of these vaults.
+
+    A name that ends with `.md` means a file, and never a note with such a title.
+    """
     written = name.removesuffix(".md")
     if not written:
         return []
@@ -77,7 +84,7 @@ def as_link(name: str, targets: Sequence[LinkTarget], vaults: Sequence[Vault]) -
         own = [target for target in targets if target.vault == vault.name]
         resolver = Resolver(own, rules={vault.name: of_vault(vault)})
         result = resolver.resolve(written, source_vault=vault.name, source_path="")
-        if result.key is not None:
+        if result.key is not None and (written == name or result.how in _OF_FILES):
             keys.update(dict.fromkeys(result.ambiguous or (result.key,)))
     return list(keys)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -259,3 +261,31 @@ def test_the_bytes_kept_for_an_undo_are_purged_too(home: Home, djinn: Djinn) -> 
     ]  # fmt: skip
     djinn.changes.undo()
     assert (vault.root / other).read_bytes() == ropes
+
+
+def test_a_file_name_means_no_title(home: Home, djinn: Djinn) -> None:
+    other = home.root / "vaults" / "shared" / "lamps.md"
+    other.write_text("# Note 1\n\nA lamp.\n")
+    djinn.index()
+    for name in ("note-1.md", "shared/note-1.md", "shared:note-1.md", "Note 1.md"):
+        for remove in (djinn.memories.purge, djinn.memories.delete):
+            with pytest.raises(NotFound, match="no note"):
+                remove(name)
+    assert other.exists()
+    assert djinn.memories.purge("note-1").title == "Note 1"
+
+
+def test_a_purge_waits_for_a_process_that_indexes(home: Home, djinn: Djinn) -> None:
+    shared = home.root / "vaults" / "shared"
+    for number, title in (("00001", "Note 1"), ("00002", "Note 2")):
+        (shared / f"note-{number}.md").write_text(f"# {title}\n\nA lamp.\n")
+    djinn.index()
+    (shared / "note-1.md").write_text("# Note 1\n\nA kettle.\n")
+    other = Djinn(home)
+    with ThreadPoolExecutor(1) as pool:
+        with other.runtime.state.lock():
+            purging = pool.submit(lambda: Djinn(home).memories.purge("note-1.md"))
+            time.sleep(0.5)
+            assert not purging.done()
+        assert purging.result(timeout=20).files == ("note-1.md",)
+    assert sorted(file.name for file in shared.glob("note-*")) == ["note-00001.md", "note-00002.md"]
