@@ -89,8 +89,9 @@ def find(index: Index, name: str) -> IndexedMemory:
     """Find the memory that `name` means: an id, a path, a title, an alias or a file name.
 
     A path may begin with `vault/`; `vault:path` is never ambiguous. It may be absolute. A suffix
-    such as `:12` or `:12-20` is ignored. Names resolve as links do. Raises `NotFound`, or
-    `UsageError` with the choices when several notes match.
+    such as `:12` or `:12-20` is ignored. Names resolve as links do, except that a name ending with
+    `.md` means a file. Raises `NotFound`, or `UsageError` with the choices when several notes
+    match.
     """
     memories = index.resolve(name) or index.resolve(_place(index, name))
     if len(memories) > 1:
