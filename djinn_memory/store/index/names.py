@@ -14,7 +14,6 @@ from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.index import compartments, links
 from djinn_memory.store.sqlite import rows
 
-
 _OF_FILES = ("path", "suffix", "name")
 """The ways in which a link is resolved by the path or the name of a file."""
 
