@@ -8,10 +8,11 @@ from djinn_memory.errors import Busy, Unavailable
 from djinn_memory.store.sqlite import explained
 
 
-def erase(connection: apsw.Connection) -> None:
+def erase(connection: apsw.Connection, remedy: str = "run the command again") -> None:
     """Rewrite a database without its deleted content, and empty its log.
 
     Raises `Unavailable` when another process keeps reading it. The content may then still be there.
+    `remedy` tells the user what removes it after the end of that process.
     """
     path = connection.filename
     try:
@@ -21,7 +22,7 @@ def erase(connection: apsw.Connection) -> None:
     except Busy:
         raise Unavailable(
             f"another djinn process is reading {path}, which may still contain purged text; "
-            "end that process, then run the command again"
+            f"end that process, then {remedy}"
         ) from None
 
 

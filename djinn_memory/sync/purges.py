@@ -45,7 +45,7 @@ def receive(link: VaultLink, rows: Iterable[ServerNote]) -> dict[UUID, str]:
             if digest not in purged:
                 continue
             if path.endswith(".md"):
-                purge(link.runtime.state, [vault], PurgeMemory(name=path))
+                purge(link.runtime.state, [vault], PurgeMemory(name=path), elsewhere=True)
             inside(vault.root, str(PurePosixPath(path).parent))
             file.unlink(missing_ok=True)
         except (DjinnError, OSError) as error:

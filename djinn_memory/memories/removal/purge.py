@@ -127,7 +127,9 @@ def purge(
         if doomed.block:
             update(state, [doomed.vault], only=doomed.files[-1:])
         resolve_links(state)
-    problems = list(_erase(state))
+    # Here a memory cannot be purged again. The log goes when the last process closes the index.
+    remedy = "run the command again" if elsewhere else "run `djinn index`"
+    problems = list(_erase(state, remedy))
     return replace(
         report, vectors=vectors, events=events, values=values, problems=problems, purged=True
     )
@@ -222,10 +224,10 @@ def _forget_values(
     return counts[own]
 
 
-def _erase(state: State) -> Iterator[Problem]:
+def _erase(state: State, remedy: str) -> Iterator[Problem]:
     """Remove deleted content from the bytes of the index, and delete copies that were set aside."""
     try:
-        erase(state.index)
+        erase(state.index, remedy)
     except Unavailable as error:
         yield Problem(str(state.home.index_path), str(error))
     for path in sorted(state.home.state.glob("*.db.corrupt-*")):

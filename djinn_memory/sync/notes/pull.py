@@ -87,7 +87,7 @@ def _purge(link: VaultLink, steps: Sequence[PullStep], failed: set[UUID]) -> Ite
             if link.files.hash(path) != step.before.hash:
                 continue
             request = PurgeMemory(name=f"{link.vault.name}:{path}")
-            report = purge(link.runtime.state, [link.vault], request)
+            report = purge(link.runtime.state, [link.vault], request, elsewhere=True)
         except NotFound:
             # No memory of the index: what remains is removed as a file.
             continue

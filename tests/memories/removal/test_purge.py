@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from djinn_memory.djinn import Djinn
@@ -137,6 +139,22 @@ def test_what_is_in_the_trash_is_purged_by_name(home: Home, djinn: Djinn) -> Non
     assert (me / ".trash" / "plain-2.md").exists()
     assert not djinn.memories.purge("gone").problems
     assert holders(home, WORDS[0]) == []
+
+
+def test_a_purge_while_a_process_reads_the_index_is_completed_by_an_index_run(
+    home: Home, djinn: Djinn, run: Run
+) -> None:
+    djinn.remember("lesson", "Wibblewick", TEXT)
+    djinn.close()
+    path = home.index_path
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as reader:
+        reader.execute("begin; select count(*) from sqlite_schema").fetchall()
+        done = run("memory", "purge", "wibblewick", "--yes", home=home.root)
+        assert done.returncode == 1
+        assert done.stderr.endswith("end that process, then run `djinn index`\n")
+    assert holders(home, *WORDS) == [".djinn/index.db", ".djinn/index.db-wal"]
+    assert run("index", home=home.root).returncode == 0
+    assert holders(home, *WORDS) == []
 
 
 def test_a_document_goes_with_its_original_and_versions(
