@@ -20,7 +20,6 @@ from djinn_memory.sync.requests import Backfilled, BackfillSync
 from djinn_memory.sync.seeds import correlations
 from djinn_memory.sync.session import linked, locked
 from djinn_memory.sync.verification.events import (
-    computes_correlations,
     events_on_server,
     expected_events,
 )
@@ -58,7 +57,7 @@ def _restore_events(link: VaultLink) -> None:
     because they quote what another home purged.
     """
     with reading(link.connection, link.address) as tx:
-        mine = computes_correlations(tx, link)
+        mine = events.computes_correlations(tx, link)
     known = [*correlations.rows(link.runtime, link.scope, events.consolidations(link))]
     with writing(link.connection, link.address, link.scope) as writer:
         sent = filter(events.is_exchangeable, events_on_server(writer.tx, link))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,13 +20,17 @@ from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading as reading_server
 from djinn_memory.store.postgres.connection import writing
-from djinn_memory.store.postgres.seeds import event_tables
+from djinn_memory.store.postgres.seeds import event_tables, stored_rows
 from djinn_memory.store.postgres.seeds.event_tables import CONSOLIDATED
 from djinn_memory.store.postgres.seeds.projections import replace_correlations
+from djinn_memory.store.postgres.seeds.seed_rows import SemanticCorrelationRow
 from djinn_memory.sync.event_forms import as_received, as_sent, is_emptied
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
 from djinn_memory.sync.seeds import correlations
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
 
 BATCH = 5_000
 """Number of events that one transaction writes."""
@@ -67,8 +72,9 @@ def exchange(link: VaultLink, direction: Direction = "both") -> ExchangedEvents:
 
     The index must be up to date. What a lost connection or a kill left out is done by the next run.
     """
+    since = sync_events.cursor(link.ledger, link.scope).rev
     pulled = pull(link) if direction != "push" else 0
-    pushed = push(link) if direction != "pull" else 0
+    pushed = push(link, since) if direction != "pull" else 0
     return ExchangedEvents(pulled, pushed)
 
 
@@ -103,8 +109,11 @@ def is_exchangeable(stored: StoredEvent) -> bool:
     return stored.event.kind in SYNCED and server_events.is_storable(stored)
 
 
-def push(link: VaultLink) -> int:
-    """Write the events of the vault that were recorded since the last push. Returns how many."""
+def push(link: VaultLink, since: int) -> int:
+    """Write the events of the vault that were recorded since the last push. Returns how many.
+
+    Correlations follow journals that changed after the revision `since` too.
+    """
     ledger = link.ledger
     cursor = sync_events.cursor(ledger, link.scope)
     recorded = reading.stored_events(ledger, SYNCED, cursor.pushed)
@@ -114,22 +123,49 @@ def push(link: VaultLink) -> int:
     with reading_server(link.connection, link.address) as tx:
         waiting = server_events.pending(tx, link.scope, own)
         waiting += server_events.pending(tx, link.scope, purged, known_only=True)
-    # A consolidation has read the episodes, from which correlations follow too.
-    read = any(stored.event.kind == CONSOLIDATED for stored in waiting)
-    known = [*correlations.rows(link.runtime, link.scope, consolidations(link))] if read else []
+        changed_correlations = _changed_correlations(tx, link, waiting, since)
     pushed = 0
-    for start in range(0, len(waiting), BATCH):
+    batches = [waiting[start : start + BATCH] for start in range(0, len(waiting), BATCH)]
+    for batch in batches or [[]] * (changed_correlations is not None):
         with writing(link.connection, link.address, link.scope) as writer:
-            changed = server_events.push(writer, link.home_id, waiting[start : start + BATCH])
+            changed = server_events.push(writer, link.home_id, batch)
             event_tables.follow(writer, changed, link.runtime.home.config.scoring)
-            if read:
-                replace_correlations(writer, known)
+            if changed_correlations is not None:
+                replace_correlations(writer, changed_correlations)
             marks = server_notes.marks(writer.tx, link.scope, [writer.rev])
         sync_state.see(ledger, link.scope, marks)
         pushed += len(changed)
     if recorded:
         sync_events.move(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))
     return pushed
+
+
+def _changed_correlations(
+    tx: Cursor, link: VaultLink, waiting: Iterable[StoredEvent], since: int
+) -> list[SemanticCorrelationRow] | None:
+    """The correlations of the scope, if those on the server are others.
+
+    They follow from the episodes until the last consolidation, which may be new. Such an episode
+    may also be added or removed later.
+    """
+    if not any(stored.event.kind == CONSOLIDATED for stored in waiting):
+        last = server_events.last_sent(tx, link.scope, CONSOLIDATED)
+        if not (last and last[0] == link.home_id):
+            return None
+        if not server_notes.journal_changed(tx, link.scope, since, last[1]):
+            return None
+    known = [*correlations.rows(link.runtime, link.scope, consolidations(link))]
+    stored = stored_rows.correlations(tx, link.scope)
+    return known if {*map(stored_rows.as_stored, known)} != {*stored} else None
+
+
+def computes_correlations(tx: Cursor, link: VaultLink) -> bool:
+    """Whether the correlations of a scope are those of this home: it sent the last consolidation.
+
+    Without a consolidation there are none, as every home knows.
+    """
+    last = server_events.last_sent(tx, link.scope, CONSOLIDATED)
+    return last is None or last[0] == link.home_id
 
 
 def outgoing(link: VaultLink, recorded: Sequence[StoredEvent]) -> list[StoredEvent]:

@@ -133,13 +133,18 @@ def of_kind(tx: Cursor, scope: UUID, kind: str, rev: int) -> list[StoredEvent]:
     return [_stored(*row) for _, *row in rows]
 
 
-def last_sender(tx: Cursor, scope: UUID, kind: str) -> UUID | None:
-    """The home that sent the last event of a kind; None if there is no such event."""
-    row = tx.execute(
-        "select home_id from events where user_id = %s and kind = %s order by id desc limit 1",
+def last_sent(tx: Cursor, scope: UUID, kind: str) -> tuple[UUID, str] | None:
+    """The home that sent the last event of a kind, and the latest local date that it may have.
+
+    None if there is no such event.
+    """
+    # No time zone is further ahead.
+    return tx.execute(
+        "select home_id, to_char(at at time zone 'UTC' + interval '14 hours', 'YYYY-MM-DD') "
+        "from events "
+        "where user_id = %s and kind = %s order by id desc limit 1",
         (scope, kind),
     ).fetchone()
-    return row[0] if row else None
 
 
 def by_ids(tx: Cursor, scope: UUID, ids: Sequence[str]) -> list[StoredEvent]:

@@ -98,6 +98,17 @@ def changed(
     ]
 
 
+def journal_changed(cursor: Cursor, scope: UUID, after: int, last_day: str) -> bool:
+    """Whether a journal of a day up to `last_day`, an ISO date, changed after a revision."""
+    cursor.execute(
+        "select exists (select from notes where user_id = %s and rev > %s "
+        "and path like 'journal/%%' and substr(path, 9, 10) collate \"C\" <= %s)",
+        (scope, after, last_day),
+    )
+    row = cursor.fetchone()
+    return bool(row and row[0])
+
+
 def states(cursor: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> dict[UUID, ServerNote]:
     """Some notes and attachments by their ids, as they are now."""
     values = (scope, list(note_ids))

@@ -49,7 +49,7 @@ def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
             numbers[table] = _count_differences(
                 expected, stored_rows.event_rows(tx, link.scope, table)
             )
-        if computes_correlations(tx, link):
+        if events.computes_correlations(tx, link):
             known = correlations.rows(link.runtime, link.scope, events.consolidations(link))
             numbers["semantic_correlations"] = _count_differences(
                 map(stored_rows.as_stored, known), stored_rows.correlations(tx, link.scope)
@@ -62,15 +62,6 @@ def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
 def events_on_server(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
     """All events of a scope on the server."""
     return [*chain.from_iterable(server_events.since(tx, link.scope, -1))]
-
-
-def computes_correlations(tx: Cursor, link: VaultLink) -> bool:
-    """Whether the correlations of a scope are those of this home: it sent the last consolidation.
-
-    Without a consolidation there are none, as every home knows.
-    """
-    sender = server_events.last_sender(tx, link.scope, event_tables.CONSOLIDATED)
-    return sender in (None, link.home_id)
 
 
 def expected_events(

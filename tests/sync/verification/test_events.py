@@ -99,6 +99,40 @@ def test_rows_that_were_changed(
     assert differences(second) == []
 
 
+def test_correlations_follow_episodes_that_change_after_a_consolidation(
+    homes: tuple[EventHome, EventHome], pair: tuple[Djinn, Djinn], tables: TableServer
+) -> None:
+    first, second = pair
+    lamp(homes[0])
+    record(first)
+    for djinn in (first, second):
+        djinn.sync.run()
+    listed = tables.rows("semantic_correlations")
+    assert listed and differences(first) == []
+
+    folder = first.runtime.home.personal(AGENT).root / "journal"
+    for journal in sorted(folder.iterdir())[:10]:
+        journal.unlink()
+    first.sync.run()
+    assert tables.rows("semantic_correlations") != listed
+    assert differences(first) == []
+
+    # The other home did not consolidate, so that it leaves them to the first.
+    theirs = second.runtime.home.personal(AGENT).root / "journal"
+    second.sync.run()
+    listed = tables.rows("semantic_correlations")
+    for journal in sorted(theirs.iterdir())[:15]:
+        journal.unlink()
+    for djinn in (second, first):
+        djinn.sync.run()
+    assert tables.rows("semantic_correlations") != listed
+    assert differences(first) == differences(second) == []
+
+    heads = tables.rows("scopes")
+    first.sync.run()
+    assert tables.rows("scopes") == heads
+
+
 def test_events_that_differ(
     homes: tuple[EventHome, EventHome], pair: tuple[Djinn, Djinn], tables: TableServer
 ) -> None:
