@@ -198,7 +198,7 @@ class Declaration:
         """Run the command with the values of its options and arguments."""
         # `main` set the words of no command. It prints errors after this returns, then resets them.
         if isinstance(wording.get(), CommandWording):
-            wording.set(CommandWording(self.operation))
+            wording.set(CommandWording(self.operation, values))
         for name, extra in self.fields.items():
             value = values.get(name)
             if extra.words and value is not None:

@@ -17,6 +17,8 @@ from djinn_memory.errors import Remedy, install_extra
 LONGEST_REASON = 200
 """Characters kept from ocrmypdf's message. It begins with the reason, then gives advice."""
 
+_READ = Remedy("documents.ingest", {"paths": None, "ocr": True}, "read it with ocrmypdf")
+
 
 def find_ocrmypdf() -> str | None:
     """The path of the program, if it is installed."""
@@ -28,8 +30,8 @@ def find_ocrmypdf() -> str | None:
 def hint() -> str:
     """The remedy for text that exists only as a picture."""
     if find_ocrmypdf():
-        return str(Remedy(arguments={"ocr": True}, purpose="read it with ocrmypdf"))
-    return f"ocrmypdf can read it: install it and {Remedy(arguments={'ocr': True})}"
+        return str(_READ)
+    return f"install ocrmypdf, then {_READ}"
 
 
 @contextmanager

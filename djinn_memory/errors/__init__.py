@@ -53,19 +53,25 @@ def install_extra(name: str) -> Remedy:
 COMMANDS = frozenset(
     {
         "agents.list", "config.set", "hooks.install", "hooks.remove", "hooks.status", "init",
-        "schema", "trust", "vaults.add", "vaults.remove",
+        "schema", "trust", "vaults.add", "vaults.remove", "watch",
     }
 )  # fmt: skip
 """Remedies besides operations. Commands offer them; Python calls do not."""
 
 
 class Wording:
-    """How messages write operations and arguments. This class writes them for Python callers."""
+    """How messages write operations and arguments. This class writes them for Python callers.
+
+    `remedy` and `call` never name an operation that the front end does not offer: what one front
+    end lacks, another offers, and its words are used.
+    """
 
     verb = "call"
     """The verb before an operation."""
-    lacks = COMMANDS
-    """Operations that are written as commands instead."""
+    referred_clause = "{}"
+    """The clause for a remedy that only the other front end offers, around its clause."""
+    referred_call = "{}"
+    """The same for a call within a sentence."""
 
     def error(self, error: DjinnError) -> str:
         """The whole text of an error: the field at fault, the message, the remedies."""
@@ -84,24 +90,38 @@ class Wording:
         return "".join(clauses)
 
     def remedy(self, remedy: Remedy) -> str | None:
-        """A remedy as a clause; None if the front end does not offer it."""
+        """A remedy as a clause; None for arguments that the running operation lacks here."""
         if not remedy.operation and not remedy.arguments:
             return remedy.purpose
-        if remedy.operation in self.lacks:
-            from djinn_memory.errors.commands import CommandWording
+        if not self.offers(remedy):
+            clause = self.other().remedy(remedy) if remedy.operation else None
+            return clause and self.referred_clause.format(clause)
+        verb = self.verb if remedy.operation else "pass"
+        purpose = f" to {remedy.purpose}" if remedy.purpose else ""
+        return f"{verb} {self.written(remedy)}{purpose}"
 
-            return CommandWording().remedy(remedy)
-        verb, call = self.verb if remedy.operation else "pass", self.call(remedy)
-        if remedy.purpose:
-            return f"{verb} {call} to {remedy.purpose}"
-        return f"{verb} {call}"
+    def call(self, remedy: Remedy) -> str:
+        """The operation of a remedy with its arguments, for use within a sentence."""
+        if self.offers(remedy):
+            return self.written(remedy)
+        return self.referred_call.format(self.other().call(remedy))
 
     def argument(self, name: str) -> str:
         """The name of a request's field."""
         return name
 
-    def call(self, remedy: Remedy) -> str:
-        """The operation with its arguments, or only the arguments."""
+    def offers(self, remedy: Remedy) -> bool:
+        """Whether a caller can do this here."""
+        return remedy.operation not in COMMANDS
+
+    def other(self) -> Wording:
+        """The wording of the front end that offers what this one lacks."""
+        from djinn_memory.errors.commands import CommandWording
+
+        return CommandWording()
+
+    def written(self, remedy: Remedy) -> str:
+        """An operation that the front end offers, with its arguments, or only the arguments."""
         arguments = ", ".join(
             f"{name}={'...' if value is None else repr(value)}"
             for name, value in remedy.arguments.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 
 from djinn_memory.errors import Remedy, Wording
 
@@ -11,15 +12,23 @@ _COMMANDS = {
     "changes.list": "undo --list",
     "changes.undo": "undo",
     "documents.ingest": "ingest",
+    "episodes.record_interaction": "episode record",
+    "episodes.record_observation": "episode record",
     "import_history": "import",
     "patterns.consolidate": "consolidate",
     "memories.links": "show",
     "memories.list": "list",
     "memories.show": "show",
+    "working.resume": "working get",
     "working.step": "working set",
     "working.tasks": "working list --tasks",
 }
 """Commands with a different name than their operation."""
+
+WITHOUT_COMMAND = frozenset(
+    {"documents.find", "entities.resolve", "memories.find", "memories.values"}
+)
+"""Operations without a command. Only programs need them."""
 
 _OPTIONS = {
     "aliases": "--alias",
@@ -93,7 +102,7 @@ ARGUMENTS = {
     "search": ("query",),
     "sessions.history": ("session",),
     "summary.set": ("text",),
-    "vaults.add": ("name", "folder"),
+    "vaults.add": ("name", "path"),
     "vaults.remove": ("name",),
     "sync.facts": ("query",),
     "working.clear": ("key",),
@@ -109,20 +118,34 @@ class CommandWording(Wording):
     """How messages write operations and arguments on the command line."""
 
     verb = "run"
-    lacks = frozenset()
+    referred_clause = "in Python, {}"
+    referred_call = "{} in Python"
 
-    def __init__(self, operation: str = "") -> None:
-        """`operation` is the one that runs.
+    def __init__(self, operation: str = "", parameters: Collection[str] | None = None) -> None:
+        """`operation` is the one that runs, by a command with these parameters.
 
-        An option of another command is written as a plain word.
+        An option of another command is written as a plain word. Remedies that need other options
+        than those of the running command are left out; None stands for a command with all options.
         """
         self._arguments = ARGUMENTS.get(operation, ())
+        self._parameters = parameters
 
     def argument(self, name: str) -> str:
         """The option for a field, or a plain word."""
         return name.upper() if name in self._arguments else option(name)
 
-    def call(self, remedy: Remedy) -> str:
+    def offers(self, remedy: Remedy) -> bool:
+        """Whether a command offers the operation, or the running one all options."""
+        if remedy.operation:
+            return remedy.operation not in WITHOUT_COMMAND
+        needed = {value if name in _CHOICES else name for name, value in remedy.arguments.items()}
+        return self._parameters is None or needed <= {*self._parameters}
+
+    def other(self) -> Wording:
+        """The wording for Python, where every operation can be called."""
+        return Wording()
+
+    def written(self, remedy: Remedy) -> str:
         """The command with its arguments, or only the options."""
         parts = [self._part(name, value, remedy) for name, value in remedy.arguments.items()]
         if not remedy.operation:

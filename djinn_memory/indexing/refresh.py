@@ -246,7 +246,7 @@ def _embed_few(state: State, vaults: Sequence[Vault], spare: Spare) -> None:
 
 
 def _incomplete() -> Problem:
-    remedy = Remedy(purpose="run `djinn watch` to keep the index up to date")
+    remedy = Remedy("watch", purpose="keep the index up to date")
     why = f"recent changes may be missing because the vaults have too many notes to check; {remedy}"
     return Problem(SWEEP, why)
 

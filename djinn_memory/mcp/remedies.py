@@ -6,34 +6,39 @@ import json
 from collections.abc import Iterable, Mapping
 
 from djinn_memory.errors import Remedy, Wording
-from djinn_memory.errors.commands import CommandWording
 from djinn_memory.mcp.tool import Tool
 
 
 class ToolWording(Wording):
-    """The wording for clients of one tool. Commands without a tool must be run by a person.
+    """The wording for clients of one tool. A person must run what no tool offers.
 
     Without `tools`, it is for a process that reads documents.
     """
 
-    def __init__(self, tool: Tool | None = None, tools: Iterable[Tool] = ()) -> None:
+    referred_clause = "ask a person to {}"
+    referred_call = "{} (ask a person)"
+
+    def __init__(
+        self, tool: Tool | None = None, tools: Iterable[Tool] = (), *, read_only: bool = False
+    ) -> None:
         self._names = tool.argument_names if tool else {}
         self._calls = {
             operation.name: (tool, action)
             for tool in tools
             for action, operation in tool.by_action.items()
+            if not (read_only and operation.writes)
         }
 
-    def remedy(self, remedy: Remedy) -> str | None:
-        """A remedy as a clause; None if the tool does not have the argument."""
-        if not remedy.operation and not remedy.arguments.keys() <= self._names.keys():
-            return None
-        if not remedy.operation or remedy.operation in self._calls:
-            return super().remedy(remedy)
-        clause = f"ask a person to run {CommandWording().call(remedy)}"
-        return f"{clause} to {remedy.purpose}" if remedy.purpose else clause
+    def offers(self, remedy: Remedy) -> bool:
+        """Whether a tool offers the operation with these arguments, or this tool the arguments."""
+        if not remedy.operation:
+            return remedy.arguments.keys() <= self._names.keys()
+        if remedy.operation not in self._calls:
+            return False
+        tool, action = self._calls[remedy.operation]
+        return remedy.arguments.keys() <= tool.offered(action).keys()
 
-    def call(self, remedy: Remedy) -> str:
+    def written(self, remedy: Remedy) -> str:
         """The tool with its arguments, or only the arguments."""
         if not remedy.operation:
             return _shown(remedy.arguments, self._names)

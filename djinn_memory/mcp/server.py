@@ -74,7 +74,7 @@ class _Handlers:
     ) -> types.CallToolResult:
         arguments = params.arguments or {}
         tool = self._tools.get(params.name)
-        words = ToolWording(tool, TOOLS)
+        words = ToolWording(tool, TOOLS, read_only=self._read_only)
 
         def work(context: ClientContext) -> types.CallToolResult:
             if tool is None:
@@ -125,7 +125,7 @@ class _Handlers:
         self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Callable[..., T], *args: Any
     ) -> T:
         """Run a request that is not a tool call, with the protocol's own errors."""
-        words = ToolWording(None, TOOLS)
+        words = ToolWording(None, TOOLS, read_only=self._read_only)
 
         def worded(context: ClientContext) -> T:
             with speaking(words):
@@ -182,7 +182,7 @@ def _plain(value: Any) -> Any:
 
 def warm(context: ClientContext) -> None:
     """Load everything that the first question would otherwise wait for."""
-    with speaking(ToolWording(None, TOOLS)):
+    with speaking(ToolWording(None, TOOLS, read_only=context.read_only)):
         context.djinn.search("warm up", agent=context.agent, limit=1)
     # The objects loaded by now stay. Looking for garbage among them takes a tenth of a second.
     gc.collect()

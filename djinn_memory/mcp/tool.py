@@ -171,6 +171,10 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         except msgspec.ValidationError as error:
             raise UsageError(f"{self.name}: {_plain(str(error))}") from None
 
+    def offered(self, action: str) -> dict[str, FieldInfo]:
+        """The fields of an action's request that clients can set."""
+        return self._offered(self.by_action[action].request)
+
     def run(self, context: ClientContext, arguments: Struct) -> Any:
         """Run the operation and present its answer."""
         operation = self.by_action[getattr(arguments, "action", "")]
@@ -253,9 +257,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         return {entry.name: entry for entry in fields(request) if entry.name not in hidden}
 
     def _signature(self, action: str) -> str:
-        names = [
-            self.argument_names[name] for name in self._offered(self.by_action[action].request)
-        ]
+        names = [self.argument_names[name] for name in self.offered(action)]
         return f"{action}({', '.join(names)})"
 
 

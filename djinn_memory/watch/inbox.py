@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -103,7 +105,9 @@ class Inbox:
         self._offered: SimpleQueue[str] = SimpleQueue()
         self._settled = settled
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="inbox", daemon=True)
+        # The thread words problems as the watch does.
+        run = partial(copy_context().run, self._run)
+        self._thread = threading.Thread(target=run, name="inbox", daemon=True)
         self._thread.start()
         self.look()
 

@@ -119,8 +119,8 @@ def _next_steps(result: RecallResult | None) -> Iterator[str]:
     if result and not result.confident:
         yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."
     if result and result.request_id:
-        arguments = {"target": result.request_id, "useful": "RANK,..."}
-        yield f"Rate what helped: {words.call(Remedy('rate', arguments))}."
+        rate = Remedy("rate", {"target": result.request_id, "useful": "RANK,..."})
+        yield f"Rate what helped: {words.call(rate)}."
 
 
 def _newest(standing: StandingMemories, limit: int) -> Iterator[MemoryExcerpt]:

@@ -52,6 +52,9 @@ from djinn_memory.secrets import guard
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import lock
 
+_COPY = Remedy("documents.ingest", {"paths": None, "copy": True}, "ingest it here too")
+_RETRY = Remedy("documents.ingest", {"paths": None, "retry": True}, "try again")
+
 MOST_WORKERS = 4
 """Maximum number of workers. A worker may use a gigabyte, and all share one disk."""
 
@@ -182,9 +185,8 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
                 why += f"; {Remedy('documents.reprocess', {}, 'cut it into chunks again')}"
             run.skip(source, why, document.id)
         elif other := elsewhere.get(file.sha256):
-            copies = Remedy("", {"copy": True}, "ingest it here too")
             place = f"{other.vault.name}/{other.path}"
-            run.skip(source, f"already in another vault, as {place}; {copies}", other.id)
+            run.skip(source, f"already in another vault, as {place}; {_COPY}", other.id)
         elif file.sha256 in jobs and file.size:
             # Not "already ingested": that file may still fail.
             job = jobs[file.sha256]
@@ -192,8 +194,7 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
             # The ledger records it when the job is done.
             run.conclude(source, "skipped", f"is identical to {job.source.name}")
         elif failure := run.failed_before(file):
-            again = Remedy("", {"retry": True}, "try again")
-            run.conclude(source, "failed", f"{failure} (the file has not changed since); {again}")
+            run.conclude(source, "failed", f"{failure} (the file has not changed since); {_RETRY}")
         else:
             # What is piped without a title has a name that says nothing.
             named = source.lasting or run.options.title

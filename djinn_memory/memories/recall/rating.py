@@ -70,10 +70,13 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
     ratings = [(name, True) for name in request.useful]
     ratings += [(name, False) for name in request.not_useful]
     if not ratings and not request.gap:
-        ranks = {"target": LAST, "useful": [1, 3], "not_useful": [2]}
         raise UsageError(
             "the rating contains no memory and no gap",
-            Remedy("rate", ranks, "rate the first three memories of the last recall"),
+            Remedy(
+                "rate",
+                {"target": LAST, "useful": [1, 3], "not_useful": [2]},
+                "rate the first three memories of the last recall",
+            ),
             Remedy("rate", {"gap": "what was missing"}, "report a gap"),
         )
     session = request.session or session_log.current(state, agent)

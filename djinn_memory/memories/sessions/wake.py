@@ -194,8 +194,8 @@ def _suggestions(context: WakeContext) -> Iterator[str]:
     if context.confident is False:
         yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."
     if context.request_id:
-        arguments = {"target": context.request_id, "useful": "RANK,..."}
-        yield f"Rate what helped: {words.call(Remedy('rate', arguments))}."
+        rate = Remedy("rate", {"target": context.request_id, "useful": "RANK,..."})
+        yield f"Rate what helped: {words.call(rate)}."
     if context.left_out:
         memories = count(context.left_out, "memory")
         yield f"{memories} did not fit; pass a larger {words.argument('budget')} to see all."

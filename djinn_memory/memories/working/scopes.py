@@ -39,8 +39,12 @@ class WorkingScopes:
         giver: str | None = None,
     ) -> WorkingSlot:
         """The slot that a request means. Raises `UsageError` for invalid names."""
-        scopes = {"session": session, "task": task, "giver": giver}
-        given = [Remedy("", {field: None}) for field, name in scopes.items() if name is not None]
+        scopes = (
+            (session, Remedy("", {"session": None})),
+            (task, Remedy("", {"task": None})),
+            (giver, Remedy("", {"giver": None})),
+        )
+        given = [remedy for name, remedy in scopes if name is not None]
         if len(given) > 1:
             raise UsageError(
                 "a value belongs to one session, one task or one sharing agent", *given

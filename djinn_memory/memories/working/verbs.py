@@ -58,8 +58,11 @@ class WorkingMemory(Namespace):
 
         def decide(before: WorkingEntry | None, now: float) -> WorkingEntry:
             if before and before.type == STEP:
-                place = {"task": slot.name, "key": slot.key, "status": None}
-                step = Remedy("working.step", place, "update the step")
+                step = Remedy(
+                    "working.step",
+                    {"task": slot.name, "key": slot.key, "status": None},
+                    "update the step",
+                )
                 raise UsageError(f"{slot.key!r} is a step of the task", step)
             tier = "short" if request.short else "working"
             entry = new_entry(slot, now, usual, value=text, type=kind, tier=tier)

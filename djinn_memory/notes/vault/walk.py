@@ -222,7 +222,7 @@ def _link_problem(vault: Vault, path: str) -> str | None:
         if any(target.is_relative_to(other) for other in vault.others):
             return None
         purpose = "add the folder that it leads to"
-        add = Remedy("vaults.add", {"name": None, "folder": str(target)}, purpose)
+        add = Remedy("vaults.add", {"name": None, "path": str(target)}, purpose)
         remedy = "copy it here" if is_note else str(add)
         return f"is a symbolic link that leads out of the vault and is not followed; {remedy}"
     inner = target.relative_to(root)

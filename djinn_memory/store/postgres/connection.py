@@ -282,7 +282,8 @@ def _explanation(error: psycopg.Error, address: ServerAddress) -> DjinnError:
     known = _KNOWN.get(state) or _KNOWN.get(state[:2])
     if known:
         kind, message, remedy = known
-        return kind(f"{address} {message}", *([Remedy(purpose=remedy)] if remedy else []))
+        how = remedy if isinstance(remedy, Remedy) else Remedy(purpose=remedy)
+        return kind(f"{address} {message}", how)
     text = _one_line(error, address)
     wrong = None if state else re.search(r"invalid [\w ]+ (?:number|value)\b.*", text)
     if wrong:
@@ -333,7 +334,9 @@ _REFUSALS = (
 
 _TRY_AGAIN = Remedy(purpose="run the command again; what was not finished is resumed")
 
-_KNOWN: dict[str, tuple[type[DjinnError], str, str]] = {
+_PREPARE = Remedy("sync.init", {}, "prepare it")
+
+_KNOWN: dict[str, tuple[type[DjinnError], str, Remedy | str]] = {
     "down": (Unavailable, "does not answer", "start the server, or check host and port"),
     "host": (Unavailable, "cannot be found", "check the name of the host"),
     "28P01": (
@@ -348,10 +351,10 @@ _KNOWN: dict[str, tuple[type[DjinnError], str, str]] = {
         "check the user, and the server's pg_hba.conf",
     ),
     "3D000": (Unavailable, "has no such database", "create the database, or check its name"),
-    "08": (ServerLost, "closed the connection", _TRY_AGAIN.purpose),
-    "57P01": (ServerLost, "closed the connection", _TRY_AGAIN.purpose),
-    "57P02": (ServerLost, "closed the connection", _TRY_AGAIN.purpose),
-    "57P03": (ServerLost, "is starting or shutting down", _TRY_AGAIN.purpose),
+    "08": (ServerLost, "closed the connection", _TRY_AGAIN),
+    "57P01": (ServerLost, "closed the connection", _TRY_AGAIN),
+    "57P02": (ServerLost, "closed the connection", _TRY_AGAIN),
+    "57P03": (ServerLost, "is starting or shutting down", _TRY_AGAIN),
     "57014": (
         Unavailable,
         "stopped a statement that took too long",
@@ -381,6 +384,7 @@ _KNOWN: dict[str, tuple[type[DjinnError], str, str]] = {
         "has tables of another program",
         "create a database for djinn alone, and use its name in the address",
     ),
-    "42P01": (Refused, "lacks a table of djinn", "prepare it with `djinn sync init`"),
+    "42P01": (Refused, "lacks a table of djinn", _PREPARE),
 }
-"""The error, its message and its remedy by SQLSTATE, or by the class, its first two letters."""
+"""The error, its message and its remedy, or the purpose of one, by SQLSTATE, or by the class, its
+first two letters."""
