@@ -176,17 +176,22 @@ def run(tmp_path: Path, user_folder: Path) -> Run:
     `cwd` is another folder to run it in; with `terminal` its outputs are terminals. Use `spawn`
     where the process matters: its start, its end, signals, or a module's first import.
     """
+    return in_process(tmp_path, user_folder)
+
+
+def in_process(folder: Path, user_folder: Path) -> Run:
+    """What the fixture `run` gives, for a user with these folders."""
 
     def call(
         *arguments: object,
         home: Path | None = None,
         stdin: str = "",
-        cwd: Path = tmp_path,
+        cwd: Path = folder,
         terminal: bool = False,
         **environment: str,
     ) -> subprocess.CompletedProcess[str]:
         words = ["djinn", *map(str, arguments)]
-        variables = {**environment_of(tmp_path, user_folder, home), **environment}
+        variables = {**environment_of(folder, user_folder, home), **environment}
         with (
             captured_streams(stdin, Terminal if terminal else io.TextIOWrapper) as (stdout, stderr),
             patch.object(sys, "argv", words),

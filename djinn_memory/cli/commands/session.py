@@ -211,7 +211,7 @@ def extract(call: Call, answer: ExtractionReport) -> None:
         say(clean(f"  from {', '.join(memory.evidence)}"))
     for statement in answer.skipped:
         say(clean(f"skipped  {statement.type}  {statement.title}: {statement.reason}"))
-    if not (answer.written or answer.skipped or answer.problems):
+    if not (answer.written or answer.skipped):
         if call.request.session and not answer.sessions:
             _print_no_turns(call.request.session, answer.near)
         else:

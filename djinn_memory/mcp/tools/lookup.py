@@ -127,7 +127,6 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
         first_line=first,
         last_line=last,
         total_lines=len(lines),
-        problems=(),
     )
 
 

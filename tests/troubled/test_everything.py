@@ -1,0 +1,187 @@
+"""Every tool, command and operation on a home with everything that waits or is wrong.
+
+None ends in a traceback or a bug, and none answers nothing where there is something.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from mcp import Client
+
+from djinn_memory.cli import tree
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import DjinnError
+from djinn_memory.home.home import Home
+from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations import OPERATIONS
+from tests.conftest import Run, in_process
+from tests.mcp.clients import asked, text
+from tests.troubled import commands, operations, tools
+from tests.troubled.home import Troubled, troubled
+
+BUG = re.compile(r"Traceback|bug in djinn|KeyError|AttributeError|None\b.*is not|; *$")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Troubled:
+    """The home as its commands left it."""
+    folder = tmp_path_factory.mktemp("troubled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJINN_CONFIG_DIR", str(folder / "user"))
+        return troubled(folder / "home", in_process(folder, folder / "user"))
+
+
+@pytest.fixture
+def place(template: Troubled, tmp_path: Path) -> Troubled:
+    """A copy of the home, with files beside it that are not in it."""
+    (tmp_path / "tables.txt").write_text("The tables of the winter are right.\n" * 5)
+    (tmp_path / "chat.json").write_text("{")
+    root = Path(shutil.copytree(template.root, tmp_path / "home", symlinks=True))
+    # The settings name this folder by its absolute path, as the folder of a vault that was added.
+    Home(root).edit((("vaults", "archive", "path"), str(root / "archive")))
+    return Troubled(root, {**template.names, "folder": str(tmp_path)})
+
+
+def test_the_home_has_everything_that_waits_or_is_wrong(place: Troubled) -> None:
+    with Djinn(Home(place.root)) as djinn:
+        assert djinn.contradictions.list().total == 1
+        assert djinn.gaps.list().groups and djinn.proposals.list().proposals
+        assert [fact.key for fact in djinn.facts.list(expired=True).facts if fact.expired]
+        assert djinn.sync.conflicts().conflicts
+        context = djinn.wake()
+        assert context.unfinished and context.commitments[0].overdue
+        assert len(djinn.index().problems) >= 3
+        assert [vault.name for vault in djinn.home.vaults if vault.read_only] == ["archive"]
+
+
+def wrong_lines(
+    place: Troubled, run: Run, lines: Mapping[str, tuple[int, str]], *options: str
+) -> Iterable[str]:
+    """What is wrong with what commands say, for each that says something wrong."""
+    for line, (code, said) in lines.items():
+        done = run(*place.filled(shlex.split(line)), *options, home=place.root)
+        if why := _wrong(done, code, said, as_json=bool(options)):
+            yield f"{line}: {why}\n{done}"
+
+
+def _wrong(
+    done: subprocess.CompletedProcess[str], code: int, said: str, *, as_json: bool
+) -> str | None:
+    everything = done.stdout + done.stderr
+    if BUG.search(everything):
+        return "a bug"
+    if done.returncode != code:
+        return f"ended with {done.returncode}"
+    if as_json and (not done.stdout or not json.loads(done.stdout)):
+        return "no object"
+    return None if as_json or re.search(said, everything, re.DOTALL) else f"no {said!r}"
+
+
+def test_every_command_is_listed() -> None:
+    listed = [*commands.READING, *commands.WRITING]
+    words = [shlex.split(line) for line in listed]
+    named = {tree.canonical(" ".join(each[:count])) for each in words for count in (1, 2)}
+    assert tree.COMMANDS.keys() <= named
+
+
+def test_every_command_that_reads(place: Troubled, run: Run) -> None:
+    wrong = [*wrong_lines(place, run, commands.READING)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.soak
+def test_every_command_that_writes(place: Troubled, run: Run) -> None:
+    wrong = [*wrong_lines(place, run, commands.WRITING)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.soak
+def test_every_command_as_a_program_reads_it(place: Troubled, run: Run) -> None:
+    plain = {"schema", "schema wake", "mcp --print-config claude", "open 'Bilge pump' --print",
+             "watch --install-service"}  # fmt: skip
+    lines = {
+        line: outcome
+        for line, outcome in {**commands.READING, **commands.WRITING}.items()
+        if line not in plain
+    }
+    wrong = [*wrong_lines(place, run, lines, "--json")]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.soak
+def test_every_command_in_a_process_of_its_own(place: Troubled, spawn: Run) -> None:
+    wrong = [*wrong_lines(place, spawn, {**commands.READING, **commands.WRITING})]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_operation_is_listed() -> None:
+    called = {name for name, *_ in (*operations.READING, *operations.WRITING)}
+    assert called == OPERATIONS.keys()
+
+
+def test_every_operation(place: Troubled) -> None:
+    wrong = []
+    with Djinn(Home(place.root)) as djinn:
+        for name, given, said in (*operations.READING, *operations.WRITING):
+            request = OPERATIONS[name].request(**_filled(place, given))
+            try:
+                answer = OPERATIONS[name].bind(djinn)(request)
+            except DjinnError as error:
+                spoken = str(error)
+            else:
+                assert isinstance(answer, OPERATIONS[name].answer), name
+                spoken = msgspec.json.encode(answer, enc_hook=str).decode()
+            if BUG.search(spoken) or not re.search(said, spoken, re.DOTALL):
+                wrong.append(f"{name}: no {said!r}: {spoken}")
+    assert not wrong, "\n".join(wrong)
+
+
+def _filled(place: Troubled, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields with ids in place of `{gap}` and the like, also in paths."""
+    return {
+        name: tuple(Path(place.filled(str(path))) for path in value)
+        if isinstance(value, tuple) and isinstance(value[0], Path)
+        else Path(place.filled(str(value))) if isinstance(value, Path)
+        else place.filled(value)
+        for name, value in given.items()
+    }  # fmt: skip
+
+
+def test_every_tool_and_action_is_listed() -> None:
+    calls = (*tools.READING, *tools.WRITING)
+    called = {(name, given.get("action", "")) for name, given, _ in calls}
+    assert called == {(tool.name, action) for tool in TOOLS for action in tool.by_action}
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_every_tool(place: Troubled, read_only: bool) -> None:
+    calls = [(call, False) for call in tools.READING] + [(call, True) for call in tools.REFUSED]
+    writing = [(call, read_only) for call in tools.WRITING]
+    calls += [*writing, *((call, True) for call in tools.WRITES_REFUSED)]
+    wrong = []
+
+    async def work(client: Client) -> None:
+        for (name, given, said), is_refused in calls:
+            done = await client.call_tool(name, place.filled(given))
+            spoken = text(done)
+            if read_only and done.is_error and "this server is read-only" in spoken:
+                said = "this server is read-only"
+            if (
+                done.is_error != is_refused
+                or BUG.search(spoken)
+                or not re.search(said, spoken, re.DOTALL)
+            ):
+                wrong.append(f"{name} {given}: no {said!r}: {spoken}")
+
+    asked(Home(place.root), work, agent="me", read_only=read_only)
+    assert not wrong, "\n".join(wrong)
