@@ -43,11 +43,29 @@ class Source(NamedTuple):
     remedy: Remedy
 
 
-def strings(path: Path) -> Iterator[str]:
-    """The texts of a module, with `X` for what is inserted into one."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@cache
+def trees(mark: str) -> dict[str, ast.Module]:
+    """The syntax trees of the modules whose text has a mark, by path."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+    return {
+        str(path.relative_to(PACKAGE)): ast.parse(text)
+        for path, text in texts.items()
+        if mark in text
+    }
+
+
+def strings(tree: ast.Module) -> Iterator[str]:
+    """The texts of a module."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+@cache
+def schemas(read_only: bool) -> dict[str, dict[str, Any]]:
+    """The properties of the arguments of each tool that a server offers, by its name."""
+    offered = [tool for tool in TOOLS if tool.offers(read_only=read_only)]
+    return {tool.name: tool.input_schema(read_only=read_only)["properties"] for tool in offered}
 
 
 def _value(node: ast.expr) -> Any:
@@ -61,11 +79,11 @@ def _value(node: ast.expr) -> Any:
 def remedies() -> list[Source]:
     """All remedies of the package, with `X` for what only a run knows."""
     found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, module in trees("Remedy(").items():
+        for node in ast.walk(module):
             if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Remedy"):
                 continue
-            place = f"{path.relative_to(PACKAGE)}:{node.lineno}"
+            place = f"{path}:{node.lineno}"
             named = dict(zip(Remedy._fields, node.args, strict=False))
             named |= {word.arg: word.value for word in node.keywords if word.arg}
             operation = ast.literal_eval(named.get("operation", ast.Constant("")))
@@ -130,25 +148,30 @@ def wrong_calls(text: str) -> Iterator[str]:
             yield f"{name} has no {named - known}"
 
 
-def wrong_tools(text: str, read_only: bool) -> Iterator[str]:
+@cache
+def wrong_tools(text: str, read_only: bool) -> list[str]:
     """The tools in a text that a server does not offer, or that lack an argument that is named."""
-    for command_line in COMMAND.findall(FOR_A_PERSON.sub("", text)):
-        yield f"`djinn {command_line}` is not for a person to run"
-    offered = {tool.name: tool for tool in TOOLS if tool.offers(read_only=read_only)}
-    for name, listed in TOOL.findall(FOR_A_PERSON.sub("", text)):
-        if name not in offered:
-            yield f"no tool {name}"
-            continue
-        tool = offered[name]
-        schema = tool.input_schema(read_only=read_only)["properties"]
+    rest = FOR_A_PERSON.sub("", text)
+    wrong = [f"`djinn {line}` is not for a person to run" for line in COMMAND.findall(rest)]
+    for name, listed in TOOL.findall(rest):
         given = dict(each.partition(": ")[::2] for each in re.findall("`([^`]*)`", listed))
-        if not given.keys() <= schema.keys():
-            yield f"{name} has no {given.keys() - schema.keys()}"
-        elif "action" in schema:
-            action = given.pop("action", "")
-            takes = {tool.argument_names[field] for field in tool.offered(action)}
-            if action not in schema["action"]["enum"] or not given.keys() <= takes:
-                yield f"{name} cannot {action} with {given}"
+        wrong += _wrong_arguments(name, given, schemas(read_only).get(name))
+    return wrong
+
+
+def _wrong_arguments(
+    name: str, given: dict[str, str], schema: dict[str, Any] | None
+) -> Iterator[str]:
+    if schema is None:
+        yield f"no tool {name}"
+    elif not given.keys() <= schema.keys():
+        yield f"{name} has no {given.keys() - schema.keys()}"
+    elif "action" in schema:
+        [tool] = [tool for tool in TOOLS if tool.name == name]
+        action = given.pop("action", "")
+        takes = {tool.argument_names[field] for field in tool.offered(action)}
+        if action not in schema["action"]["enum"] or not given.keys() <= takes:
+            yield f"{name} cannot {action} with {given}"
 
 
 def said(words: Wording, remedy: Remedy) -> str:
@@ -219,7 +242,7 @@ def test_for_the_clients_of_a_server(tool: Tool | None, read_only: bool) -> None
             assert tool and remedy.arguments.keys() <= tool.argument_names.keys(), (place, text)
     for remedy in every_operation():
         text = said(words, remedy)
-        assert not [*wrong_tools(text, read_only)], text
+        assert not wrong_tools(text, read_only), text
 
 
 def test_for_a_process_that_reads_documents() -> None:
@@ -240,8 +263,8 @@ def test_a_running_command_names_only_its_own_options() -> None:
 
 def test_a_text_that_quotes_a_remedy_names_its_operation() -> None:
     # A front end without the argument has nothing to say about the argument alone.
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, module in trees("Remedy(").items():
+        for node in ast.walk(module):
             quoted = (
                 node.value if isinstance(node, ast.FormattedValue)
                 else node.args[0] if isinstance(node, ast.Call)
@@ -253,5 +276,5 @@ def test_a_text_that_quotes_a_remedy_names_its_operation() -> None:
 
 
 def test_every_command_in_a_text_exists() -> None:
-    for path in PACKAGE.rglob("*.py"):
-        assert not [wrong for text in strings(path) for wrong in wrong_commands(text)], path
+    for path, module in trees("`djinn ").items():
+        assert not [wrong for text in strings(module) for wrong in wrong_commands(text)], path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -26,21 +26,27 @@ class Source(Struct, frozen=True):
 
 
 def sources(
-    paths: Sequence[Path], *, recursive: bool = False
+    paths: Sequence[Path], *, recursive: bool = False, hides: Container[Path] = ()
 ) -> tuple[list[Source], list[tuple[str, DjinnError]]]:
     """The files at `paths` and in folders among them, each once, and the paths that failed.
 
-    Hidden files in a folder are left out. Subfolders are left out unless `recursive`.
+    Hidden files in a folder are left out. Subfolders are left out unless `recursive`. Nothing below
+    a path in `hides` is looked at: it is reported as if it did not exist.
     """
     files: dict[str, Source] = {}
     missing: list[tuple[str, DjinnError]] = []
     for path in map(expand, paths):
-        for file in _files(path, recursive, missing):
+        for file in _files(path, recursive, hides, missing):
             files.setdefault(os.path.realpath(file), Source(file, file.name))
     return list(files.values()), missing
 
 
-def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -> Iterator[Path]:
+def _files(
+    path: Path, recursive: bool, hides: Container[Path], missing: list[tuple[str, DjinnError]]
+) -> Iterator[Path]:
+    if path in hides:
+        missing.append((str(path), no_such_file()))
+        return
     try:
         kind = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -59,11 +65,14 @@ def _files(path: Path, recursive: bool, missing: list[tuple[str, DjinnError]]) -
         missing.append((where, DjinnError(f"cannot be read: {error.strerror}")))
 
     for folder, names, files in os.walk(path, onerror=fail):
-        names[:] = sorted(name for name in names if recursive and not hidden(name))
+        names[:] = sorted(
+            name
+            for name in names
+            if recursive and not hidden(name) and Path(folder, name) not in hides
+        )
         for name in sorted(files):
             place = Path(folder, name)
-            # A link in a folder from elsewhere must not lead out of that folder.
-            if not name.startswith(".") and not (place.is_symlink() and _leads_out(path, place)):
+            if not name.startswith(".") and not (place.is_symlink() and _skips(path, place, hides)):
                 yield place
 
 
@@ -72,9 +81,10 @@ def no_such_file() -> NotFound:
     return NotFound("no such file or folder; check the path")
 
 
-def _leads_out(root: Path, link: Path) -> bool:
+def _skips(root: Path, link: Path, hides: Container[Path]) -> bool:
+    """Whether a link leads out of the folder, which may be from elsewhere, or to a hidden path."""
     try:
-        return not link.resolve().is_relative_to(root.resolve())
+        return link in hides or not link.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError):
         return False
 

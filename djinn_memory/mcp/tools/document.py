@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from msgspec import NODEFAULT, Meta, Struct
 
 from djinn_memory.errors import Refused, Remedy, UsageError
+from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, project
 from djinn_memory.mcp.arguments import Argument, optional_text
 from djinn_memory.mcp.context import ClientContext
@@ -74,12 +75,18 @@ def _prepare(fields: dict[str, Any]) -> None:
 
 def _check(context: ClientContext, request: IngestOptions) -> None:
     """Refuse files that nobody would give to an agent: hidden folders contain keys and settings."""
-    state = Path(os.path.realpath(context.djinn.home.state))
+    home = context.djinn.home
+    state, hides = Path(os.path.realpath(home.state)), HiddenPaths(home, context.agent)
     for path in request.paths:
-        place = Path(os.path.realpath(path))
-        if place.is_relative_to(state) or any(part.startswith(".") for part in place.parts):
+        refused = path.is_relative_to(state) or _has_hidden_part(path)
+        # What lies in the vault of another agent is answered as a file that does not exist.
+        if refused or (path not in hides and _has_hidden_part(Path(os.path.realpath(path)))):
             remedy = Remedy("", {}, "ask a person to copy it to another folder")
             raise Refused(f"{path} is hidden", remedy)
+
+
+def _has_hidden_part(path: Path) -> bool:
+    return any(part.startswith(".") and part != ".." for part in path.parts)
 
 
 @tool(

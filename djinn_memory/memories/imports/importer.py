@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
+from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.episodes.requests import CALENDAR
@@ -67,7 +68,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     if request.domain is not None:
         runtime.home.check_domains([request.domain], agent)
     problems: list[Problem] = []
-    exports = [*_exports(request, problems)]
+    exports = [*_exports(request, HiddenPaths(runtime.home, agent), problems)]
     total = sum(export.size for export in exports)
     ahead, hooked = EmbeddingAhead(runtime.home), HookedPrompts(runtime, agent)
     run = _Run(runtime, request, agent, vault, problems, ahead, hooked, total)
@@ -108,7 +109,9 @@ def _alone(runtime: Runtime, vault: Vault) -> Iterator[None]:
         yield
 
 
-def _exports(request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
+def _exports(
+    request: ImportHistory, hides: HiddenPaths, problems: list[Problem]
+) -> Iterator[Export]:
     """The exports at the paths of a request. Raises the first problem if there are none."""
     if not request.paths:
         raise UsageError("give at least one path", argument="paths")
@@ -117,7 +120,7 @@ def _exports(request: ImportHistory, problems: list[Problem]) -> Iterator[Export
     for path in dict.fromkeys(map(expand, request.paths)):
         number, before = 0, len(problems)
         try:
-            tree = open_tree(path)
+            tree = open_tree(path, hides)
             for export in _in_tree(tree, request, problems):
                 number += 1
                 yield export

@@ -7,7 +7,7 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import IO, BinaryIO, cast
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.documents.sources import no_such_file
+from djinn_memory.errors import DjinnError
 from djinn_memory.notes.encoding import detect
 
 HEAD = 65_536
@@ -82,17 +83,22 @@ def reason(error: BaseException) -> str:
     return f"it is damaged ({error})"
 
 
-def open_tree(path: Path) -> Tree:
-    """The tree at a path. Raises `NotFound`, and `DjinnError` when it cannot be read."""
+def open_tree(path: Path, hides: Container[Path] = ()) -> Tree:
+    """The tree at a path. Raises `NotFound`, and `DjinnError` when it cannot be read.
+
+    Nothing below a path in `hides` is looked at: it is treated as if it did not exist.
+    """
+    if path in hides:
+        raise no_such_file()
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        raise NotFound("no such file or folder; check the path") from None
+        raise no_such_file() from None
     except OSError as error:
         raise DjinnError(f"cannot be read: {reason(error)}") from None
     try:
         if stat.S_ISDIR(mode):
-            return _folder(path)
+            return _folder(path, hides)
         if not stat.S_ISREG(mode):
             raise DjinnError("is not a regular file")
         if zipfile.is_zipfile(path):
@@ -115,16 +121,20 @@ def _file(path: Path) -> Tree:
     return Tree(path, {"": entry}, lambda _: path.open("rb", buffering=0))
 
 
-def _folder(root: Path) -> Tree:
+def _folder(root: Path, hides: Container[Path]) -> Tree:
     """A folder with its files, also in subfolders. Hidden files and links out of it are skipped."""
     entries = {}
     real = root.resolve()
     for folder, names, files in os.walk(root):
-        names[:] = sorted(name for name in names if not name.startswith("."))
+        names[:] = sorted(
+            name for name in names if not name.startswith(".") and Path(folder, name) not in hides
+        )
         for file in sorted(files):
             place = Path(folder, file)
             with suppress(OSError, RuntimeError):
-                inside = not place.is_symlink() or place.resolve().is_relative_to(real)
+                inside = not place.is_symlink() or (
+                    place not in hides and place.resolve().is_relative_to(real)
+                )
                 if not file.startswith(".") and inside and place.is_file():
                     name = place.relative_to(root).as_posix()
                     entries[name] = Entry(name, place.stat().st_size, _changed(place))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
-from djinn_memory.documents.sources import Source, no_such_file, sources
-from djinn_memory.errors import Busy, DjinnError, NotFound, Refused, Unavailable, UsageError
+from djinn_memory.documents.sources import Source, sources
+from djinn_memory.errors import Busy, NotFound, Refused, Unavailable, UsageError
+from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.memories.library import catalog
 from djinn_memory.memories.library.catalog import StoredDocument, stored_documents
 from djinn_memory.memories.library.requests import (
@@ -42,7 +41,6 @@ from djinn_memory.runtime import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.recovery import recovers
-from djinn_memory.system.files import expand
 
 
 class Documents(Namespace):
@@ -69,12 +67,13 @@ class Documents(Namespace):
         from djinn_memory.memories.library.ingest import ingest
 
         paths = request.paths
+        hides = HiddenPaths(self.runtime.home, request.agent)
         if request.title is not None and (
-            len(paths) + len(piped) != 1 or any(path.is_dir() for path in paths)
+            len(paths) + len(piped) != 1
+            or any(path not in hides and path.is_dir() for path in paths)
         ):
             raise UsageError("applies to one document; give one file", argument="title")
-        files, missing = sources(paths, recursive=request.recursive)
-        files = self._readable(files, paths, missing, request.agent)
+        files, missing = sources(paths, recursive=request.recursive, hides=hides)
         if missing and not files and not piped:
             path, error = missing[0]
             raise type(error)(f"{path}: {error}")
@@ -83,33 +82,6 @@ class Documents(Namespace):
                 self._state, self._models, request, [*files, *piped],
                 missing=missing, tell=tell, ask=ask, progress=self.runtime.progress,
             )  # fmt: skip
-
-    def _readable(
-        self,
-        files: Sequence[Source],
-        paths: Sequence[Path],
-        missing: list[tuple[str, DjinnError]],
-        agent: str | None,
-    ) -> list[Source]:
-        """The files, without those in vaults that the agent may not read.
-
-        A file that was named directly is reported as `missing`.
-        """
-        home = self.runtime.home
-        # The files of a vault have no domain, so an agent that is limited reads none of them.
-        visible = [vault for vault in home.scope(home.agent(agent)) if vault.reader is None]
-        roots = {Path(os.path.realpath(vault.root)): vault for vault in home.vaults}
-        named = set(map(expand, paths))
-        readable = []
-        for source in files:
-            folders = Path(os.path.realpath(source.path)).parents
-            # The innermost vault is the one that the file belongs to.
-            vault = next((roots[folder] for folder in folders if folder in roots), None)
-            if vault is None or vault in visible:
-                readable.append(source)
-            elif source.path in named:
-                missing.append((str(source.path), no_such_file()))
-        return readable
 
     @operation(ListDocuments)
     def list(self, request: ListDocuments) -> DocumentList:
