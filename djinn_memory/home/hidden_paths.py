@@ -84,6 +84,6 @@ def _target(path: Path) -> Path | None:
 
 def _identity(folder: Path) -> _Identity | None:
     with suppress(OSError, ValueError):
-        found = folder.stat()
-        return found.st_dev, found.st_ino
+        info = folder.stat()
+        return info.st_dev, info.st_ino
     return None

@@ -195,3 +195,19 @@ def test_every_tool(place: Troubled, read_only: bool) -> None:
 
     asked(Home(place.root), work, agent="me", read_only=read_only)
     assert not wrong, "\n".join(wrong)
+
+
+def test_every_resource_and_prompt(place: Troubled) -> None:
+    async def work(client: Client) -> None:
+        listed = (await client.list_resources()).resources
+        assert {"me/damaged.md", "archive/lamp.md"} <= {each.name for each in listed}
+        for each in listed:
+            [content] = (await client.read_resource(each.uri)).contents
+            assert getattr(content, "text", "") or each.name == "me/binary.md", each.name
+        for prompt in (await client.list_prompts()).prompts:
+            [message] = (await client.get_prompt(prompt.name)).messages
+            said = getattr(message.content, "text", "")
+            assert said and not BUG.search(said), prompt.name
+            assert prompt.name == "end_session" or "`djinn contradiction list` (ask" in said
+
+    asked(Home(place.root), work, agent="me")
