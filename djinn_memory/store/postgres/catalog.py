@@ -26,25 +26,25 @@ join pg_class c on c.oid = k.conrelid join pg_class f on f.oid = k.confrelid
 where k.contype = 'f' and c.relnamespace = current_schema()::regnamespace and c.oid <> f.oid
 """
 
-SECURE = """
-alter table {table} enable row level security;
-alter table {table} force row level security;
-drop policy if exists djinn_read on {table};
-drop policy if exists djinn_write on {table};
-create policy djinn_read on {table} for select
-    using (user_id = any (djinn_scopes()) or djinn_reads_all());
-create policy djinn_write on {table} for all
-    using (user_id = any (djinn_scopes())) with check (user_id = any (djinn_scopes()));
-grant select, insert, update, delete on {table} to public;
-"""
+SECURE = (
+    "alter table {table} enable row level security",
+    "alter table {table} force row level security",
+    "drop policy if exists djinn_read on {table}",
+    "drop policy if exists djinn_write on {table}",
+    "create policy djinn_read on {table} for select "
+    "using (user_id = any (djinn_scopes()) or djinn_reads_all())",
+    "create policy djinn_write on {table} for all "
+    "using (user_id = any (djinn_scopes())) with check (user_id = any (djinn_scopes()))",
+    "grant select, insert, update, delete on {table} to public",
+)
 
-OPEN_UNSCOPED = """
-grant select on schema_migrations, server, role_scopes to public;
-grant usage on schema {schema} to public;
-alter table role_scopes enable row level security;
-drop policy if exists djinn_read on role_scopes;
-create policy djinn_read on role_scopes for select using (true);
-"""
+OPEN_UNSCOPED = (
+    "grant select on schema_migrations, server, role_scopes to public",
+    "grant usage on schema {schema} to public",
+    "alter table role_scopes enable row level security",
+    "drop policy if exists djinn_read on role_scopes",
+    "create policy djinn_read on role_scopes for select using (true)",
+)
 
 
 def postgres_version(cursor: Cursor) -> str:
@@ -86,7 +86,9 @@ def secure_rows(cursor: Cursor) -> None:
     sees everything. Only the owner writes `role_scopes`, also after `grant all on all tables`.
     """
     cursor.execute("select current_schema()")
-    _execute(cursor, OPEN_UNSCOPED, schema=str(_single(cursor)))
+    schema = str(_single(cursor))
+    for statement in OPEN_UNSCOPED:
+        _execute(cursor, statement, schema=schema)
     cursor.execute("select user_id from scopes")
     cursor.executemany(
         "insert into role_scopes (role_name, user_id) values (current_user, %s) "
@@ -94,7 +96,8 @@ def secure_rows(cursor: Cursor) -> None:
         cursor.fetchall(),
     )
     for table in scoped_tables(cursor):
-        _execute(cursor, SECURE, table=table)
+        for statement in SECURE:
+            _execute(cursor, statement, table=table)
 
 
 def is_secured(cursor: Cursor) -> bool:
@@ -192,9 +195,9 @@ def empty_vectors(cursor: Cursor, dimensions: int) -> int:
     return removed
 
 
-def _execute(cursor: Cursor, statements: str, **names: str) -> None:
-    """Run statements with names from the catalogue in them."""
-    cursor.execute(statements.format(**names).encode())
+def _execute(cursor: Cursor, statement: str, **names: str) -> None:
+    """Run a statement with names from the catalogue in it."""
+    cursor.execute(statement.format(**names).encode())
 
 
 def _single(cursor: Cursor) -> object:

@@ -1,7 +1,8 @@
 """Opens connections to a Postgres server, with its transactions and its errors.
 
 Nothing is set for a session, so that a pooler may stand in between: a setting holds for one
-transaction (`set local`), and no statement is prepared on the server.
+transaction (`set local`), and no statement is prepared on the server. A message holds one
+statement, because a Citus cluster passes the text of a message on as a whole.
 """
 
 from __future__ import annotations
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
     Cursor = psycopg.Cursor[tuple[Any, ...]]
 
-PASS_ON = "set local citus.propagate_set_commands = 'local'; "
+PASS_ON = "set local citus.propagate_set_commands = 'local'"
 """Lets the settings that follow in a transaction reach the workers of a Citus cluster."""
 
-_BEGIN_READING = PASS_ON + "set transaction isolation level repeatable read, read only"
-
-_BEGIN_SNAPSHOT = "begin isolation level repeatable read, read only; " + PASS_ON
+_SNAPSHOT = "isolation level repeatable read, read only"
+"""How a transaction sees one state of the server. Citus begins those of workers in the same way."""
 
 CONNECT_SECONDS = 5
 """Maximum time to connect. Local work must not wait for a server that is down."""
@@ -173,52 +173,41 @@ def _is_split_in_password(conninfo: str, port: str) -> bool:
 def reading(connection: Connection, address: ServerAddress) -> Iterator[Cursor]:
     """A transaction that sees one snapshot and writes nothing."""
     with explained(address), connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(_BEGIN_READING)
+        cursor.execute(f"set transaction {_SNAPSHOT}".encode())
         yield cursor
 
 
 @contextmanager
 def snapshot(
-    connection: Connection, address: ServerAddress, settings: str, queries: Sequence[str]
+    connection: Connection,
+    address: ServerAddress,
+    settings: Sequence[str],
+    queries: Sequence[str],
 ) -> Iterator[tuple[Cursor, list[list[tuple[Any, ...]]]]]:
     """A transaction that sees one snapshot and writes nothing, and the rows of each first query.
 
-    `settings` are statements that return nothing, such as `set local`. Neither they nor `queries`
-    have parameters, so that all travel with the statement that begins the transaction. Inside
-    another snapshot of the connection, the outer one is read.
+    `settings` are statements such as `set local`. Neither they nor `queries` have parameters.
+    Inside another snapshot of the connection, the outer one is read.
 
-    In the block, the connection is in pipeline mode: statements are sent one by one, without
-    waiting for the results of those before.
+    The connection is in pipeline mode: statements are sent one by one, without waiting for the
+    results of those before. So all that begins the snapshot takes one round trip.
     """
-    from psycopg.pq import TransactionStatus
+    from psycopg.pq import PipelineStatus
 
-    nested = connection.info.transaction_status is not TransactionStatus.IDLE
+    nested = connection.info.pipeline_status is not PipelineStatus.OFF
     with explained(address), connection.cursor() as cursor:
         try:
-            if nested:
-                # In pipeline mode, a statement cannot hold several.
-                listed = [cursor.execute(query.encode()).fetchall() for query in queries]
-            else:
-                listed = _result_sets(cursor, _BEGIN_SNAPSHOT + settings + "; ".join(queries))
             with connection.pipeline():
-                yield cursor, listed
+                for statement in () if nested else (f"begin {_SNAPSHOT}", PASS_ON, *settings):
+                    cursor.execute(statement.encode())
+                asked = [connection.execute(query.encode()) for query in queries]
+                yield cursor, [answer.fetchall() for answer in asked]
+                if not nested:
+                    cursor.execute("commit")
         except BaseException:
             if not nested:
                 _roll_back(connection)
             raise
-        if not nested:
-            connection.execute("commit")
-
-
-def _result_sets(cursor: Cursor, statements: str) -> list[list[tuple[Any, ...]]]:
-    """Run statements without parameters at once. Returns the rows of each one that returns rows."""
-    cursor.execute(statements.encode())
-    listed = []
-    while True:
-        if cursor.description is not None:
-            listed.append(cursor.fetchall())
-        if not cursor.nextset():
-            return listed
 
 
 def _roll_back(connection: Connection) -> None:

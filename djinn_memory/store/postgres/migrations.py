@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -50,6 +51,14 @@ def scripts() -> dict[int, tuple[str, str]]:
     return dict(sorted(texts.items()))
 
 
+def statements(script: str) -> list[str]:
+    """The statements of a script, in which the lines of a statement's body are indented.
+
+    Citus passes the text of a message on to workers as a whole, so each is sent alone.
+    """
+    return [text for text in re.split(r";\n(?! |end\b)", script) if text]
+
+
 def migrate(connection: Connection, address: ServerAddress, model: VectorModel | None) -> list[str]:
     """Bring a database to the newest schema, in one transaction. Returns the scripts that ran.
 
@@ -76,7 +85,9 @@ def migrate(connection: Connection, address: ServerAddress, model: VectorModel |
                 continue
             of_server = _state(cursor).model if done or applied else model
             assert of_server
-            cursor.execute(text.replace("{dimensions}", str(of_server.dimensions)).encode())
+            for statement in statements(text):
+                sized = statement.replace("{dimensions}", str(of_server.dimensions))
+                cursor.execute(sized.encode())
             cursor.execute(
                 "insert into schema_migrations (version, name) values (%s, %s)", (number, name)
             )

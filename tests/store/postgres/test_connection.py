@@ -141,7 +141,7 @@ def test_a_connection_that_is_lost_in_a_search_prints_nothing(
     with (
         closing(connect(database)) as connection,
         pytest.raises(ServerLost),
-        snapshot(connection, database, "", ["select 1"]) as (cursor, _),
+        snapshot(connection, database, (), ["select 1"]) as (cursor, _),
     ):
         cursor.execute("select pg_terminate_backend(pg_backend_pid())")
         cursor.fetchall()

@@ -41,7 +41,7 @@ class ServerIndexes:
         """
         connection, address = self._connected()
         home = self._home
-        settings, queries = "".join(exploring(EXPLORED)), scope_queries(vaults)
+        settings, queries = exploring(EXPLORED), scope_queries(vaults)
         with snapshot(connection, address, settings, queries) as (tx, listed):
             scopes = Scopes(tx, vaults, home.config.access, self._kept, listed)
             here = {vault.id for vault in home.vaults}

@@ -39,8 +39,8 @@ EXPLORED = int(216 * EXPLORED_FOR_EACH)
 def exploring(count: int) -> tuple[str, str]:
     """The statements that let HNSW read this many candidates, and go on where a filter needs it."""
     return (
-        f"set local hnsw.ef_search = {count:d}; ",
-        "set local hnsw.iterative_scan = relaxed_order; ",
+        f"set local hnsw.ef_search = {count:d}",
+        "set local hnsw.iterative_scan = relaxed_order",
     )
 
 

@@ -99,7 +99,8 @@ def index_vectors(tx: Cursor, scope: UUID) -> None:
     # Another home may be making it.
     tx.execute("select pg_advisory_xact_lock(%s)", (scope.int & 0x7FFFFFFFFFFFFFFF,))
     # An index that does not fit into memory while it is made takes many times as long.
-    tx.execute(f"{PASS_ON}set local maintenance_work_mem = '512MB'".encode())
+    tx.execute(PASS_ON)
+    tx.execute("set local maintenance_work_mem = '512MB'")
     # Names and the conditions of an index take no parameters; a scope is a UUID, which is safe.
     tx.execute(
         f"create index if not exists {near_index(scope)} on index_windows using hnsw "
