@@ -288,5 +288,5 @@ def server_homes(runtime: Runtime, cursor: Cursor, scope: UUID) -> list[ServerHo
             home.seen_at > runtime.now() - kept,
             home.home_id == own,
         )
-        for home in homes(cursor, scope)
+        for home in homes(cursor, scope, runtime.now())
     ]

@@ -29,12 +29,12 @@ class ScopeHome(Struct, frozen=True):
     """The deletions on the server that it has not read."""
 
 
-def homes(cursor: Cursor, scope: UUID) -> list[ScopeHome]:
-    """The homes that synchronize a scope, the one seen last first."""
+def homes(cursor: Cursor, scope: UUID, now: datetime) -> list[ScopeHome]:
+    """The homes that synchronize a scope, the one seen last first, none later than `now`."""
     cursor.execute(
         "select home.home_id, home.name, home.rev, "
         # The driver cannot read infinite times.
-        "greatest(least(home.seen_at, now()), 'epoch'), count(gone.rev) "
+        "greatest(least(home.seen_at, %(now)s), 'epoch'), count(gone.rev) "
         "from homes as home left join ("
         "select user_id, rev from notes where user_id = %(scope)s and deleted union all "
         "select user_id, rev from attachments where user_id = %(scope)s and deleted"
@@ -42,7 +42,7 @@ def homes(cursor: Cursor, scope: UUID) -> list[ScopeHome]:
         "where home.user_id = %(scope)s "
         "group by home.home_id, home.name, home.rev, home.seen_at "
         "order by home.seen_at desc, home.home_id",
-        {"scope": scope},
+        {"scope": scope, "now": now},
     )
     return [ScopeHome(*row) for row in cursor]
 
@@ -59,7 +59,7 @@ def record_home(
     cursor.execute(
         "insert into homes (user_id, home_id, name, rev, large_files) values (%s, %s, %s, %s, %s) "
         "on conflict (user_id, home_id) do update set name = excluded.name, rev = excluded.rev, "
-        "large_files = excluded.large_files, seen_at = now()",
+        "large_files = excluded.large_files, seen_at = excluded.seen_at",
         (scope, home, name, rev, [clean(path) for path in large_files]),
     )
 

@@ -321,17 +321,17 @@ def prune_history(cursor: Cursor, scope: UUID, keep_days: float) -> int:
     number of tombstones. A home that comes back later compares both sides as a whole. The mark of
     the last revision that it has seen is kept: what it knew up to there is no conflict.
     """
-    values = {"scope": scope, "seconds": keep_days * 86400}
+    # By one clock: each node of a cluster has its own.
+    cursor.execute("select now() - make_interval(secs => %s)", (keep_days * 86400,))
+    [(limit,)] = cursor.fetchall()
+    values = {"scope": scope, "limit": limit}
     cursor.execute(
-        f"select min(rev) from homes where user_id = %(scope)s and not seen_at < {_LIMIT}".encode(),
-        values,
+        "select min(rev) from homes where user_id = %(scope)s and not seen_at < %(limit)s", values
     )
-    row = cursor.fetchone()
-    passed = row[0] if row else None
-    if passed is None:
+    [(values["passed"],)] = cursor.fetchall()
+    if values["passed"] is None:
         return 0
-    values["passed"] = passed
-    old = f"user_id = %(scope)s and written_at < {_LIMIT}"
+    old = "user_id = %(scope)s and written_at < %(limit)s"
     cursor.execute(
         f"delete from revisions where {old} and rev < %(passed)s "
         "and not rev in (select rev from homes where user_id = %(scope)s)".encode(),
@@ -348,9 +348,6 @@ def prune_history(cursor: Cursor, scope: UUID, keep_days: float) -> int:
             (max(removed), scope),
         )
     return len(removed)
-
-
-_LIMIT = "now() - make_interval(secs => %(seconds)s)"
 
 
 def _select(
