@@ -16,6 +16,8 @@ from typing import Any
 
 import psycopg
 
+from tests.cluster_rules import READS_OR_WRITES, violations
+
 CATALOG = "djinn_memory.store.postgres.catalog"
 SCOPES = "djinn_memory.store.postgres.scopes"
 STATS = "djinn_memory.store.postgres.seeds.stats"
@@ -31,7 +33,6 @@ FANS_OUT = {
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _CONSTANT = re.compile(rf"\(*(?:\w+\.)?user_id = '{_UUID}'::uuid\)*")
-_READS_OR_WRITES = re.compile(r"\s*(?:select|with|insert|update|delete)\b", re.IGNORECASE)
 _NEAR = "index_windows_near_"
 
 _TABLES = (
@@ -100,7 +101,7 @@ def _values(plan: Any, key: str) -> list[Any]:
 
 
 class RoutedCursor(psycopg.Cursor[Any]):
-    """A cursor that refuses statements of djinn that would fan out on a cluster."""
+    """A cursor that refuses statements of djinn that a cluster refuses or sends to many nodes."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> RoutedCursor:
         _check(self.connection, query, params)
@@ -113,7 +114,7 @@ class RoutedCursor(psycopg.Cursor[Any]):
         super().executemany(query, rows, **options)
 
 
-_checked: set[str] = set()
+_checked: set[tuple[str, bool]] = set()
 _beside: tuple[str, psycopg.Connection[Any]] | None = None
 """A connection beside those of a test, so that nothing happens in their transactions."""
 _lock = Lock()
@@ -129,18 +130,21 @@ def release() -> None:
 
 
 def _check(connection: psycopg.Connection[Any], query: Any, values: Any) -> None:
-    text = query.decode() if isinstance(query, bytes) else str(query)
-    for statement in text.split("; ") if values is None else [text]:
-        known = re.sub(rf"{_UUID}|[0-9a-f]{{32}}", "", statement)
-        if not _READS_OR_WRITES.match(statement) or known in _checked:
-            continue
-        caller = _caller()
-        if caller is None or caller & FANS_OUT:
-            continue
-        with _lock, suppress(psycopg.Error):
-            tables = fanning_out(_other(connection).cursor(), statement, values)
-            assert not tables, f"reads {', '.join(tables)} of all scopes: {statement}"
-            _checked.add(known)
+    statement = query.decode() if isinstance(query, bytes) else str(query)
+    caller = _caller()
+    if caller is None:
+        return
+    one_scope = bool(READS_OR_WRITES.match(statement)) and not caller & FANS_OUT
+    key = re.sub(rf"{_UUID}|[0-9a-f]{{32}}", "", statement), one_scope
+    if key in _checked:
+        return
+    with _lock, suppress(psycopg.Error):
+        cursor = _other(connection).cursor()
+        broken = violations(cursor, statement)
+        assert not broken, f"{'; '.join(broken)}: {statement}"
+        tables = fanning_out(cursor, statement, values) if one_scope else []
+        assert not tables, f"reads {', '.join(tables)} of all scopes: {statement}"
+        _checked.add(key)
 
 
 def _caller() -> set[str] | None:
