@@ -20,6 +20,19 @@ UNSCOPED = ("schema_migrations", "server", "role_scopes")
 
 FUNCTIONS = ("djinn_scopes()", "djinn_reads_all()")
 
+READ_COPY = (
+    "create or replace function djinn_scopes() returns uuid[] language sql stable parallel safe "
+    "as $$ select coalesce(pg_catalog.array_agg(user_id) filter (where user_id is not null), "
+    "'{{}}') from {copy} where role_name operator(pg_catalog.=) current_user $$",
+    "create or replace function djinn_reads_all() returns boolean language sql stable "
+    "parallel safe as $$ select exists (select from {copy} "
+    "where role_name operator(pg_catalog.=) current_user and user_id is null) $$",
+)
+"""The functions of the policies on a cluster, whose nodes have copies of `role_scopes`.
+
+A role cannot put tables or operators of its own in place of these by its search path.
+"""
+
 DEPENDENCIES = """
 select c.relname, f.relname from pg_constraint k
 join pg_class c on c.oid = k.conrelid join pg_class f on f.oid = k.confrelid
@@ -98,6 +111,8 @@ def secure_rows(cursor: Cursor) -> None:
     for table in scoped_tables(cursor):
         for statement in SECURE:
             _execute(cursor, statement, table=table)
+    if is_distributed(cursor):
+        _let_workers_read_grants(cursor)
 
 
 def is_secured(cursor: Cursor) -> bool:
@@ -135,6 +150,21 @@ def distribute(cursor: Cursor, address: ServerAddress) -> None:
                 "select create_distributed_table(%s, 'user_id', colocate_with => %s)",
                 (table, together),
             )
+    _let_workers_read_grants(cursor)
+
+
+def _let_workers_read_grants(cursor: Cursor) -> None:
+    """Let the functions of the policies read the copy of `role_scopes` on their own node.
+
+    Citus refuses queries of a distributed table inside a query that it has sent to a worker.
+    """
+    cursor.execute(
+        "select quote_ident(current_schema()), shardid::text from pg_dist_shard "
+        "where logicalrelid = 'role_scopes'::regclass"
+    )
+    [(schema, shard)] = cursor.fetchall()
+    for statement in READ_COPY:
+        _execute(cursor, statement, copy=f"{schema}.role_scopes_{shard}")
 
 
 def change_in_order(cursor: Cursor) -> None:

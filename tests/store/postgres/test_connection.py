@@ -94,7 +94,7 @@ def test_a_killed_connection_is_lost_also_inside_a_copy(database: ServerAddress)
             victim.cursor().copy("copy plain from stdin") as copy,
         ):
             copy.write_row(("a",))
-            other.execute("select pg_terminate_backend(%s)", (number,))
+            other.execute("select pg_terminate_backend(%s::int)", (number,))
             while True:
                 copy.write_row(("a" * 10_000,))
         assert "run the command again" in str(caught.value)

@@ -87,6 +87,9 @@ def test_another_schema_is_refused(database: ServerAddress, statement: str, mess
 
 _STAND_IN = """
 create table pg_dist_partition (logicalrelid regclass, together text);
+create table pg_dist_shard (logicalrelid regclass, shardid bigint);
+create table role_scopes_102008 (like role_scopes);
+insert into pg_dist_shard values ('role_scopes', 102008), ('server', 102009);
 create function create_reference_table(text) returns void begin atomic
     insert into pg_dist_partition values ($1::regclass, null);
 end;
@@ -99,7 +102,7 @@ set allow_system_table_mods = on;
 insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
 select 99999, 'citus', extowner, extnamespace, false, '13.0' from pg_extension limit 1
 """
-"""What djinn uses of Citus, as a record of the calls."""
+"""What djinn uses of Citus, as a record of the calls, and the copies of a node."""
 
 
 @pytest.mark.skipif(bool(CLUSTER), reason="the server is a cluster")
@@ -122,3 +125,7 @@ def test_new_tables_are_distributed_and_secured_like_the_others(
         assert set(calls) - known == {("later", "user_id with scopes")}
         assert len(calls) == len(known) + 1
         assert catalog.is_secured(cursor)
+        # A worker reads its own copy of the grants.
+        cursor.execute("insert into role_scopes_102008 values (current_user, null)")
+        cursor.execute("select djinn_reads_all(), djinn_scopes()")
+        assert cursor.fetchall() == [(True, [])]
