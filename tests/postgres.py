@@ -149,7 +149,7 @@ def running() -> Iterator[DatabaseServer]:
     root = Path(tempfile.mkdtemp(prefix=PREFIX))
     server = embedded.EmbeddedServer(root / "data", UNSAFE)
     try:
-        server.start()
+        server.start(create=True)
         yield DatabaseServer(server)
     finally:
         server.release()

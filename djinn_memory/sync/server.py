@@ -63,7 +63,9 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
         # Refuses an id that is no UUID before anything changes.
         scope_of(vault)
     given = wording.get().argument("url")
-    address = server_address(home) if url is None else start_at(home, url, given)
+    address = (
+        server_address(home) if url is None else start_at(home, url, given, create=request.embedded)
+    )
     own = _own_model(runtime)
     with closing(connect(address)) as connection:
         applied = migrations.migrate(connection, address, own or NO_MODEL)

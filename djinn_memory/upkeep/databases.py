@@ -14,6 +14,7 @@ from djinn_memory.store import index as index_store
 from djinn_memory.store import inspection, ledger, vector_cache
 from djinn_memory.store.expiring import sqlite
 from djinn_memory.store.faults import fault, newer_database
+from djinn_memory.store.postgres.embedded import missing_server
 from djinn_memory.store.postgres.scopes import scopes
 from djinn_memory.store.postgres.servers import configured_url, connected, embedded_folder
 from djinn_memory.store.salvage import SalvagedLedger, read, recover, unfinished
@@ -209,10 +210,10 @@ def server(case: CheckedHome) -> Iterator[Check]:
     if not url:
         return
     if folder := embedded_folder(home, url):
-        if folder.exists():
-            yield ok("server", f"runs in {folder} when a command needs it")
+        if missing := missing_server(folder):
+            yield warning("server", missing.message, wording.get().remedies(missing))
         else:
-            yield warning("server", f"{folder} is missing", Remedy("sync.init", {}, "make it"))
+            yield ok("server", f"runs in {folder} when a command needs it")
         return
     try:
         with connected(home) as connection, connection.reading() as cursor:

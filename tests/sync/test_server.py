@@ -285,6 +285,39 @@ def test_a_server_that_takes_the_place_of_the_embedded_one(
     assert "still in" not in again.stderr
 
 
+@pytest.mark.parametrize("command", [("run",), ("status",), ("init",)])
+def test_a_server_that_is_not_there_is_not_created(
+    home: Home, tmp_path: Path, run: Run, home_template: Path, command: tuple[str, ...]
+) -> None:
+    other = Home(Path(shutil.copytree(home_template, tmp_path / "other", symlinks=True)))
+    before = sorted(other.root.rglob("*"))
+    for url in ("embedded", f"embedded:{other.root}"):
+        home.edit((("sync", "url"), url))
+        home.trust(Home(home.root).untrusted)
+        own = sorted(home.state.glob("postgres*"))
+        refused = run("sync", *command, home=home.root)
+        assert refused.returncode == 5, refused
+        assert re.search(
+            r"the Postgres server in \S+/postgres is not there; restore the folder, "
+            r"or (run|pass) .*--embedded.* to create a new server inside this home",
+            refused.stderr.replace("\n", " "),
+        ), refused.stderr
+        assert sorted(other.root.rglob("*")) == before
+        assert sorted(home.state.glob("postgres*")) == own == []
+
+
+def test_a_home_joins_no_server_that_is_not_there(
+    home: Home, tmp_path: Path, run: Run, home_template: Path
+) -> None:
+    other = Home(Path(shutil.copytree(home_template, tmp_path / "other", symlinks=True)))
+    before = sorted(other.root.rglob("*"))
+    url = f"embedded:{other.root}"
+    refused = run("sync", "init", "--url", url, home=home.root)
+    assert refused.returncode == 5 and "is not there" in refused.stderr, refused
+    assert sorted(other.root.rglob("*")) == before
+    assert Home(home.root).config.sync.url is None
+
+
 def test_programs_in_a_folder_that_only_their_owner_can_enter(
     home: Home, tmp_path: Path, spawn: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

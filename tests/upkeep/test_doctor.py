@@ -605,7 +605,8 @@ def test_the_postgres_server_of_a_home(
     monkeypatch.delenv(URL)
     well.edit((("sync", "url"), "embedded"))
     well.trust(well.untrusted)
-    assert "is missing" in only(look(well)).what
+    absent = only(look(well))
+    assert "is not there" in absent.what and "sync.init(embedded=True)" in str(absent.remedy)
     assert not (well.state / "postgres").exists()
 
 

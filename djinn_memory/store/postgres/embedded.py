@@ -94,20 +94,25 @@ class EmbeddedServer:
         self._usage: int | None = None
         self._link: Path | None = None
 
-    def start(self) -> None:
+    def start(self, *, create: bool = False) -> None:
         """Start the server unless it runs, and keep it running until `release`.
 
-        Raises `Unavailable` if its programs are missing or it does not start.
+        Raises `Unavailable` if its programs are missing, if it does not start, or if there is none
+        in the folder. With `create`, one is created then.
         """
         if self._usage is not None and self.accepts():
             return
         programs()
-        make_folder(self.folder.parent, private=True)
+        if create:
+            make_folder(self.folder.parent, private=True)
+        elif missing := missing_server(self.folder):
+            # Locks are files beside the folder, which would appear in another home.
+            raise missing
         with self._starting():
             if self._usage is None:
                 self._usage = _usage(self.folder)
                 fcntl.flock(self._usage, fcntl.LOCK_SH)
-            if not (self.folder / "PG_VERSION").exists():
+            if create and missing_server(self.folder):
                 self._create()
             self._check_version()
             if not self.accepts():
@@ -246,13 +251,27 @@ class EmbeddedServer:
 _servers: dict[Path, EmbeddedServer] = {}
 
 
-def running(folder: Path, settings: Mapping[str, str] | None = None) -> EmbeddedServer:
-    """The server of `folder`, started. It is released when this process ends."""
+def running(folder: Path, *, create: bool = False) -> EmbeddedServer:
+    """The server of `folder`, started. It is released when this process ends.
+
+    See `EmbeddedServer.start`.
+    """
     folder = folder.resolve()
     if folder not in _servers:
-        _servers[folder] = EmbeddedServer(folder, settings)
-    _servers[folder].start()
+        _servers[folder] = EmbeddedServer(folder)
+    _servers[folder].start(create=create)
     return _servers[folder]
+
+
+def missing_server(folder: Path) -> Unavailable | None:
+    """The error if `folder` holds no server."""
+    if (folder / "PG_VERSION").exists():
+        return None
+    return Unavailable(
+        f"the Postgres server in {folder} is not there",
+        Remedy(purpose="restore the folder"),
+        Remedy("sync.init", {"embedded": True}, "create a new server inside this home"),
+    )
 
 
 def release(folder: Path) -> None:

@@ -88,15 +88,18 @@ def configured_url(home: Home) -> str | None:
     return variable(URL) or home.config.sync.url
 
 
-def start_at(home: Home, url: str, source: str = "sync.url") -> ServerAddress:
+def start_at(
+    home: Home, url: str, source: str = "sync.url", *, create: bool = False
+) -> ServerAddress:
     """The address of the server at `url`, a value of `sync.url`, which is started if embedded.
 
-    `source` names where `url` comes from, for messages.
+    `source` names where `url` comes from, for messages. `create` makes an embedded server that is
+    not there; without it, `Unavailable` is raised.
     """
     folder = embedded_folder(home, url)
     if folder:
         # The password of another server is not meant for this one.
-        conninfo = embedded.running(folder).conninfo()
+        conninfo = embedded.running(folder, create=create).conninfo()
         return ServerAddress.of(conninfo, name=f"the Postgres server in {folder}")
     key = home.config.sync.key_env
     return ServerAddress.of(url, variable(key) if key else None, source=source)

@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def server(folder: Path) -> Iterator[EmbeddedServer]:
     server = EmbeddedServer(folder, UNSAFE)
-    server.start()
+    server.start(create=True)
     yield server
     server.release()
 
