@@ -213,7 +213,7 @@ def _compare(
         state = replace(state, whole=True)
     left = unlisted(link, files, bases)
     server = exchanged(link, snapshot.notes)
-    return snapshot, SyncStates(files, bases, server, state, left, snapshot.unfit)
+    return snapshot, SyncStates(files, bases, server, state, common.past, left, snapshot.unfit)
 
 
 def _plan(link: VaultLink, states: SyncStates) -> SyncPlan:

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from djinn_memory.store.ledger import Event, Ledger, uuid7
 from djinn_memory.store.ledger.sync_state import (
     LOST,
+    PAST,
     SEEN,
     NoteBase,
     PlannedStep,
@@ -20,6 +21,7 @@ from djinn_memory.store.ledger.sync_state import (
     mark_erased,
     mark_purged,
     mark_unerased,
+    past_hashes,
     plan,
     restored,
     scope_state,
@@ -92,3 +94,16 @@ def test_salvage_takes_none_of_it_for_an_event(tmp_path: Path) -> None:
     salvaged = read(path)
     assert len(salvaged.events) == 1
     assert salvaged.lost == {}
+
+
+def test_the_earlier_texts_of_a_note_are_remembered(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    note_id, other = UUID(uuid7()), UUID(uuid7())
+    texts = [number.to_bytes(16, "little") for number in range(PAST + 10)]
+    for rev, text in enumerate(texts):
+        conclude(ledger, SCOPE, {note_id: NoteBase("a.md", text, rev)})
+        conclude(ledger, SCOPE, {note_id: NoteBase("b.md", text, rev)})
+    assert past_hashes(ledger, SCOPE, [note_id, other]) == {note_id: {*texts[-PAST - 1 :]}}
+    assert past_hashes(ledger, OTHER, [note_id]) == past_hashes(ledger, SCOPE, []) == {}
+    conclude(ledger, SCOPE, {note_id: None})
+    assert past_hashes(ledger, SCOPE, [note_id]) == {}

@@ -256,10 +256,65 @@ def test_a_merge_needs_a_text_that_the_server_still_has(
     ben.write("a.md", "new\n")
     ben.sync()
     anna.address = ben.address = backup
-    # To the restored server the old text is new. It must not replace the one that follows it.
+    # Ben has the new text as the one that both had. It must not become that of Anna, who never did.
+    anna.write("a.md", "other\n")
     anna.sync()
     [copy] = ben.sync().conflicts
-    assert ben.notes() == {"a.md": b"old\n", copy: b"new\n"}
+    assert ben.notes() == {"a.md": b"other\n", copy: b"new\n"}
+
+
+def test_a_text_that_a_home_had_is_no_conflict_on_a_restored_server(
+    homes: tuple[SyncedHome, SyncedHome], postgres: DatabaseServer
+) -> None:
+    """Another home sends its older text to the restored server before this one is there."""
+    anna, ben = homes
+    backup = postgres.copy(anna.address)
+    for name in ("sent.md", "edited.md", "renamed.md", "data.txt"):
+        anna.write(name, f"the oldest text of {name}\n")
+    anna.sync()
+    for name in ("sent.md", "edited.md", "data.txt"):
+        anna.write(name, f"an old text of {name}\n")
+    anna.sync()
+    ben.sync()
+    for home in homes:
+        home.sync()
+    for name in ("sent.md", "data.txt"):
+        for version in range(3):
+            ben.write(name, f"new text {version} of {name}\n")
+            ben.sync()
+    anna.address = ben.address = backup
+    anna.sync()
+    for name in ("sent.md", "edited.md", "data.txt"):
+        ben.write(name, f"the newest text of {name}\n")
+    (ben.root / "renamed.md").rename(ben.root / "new name.md")
+    foreseen = ben.sync(dry_run=True)
+    result = ben.sync()
+    assert foreseen == result
+    assert (result.conflicts, result.received, result.sent) == ([], 0, 4)
+    anna.sync()
+    assert anna.notes() == ben.notes()
+    assert anna.notes() == {
+        **{
+            name: f"the newest text of {name}\n".encode()
+            for name in ("data.txt", "edited.md", "sent.md")
+        },
+        "new name.md": b"the oldest text of renamed.md\n",
+    }
+
+
+def test_an_older_text_that_another_home_restored_is_taken(
+    homes: tuple[SyncedHome, SyncedHome],
+) -> None:
+    """A server that was not restored: a home that goes back to an older text means it."""
+    anna, ben = homes
+    for text in ("old\n", "new\n"):
+        anna.write("a.md", text)
+        anna.sync()
+        ben.sync()
+    ben.write("a.md", "old\n")
+    ben.sync()
+    assert anna.sync().received == 1
+    assert anna.notes() == {"a.md": b"old\n"}
 
 
 def test_a_purge_removes_all_copies_everywhere(homes: tuple[SyncedHome, SyncedHome]) -> None:

@@ -21,6 +21,12 @@ LOST = -1
 SEEN = 500
 """Number of revisions of a scope that are remembered, to find what a restored server still has."""
 
+_HASH_BYTES = 16
+
+PAST = 100
+"""Number of earlier texts of a note that are remembered, at 16 bytes each. A restored server gets
+such a text from a home that is behind, and few homes are a hundred edits of a note behind."""
+
 
 class NoteBase(Struct, frozen=True):
     """The state of a note that the home and the server last had in common."""
@@ -111,6 +117,28 @@ def bases(
     }
 
 
+def past_hashes(
+    ledger: Ledger, scope: UUID, note_ids: Collection[UUID]
+) -> dict[UUID, frozenset[bytes]]:
+    """The hashes of the texts of notes that the home and the server ever had in common.
+
+    They are those of the bases and the last `PAST` before these.
+    """
+    if not note_ids:
+        return {}
+    known = ledger.rows(
+        "select note_id, cast(past || hash as blob) from sync_base "
+        "where scope = ? and note_id in (select value from json_each(?))",
+        (str(scope), json.dumps([*map(str, note_ids)])),
+    )
+    return {
+        UUID(note_id): frozenset(
+            hashes[at : at + _HASH_BYTES] for at in range(0, len(hashes), _HASH_BYTES)
+        )
+        for note_id, hashes in known
+    }
+
+
 def seen(ledger: Ledger, scope: UUID) -> dict[int, UUID]:
     """The marks of the server's revisions that the home has seen, newest first."""
     known = ledger.rows(
@@ -165,8 +193,12 @@ def conclude(
             [(name, str(note_id)) for note_id, base in states.items() if base is None],
         ),
         (
-            "insert or replace into sync_base (scope, note_id, path, hash, rev, uid, stat, purged, "
-            "conflict_of) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into sync_base (scope, note_id, path, hash, rev, uid, stat, purged, "
+            "conflict_of) values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (scope, note_id) "
+            "do update set past = case when hash = excluded.hash then past "
+            f"else substr(cast(past || hash as blob), -{PAST * _HASH_BYTES}) end, "
+            "path = excluded.path, hash = excluded.hash, rev = excluded.rev, uid = excluded.uid, "
+            "stat = excluded.stat, purged = excluded.purged, conflict_of = excluded.conflict_of",
             kept,
         ),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from msgspec import Struct
@@ -19,6 +20,8 @@ class ScopeHistory(Struct, frozen=True):
 
     state: ScopeState
     bases: dict[UUID, NoteBase]
+    past: Mapping[UUID, frozenset[bytes]]
+    """The hashes of the texts that they ever had in common, of notes whose base is lost."""
 
 
 def recover(link: VaultLink) -> None:
@@ -44,14 +47,21 @@ def foresee(link: VaultLink) -> ScopeHistory:
     known = {note_id: base for note_id, base in bases.items() if base}
     common = _common_rev(link)
     if common is None:
-        return ScopeHistory(history.state, known)
-    return ScopeHistory(*sync_state.after_restore(history.state, known, common))
+        return _history(link, history.state, known)
+    return _history(link, *sync_state.after_restore(history.state, known, common))
 
 
 def _recorded(link: VaultLink) -> ScopeHistory:
-    return ScopeHistory(
-        sync_state.scope_state(link.ledger, link.scope), sync_state.bases(link.ledger, link.scope)
+    return _history(
+        link,
+        sync_state.scope_state(link.ledger, link.scope),
+        sync_state.bases(link.ledger, link.scope),
     )
+
+
+def _history(link: VaultLink, state: ScopeState, bases: dict[UUID, NoteBase]) -> ScopeHistory:
+    lost = [note_id for note_id, base in bases.items() if base.rev == sync_state.LOST]
+    return ScopeHistory(state, bases, sync_state.past_hashes(link.ledger, link.scope, lost))
 
 
 def _carried_out(link: VaultLink, steps: list[PlannedStep]) -> dict[UUID, NoteBase | None]:

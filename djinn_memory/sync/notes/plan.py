@@ -72,6 +72,8 @@ class SyncStates(Struct):
     server: Mapping[UUID, ServerNote]
     """What the server has beyond the bases: notes that changed, or all of them."""
     scope: ScopeState
+    past: Mapping[UUID, Collection[bytes]] = field(default_factory=dict)
+    """The hashes of the texts that notes ever had on both sides, if their base is lost."""
     unlisted: frozenset[UUID] = frozenset()
     """Known notes whose files exist but are no notes now, for example because they are excluded.
     They are left as they are."""
@@ -180,7 +182,8 @@ class _Planner:
     def _base_state(self, note_id: UUID) -> NoteState | None:
         """The state that both sides had in common.
 
-        A base that a restored server lost says nothing, unless the server's state is older.
+        A base that a restored server lost says nothing, unless the server's state is older: it was
+        there before the base, or another home that was behind sent its text again.
         """
         base = self._states.bases.get(note_id)
         if base is None:
@@ -188,8 +191,12 @@ class _Planner:
         if base.rev != LOST:
             return NoteState(base.path, base.hash)
         note, restored_rev = self._server.get(note_id), self._states.scope.restored_rev
-        older = note is not None and restored_rev is not None and note.rev <= restored_rev
-        return self._server_state(note_id) if older else None
+        if note is None or note.deleted:
+            return None
+        if restored_rev is not None and note.rev <= restored_rev:
+            return self._server_state(note_id)
+        had = note.hash == base.hash or note.hash in self._states.past.get(note_id, ())
+        return NoteState(base.path, note.hash) if had else None
 
     def _separate(self, outcomes: dict[UUID, NoteState | None]) -> None:
         """Give the second note on one path another path.
