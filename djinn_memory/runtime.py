@@ -6,7 +6,7 @@ import inspect
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cache, cached_property, update_wrapper
 from pathlib import PurePath
@@ -36,7 +36,7 @@ from djinn_memory.models import Filters, Problem, Progress, ProgressCallback, Va
 from djinn_memory.store.busy import ANSWER_SECONDS, within
 from djinn_memory.store.recovery import recovers
 from djinn_memory.system.plural import count
-from djinn_memory.system.waits import announced
+from djinn_memory.system.waits import RUN_SECONDS, WRITE_SECONDS, WaitBudget, limited
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
@@ -88,15 +88,17 @@ class Runtime:
     def busy(self, *, patient: bool = False) -> Iterator[None]:
         """Lock out other threads, because a home's databases serve one thread at a time.
 
-        Work waits only a few seconds for databases. `patient` work waits longer, and reports the
-        reason to `progress`. Work may be nested. Raises `RuntimeError` in a second thread.
+        Work waits only a few seconds for other processes. `patient` work waits longer. The reason
+        for a long wait goes to `progress`. Work may be nested. Raises `RuntimeError` in a second
+        thread.
         """
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
                 "this Djinn is in use in another thread; open one Djinn for each thread"
             )
         try:
-            with announced(self._report_wait) if patient else within(ANSWER_SECONDS):
+            budget = WaitBudget(RUN_SECONDS if patient else WRITE_SECONDS, self._report_wait)
+            with limited(budget), nullcontext() if patient else within(ANSWER_SECONDS):
                 yield
         finally:
             self._lock.release()

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import typer
 
 from djinn_memory.cli.layout import hanging, table, terminal_width
-from djinn_memory.models import Problem, Progress, ProgressCallback, silent
+from djinn_memory.models import Problem, Progress, ProgressCallback
 
 # Control characters, and the marks that turn the direction of text: a note must not be able to
 # move the cursor, set a title, or show a path as another.
@@ -230,5 +230,10 @@ class ProgressLine:
 
 
 def progress_line(quiet: bool) -> AbstractContextManager[ProgressCallback]:
-    """A progress display; `--json` shows none."""
-    return nullcontext(silent) if quiet else ProgressLine()
+    """A progress display. With `--json` it only says for which process the command waits."""
+    return nullcontext(_waits) if quiet else ProgressLine()
+
+
+def _waits(progress: Progress) -> None:
+    if progress.stage == "wait":
+        talk(progress.note)

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
 import apsw
 
 from djinn_memory.errors import Busy, Remedy
-from djinn_memory.system.waits import NOTICE_SECONDS, announce, pause
+from djinn_memory.system import waits
+from djinn_memory.system.files import file_id
+from djinn_memory.system.waits import GLANCE_SECONDS, Wait
 
-BUSY_SECONDS = 60.0
+BUSY_SECONDS = 30.0
 """Maximum wait for one database. The longest transaction reads one note of maximum size."""
 
-ANSWER_SECONDS = 2.0
-"""Maximum total time in seconds that an operation waits for databases."""
+ANSWER_SECONDS = 1.5
+"""Maximum total time in seconds that an operation waits for databases, so that it answers within
+two seconds more. A long run waits for each database as long as `BUSY_SECONDS`."""
 
 WRITE_SECONDS = 1.0
 """Maximum time in seconds that a note waits for databases. It is then written without them."""
 
 BREATH_SECONDS = 0.02
 """The pause after a long transaction, so that other processes can get the database."""
-
-GLANCE_SECONDS = 0.1
-"""The wait for a process that kept a database too long. It is longer than a short transaction."""
 
 AGAIN_SECONDS = 30.0
 """After this time, such a process gets the usual wait again."""
@@ -46,7 +47,8 @@ _most: ContextVar[float | None] = ContextVar("_most", default=None)
 def time_left() -> float:
     """The number of seconds that this thread may still wait for a database; see `within`."""
     most = _most.get()
-    return BUSY_SECONDS if most is None else max(0.0, most - _thread.waited)
+    left = BUSY_SECONDS if most is None else max(0.0, most - _thread.waited)
+    return min(left, waits.time_left())
 
 
 @contextmanager
@@ -92,41 +94,79 @@ def patience(path: Path) -> Callable[[int], bool]:
     SQLite's own handler slows down to a retry every 0.1 s. It then misses the gaps between the
     transactions of a busy writer until it times out.
     """
-    began = until = 0.0
-    announced = False
+    wait: Wait | None = None
 
-    def wait(calls: int) -> bool:
-        nonlocal began, until, announced
-        now = time.monotonic()
+    def retry(calls: int) -> bool:
+        nonlocal wait
         if calls == 0:
-            began, until, announced = now, now + time_left(), False
-        elif not announced and now - began > NOTICE_SECONDS:
-            announced = True
-            announce(f"waiting for another process to release {path}")
-        _thread.waited += pause(0.001, 0.01)
-        return now < until
+            if wait:
+                # SQLite does not say when the database was free: the wait before ended well.
+                wait.end()
+            wait = _wait(path)
+        if wait and not _paused(wait, 0.01):
+            wait = None
+        return wait is not None
 
-    return wait
+    return retry
 
 
-def insist(work: Callable[[], object]) -> None:
-    """Do `work`, and retry while the database is busy.
+def insist(path: Path, work: Callable[[], object]) -> None:
+    """Do `work`, and retry while the database at `path` is busy.
 
     SQLite does not call the busy handler for the first steps into a file. Two processes collide
     there when both create the file, or when one recovers it after a kill.
     """
-    until = time.monotonic() + time_left()
+    wait = _wait(path)
     while True:
         try:
             work()
+            wait.end()
             return
         except (apsw.BusyError, apsw.LockedError, apsw.ProtocolError):
-            if time.monotonic() > until:
+            if not _paused(wait, 0.02):
                 raise
-            _thread.waited += pause(0.001, 0.02)
+
+
+def _wait(path: Path) -> Wait:
+    return Wait(path, time_left(), lambda: _holder(path))
+
+
+def _paused(wait: Wait, longest: float) -> bool:
+    """Pause before another attempt; False when the time is over."""
+    before = wait.seconds
+    goes_on = wait.pause(0.001, longest)
+    _thread.waited += wait.seconds - before
+    return goes_on
 
 
 def in_use(path: str | Path) -> Busy:
     """The error for a database that stays busy."""
     later = Remedy(purpose="try again when it has finished")
-    return Busy(f"another process is using {path}", later)
+    return Busy(f"{_holder(Path(path))} is using {path}", later)
+
+
+def _holder(path: Path) -> str:
+    number = writer(path)
+    return "another process" + (f" (pid {number})" if number else "")
+
+
+def writer(path: Path) -> int | None:
+    """The id of another process that keeps the database at `path` from being written, if known.
+
+    SQLite locks bytes of the database, or in WAL mode of the file `-shm` beside it. Linux lists the
+    locks. The files are not opened here, because closing one would release this process's locks.
+    """
+    wanted = {_listed(id) for id in map(file_id, (path, Path(f"{path}-shm"))) if id}
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            _, kind, _, access, number, place, *_ = line.replace("-> ", "").split()
+            held = "->" not in line and kind == "POSIX" and access == "WRITE"
+            if held and place in wanted and int(number) not in (os.getpid(), -1):
+                return int(number)
+    return None
+
+
+def _listed(id: tuple[int, int]) -> str:
+    """A file as it is named in `/proc/locks`."""
+    device, inode = id
+    return f"{os.major(device):02x}:{os.minor(device):02x}:{inode}"

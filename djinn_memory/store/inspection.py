@@ -13,7 +13,7 @@ from djinn_memory.store.busy import patience, within
 from djinn_memory.store.salvage import read
 from djinn_memory.store.sqlite import Connection, Row, load_vectors, peek, rows
 
-HELD_SECONDS = 2.0
+HELD_SECONDS = 1.0
 """A process that holds a database for longer has stopped or is not djinn."""
 
 
@@ -80,7 +80,7 @@ def vacuum(path: Path) -> int:
     before = path.stat().st_size
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         load_vectors(connection)
-        connection.set_busy_timeout(10_000)
+        connection.set_busy_handler(patience(path))
         connection.execute("vacuum; pragma wal_checkpoint(truncate)")
     return before - path.stat().st_size
 

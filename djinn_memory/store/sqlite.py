@@ -166,9 +166,9 @@ def _open(path: Path, schema: Schema, write: bool) -> apsw.Connection:
         connection = reader(path)
     try:
         # Before anything else, because even the journal mode is written into the file.
-        insist(lambda: recognise(connection, path, schema))
+        insist(path, lambda: recognise(connection, path, schema))
         if write:
-            insist(lambda: connection.pragma("journal_mode", "wal"))
+            insist(path, lambda: connection.pragma("journal_mode", "wal"))
             connection.pragma("synchronous", "full" if schema.durable else "normal")
         connection.execute("pragma foreign_keys = on; pragma temp_store = memory")
         # Else SQLite plans a statement anew for other values, FTS5's own for each word.
@@ -263,7 +263,7 @@ def peek(path: Path) -> apsw.Connection:
 def _await(connection: apsw.Connection, path: Path) -> None:
     """Wait for a process that locks the whole file, to recover it or to close it last."""
     connection.set_busy_handler(patience(path))
-    insist(lambda: connection.execute("select count(*) from sqlite_schema").get)
+    insist(path, lambda: connection.execute("select count(*) from sqlite_schema").get)
 
 
 def _migrate(connection: apsw.Connection, path: Path, schema: Schema, write: bool) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from djinn_memory.errors import Busy, Unavailable
 from djinn_memory.system.files import make_folder
-from djinn_memory.system.waits import NOTICE_SECONDS, announce, pause
+from djinn_memory.system.waits import Wait
 
 
 @contextmanager
@@ -24,8 +24,9 @@ def lock(
 
     `timeout` limits the time without progress. The wait starts again when another process takes the
     lock, and when `pulse`, which shows that the holder advances, returns a new value. Without a
-    `pulse`, `timeout` limits the whole wait. Raises `Busy` after that time, and `Unavailable` when
-    the lock file cannot be created. A long wait is announced with the holder.
+    `pulse`, `timeout` limits the whole wait. The budget of the operation limits it too; see
+    `waits`. Raises `Busy` after that time, and `Unavailable` when the lock file cannot be created.
+    A long wait is announced with the holder.
     """
     from filelock import FileLock, Timeout
 
@@ -55,22 +56,25 @@ def lock(
 def _wait(
     acquire: Callable[[], bool], path: Path, timeout: float, pulse: Callable[[], object] | None
 ) -> None:
-    start = progress = time.monotonic()
+    if acquire():
+        return
+    wait = Wait(path, timeout, lambda: _holder(path))
     last_beat: object = None
-    notified = False
-    while not acquire():
-        now = time.monotonic()
+    while True:
         beat = (_signature(path), pulse()) if pulse else None
         if beat != last_beat:
-            last_beat, progress = beat, now
-        number = lock_holder(path)
-        holder = "another djinn process" + (f" (pid {number})" if number else "")
-        if now - progress >= timeout:
-            raise Busy(f"{holder} is using {path}; try again when it has finished")
-        if not notified and now - start > NOTICE_SECONDS:
-            notified = True
-            announce(f"waiting for {holder}")
-        pause(0.005, 0.05)
+            last_beat = beat
+            wait.restart()
+        if not wait.pause(0.005, 0.05):
+            raise Busy(f"{_holder(path)} is using {path}; try again when it has finished")
+        if acquire():
+            wait.end()
+            return
+
+
+def _holder(path: Path) -> str:
+    number = lock_holder(path)
+    return "another djinn process" + (f" (pid {number})" if number else "")
 
 
 def _write_signature(path: Path) -> None:

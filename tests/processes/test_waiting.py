@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import apsw
 import psutil
@@ -22,8 +21,8 @@ from djinn_memory.store import busy
 from djinn_memory.store import state as states
 from djinn_memory.store.index import open_index
 from djinn_memory.store.sqlite import transaction
-from djinn_memory.system import locks
-from djinn_memory.system.waits import announced
+from djinn_memory.system import waits
+from djinn_memory.system.waits import WaitBudget, limited
 from tests.conftest import Run
 from tests.indexing.vaults import fill
 from tests.processes.commands import HANG, holding, scary, start
@@ -117,7 +116,7 @@ def test_who_gets_on_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch, 
     assert process.stdout.readline() == "held\n"
     now = 0.0
 
-    def pause(*_: float) -> None:
+    def pause(*_: float) -> float:
         nonlocal now
         now += 0.4
         if now < 8:
@@ -125,14 +124,14 @@ def test_who_gets_on_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch, 
             assert process.stdout and process.stdout.readline() == "written\n"
         else:
             process.communicate()
+        return 0.4
 
     # Time passes while the one that waits pauses, and only then, however busy the machine is.
-    clock = {**vars(time), "monotonic": lambda: now}
-    monkeypatch.setattr(locks, "time", SimpleNamespace(**clock))
-    monkeypatch.setattr(locks, "pause", pause)
-    with announced(told.append), djinn._state.lock(what):
+    monkeypatch.setattr(waits, "pause", pause)
+    with limited(WaitBudget(say=told.append)), djinn._state.lock(what):
         assert now > 8
-    assert told == [f"waiting for another djinn process (pid {process.pid})"]
+    path = home.state / f"{what}.lock"
+    assert told == [f"waiting for another djinn process (pid {process.pid}) to release {path}"]
 
 
 @pytest.mark.parametrize("what", ["index", "embed"])
@@ -154,7 +153,7 @@ def test_a_person_hears_of_a_held_database(
     (tmp_path / "a.txt").write_text("Two lamps after all.")
     with Djinn(home) as djinn:
         djinn.index()
-    monkeypatch.setattr(busy, "NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr(waits, "NOTICE_SECONDS", 0.1)
     monkeypatch.setattr(busy, "BUSY_SECONDS", 0.5)
     other = apsw.Connection(str(home.index_path))
     other.pragma("locking_mode", "exclusive")
@@ -173,7 +172,8 @@ def test_ctrl_c_ends_the_waiting(home: Home) -> None:
     with holding(home.state / "index.lock") as other:
         process = start(home, "index")
         assert process.stderr
-        assert process.stderr.readline() == f"waiting for another djinn process (pid {other.pid})\n"
+        said = f"waiting for another djinn process (pid {other.pid}) to release {home.state}/"
+        assert process.stderr.readline() == f"{said}index.lock\n"
         # A signal in the midst of a line would have the line written twice.
         while psutil.Process(process.pid).status() == psutil.STATUS_RUNNING:
             time.sleep(0.01)
@@ -203,7 +203,8 @@ def test_two_who_embed_leave_nothing_behind(held: Home, server: ModelServer) -> 
     (held.root / "vaults" / "shared" / "late.md").write_text("# Late\n\na kettle that came late\n")
     second = start(held, "index")
     assert second.stderr
-    assert second.stderr.readline() == f"waiting for another djinn process (pid {first.pid})\n"
+    said = f"waiting for another djinn process (pid {first.pid}) to release {held.state}/embed.lock"
+    assert second.stderr.readline() == f"{said}\n"
     server.go_on()
     for process in (first, second):
         _, err = process.communicate(timeout=HANG)

@@ -12,6 +12,7 @@ from types import TracebackType
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.home import Home
 from djinn_memory.runtime import Runtime
+from djinn_memory.system.waits import WaitBudget, limited
 
 
 class EmbeddingAhead:
@@ -25,6 +26,7 @@ class EmbeddingAhead:
         self._thread: threading.Thread | None = None
         self._more = threading.Event()
         self._ends = threading.Event()
+        self._waits = WaitBudget()
         self.embedded = 0
         """The number of texts that were embedded."""
 
@@ -38,6 +40,7 @@ class EmbeddingAhead:
         trace: TracebackType | None,
     ) -> None:
         self._ends.set()
+        self._waits.end()
         self._more.set()
         if self._thread:
             self._thread.join()
@@ -55,7 +58,7 @@ class EmbeddingAhead:
         try:
             while self._more.wait() and not self._ends.is_set():
                 self._more.clear()
-                with suppress(DjinnError):
+                with suppress(DjinnError), limited(self._waits):
                     self._embed(runtime)
         finally:
             runtime.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import asdict, replace
 
-from djinn_memory.errors import NotFound, Remedy, UsageError
+from djinn_memory.errors import Busy, NotFound, Remedy, UsageError
 from djinn_memory.memories.working.requests import (
     ClearedValues,
     ClearValues,
@@ -92,7 +92,7 @@ class WorkingMemory(Namespace):
 
         try:
             after = self._state.working.change(entry.slot, use)[1]
-        except StoreUnwritable as error:
+        except (Busy, StoreUnwritable) as error:
             self._state.problems.append(
                 Problem("working memory", f"{error}; this use is not counted")
             )

@@ -11,13 +11,14 @@ import apsw
 from msgspec import Struct
 
 from djinn_memory.scoring import Record
-from djinn_memory.store.busy import GLANCE_SECONDS, Patience
+from djinn_memory.store.busy import Patience
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event
 from djinn_memory.store.ledger.ledger import Ledger
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import BLANK, blanks
 from djinn_memory.store.sqlite import Row, peek, rows
+from djinn_memory.system.waits import GLANCE_SECONDS
 
 
 class ShownMemory(Struct, frozen=True):

@@ -120,13 +120,13 @@ def test_what_cannot_be_recorded_or_told_fails(held: Djinn, home: Home, run: Run
 
 def test_a_holder_is_waited_for_once() -> None:
     patience = busy.Patience()
-    with pytest.raises(Busy), patience.waiting(50):
-        assert busy.time_left() > 40
+    with pytest.raises(Busy), patience.waiting(20):
+        assert busy.time_left() > 15
         raise Busy("another djinn process holds it")
-    with patience.waiting(50):
+    with patience.waiting(20):
         assert busy.time_left() <= busy.GLANCE_SECONDS
-    with patience.waiting(50):
-        assert busy.time_left() > 40
+    with patience.waiting(20):
+        assert busy.time_left() > 15
     assert busy.time_left() == busy.BUSY_SECONDS
 
 
