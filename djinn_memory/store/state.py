@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from djinn_memory.store.busy import Patience
 from djinn_memory.store.index import matrix
 from djinn_memory.store.sqlite import explained
 from djinn_memory.system.change_watch import ChangeWatch
-from djinn_memory.system.files import file_id
+from djinn_memory.system.files import file_id, leftovers_below
 from djinn_memory.system.locks import lock
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ RESIDENT_KB = 65_536
 """Size in KB of the part of the index that a long-lived process keeps in memory. It holds more than
 the vectors of 20,000 windows."""
 
+
+SCRATCH_SECONDS = 60.0
+"""Age in seconds of a scratch file that is no longer being written. A note takes milliseconds."""
 
 GRANT_TRIES = 3
 """How often an index is divided again that another process divides by other settings."""
@@ -66,6 +70,8 @@ class State:
         """Knows which vaults are unchanged; None in a process that answers once."""
         self._ledger_patience = Patience()
         self._file_ids: dict[str, tuple[int, int] | None] = {}
+        self._tidied = set[str]()
+        """The vaults from which this process removed scratch files."""
 
     @cached_property
     def index(self) -> apsw.Connection:
@@ -202,10 +208,29 @@ class State:
         with state_lock, explained(self.home.index_path):
             yield
 
-    def vault_lock(self, vault: Vault) -> contextlib.AbstractContextManager[None]:
-        """Lock out other writers of a vault in this home, for the duration of one write."""
+    @contextlib.contextmanager
+    def vault_lock(self, vault: Vault) -> Iterator[None]:
+        """Lock out other writers of a vault in this home, for the duration of one write.
+
+        Removes at once the scratch files that a killed writer left behind.
+        """
+        with lock(self.vault_lock_path(vault), timeout=STALLED_SECONDS) as killed:
+            if killed or vault.id not in self._tidied:
+                self._tidied.add(vault.id)
+                for path in leftovers_below(vault.root, self.scratch_seconds(vault)):
+                    with contextlib.suppress(OSError):
+                        path.unlink()
+            yield
+
+    def vault_lock_path(self, vault: Vault) -> Path:
+        """The file of the lock of a vault."""
         name = vault.id.replace("/", "-").replace(":", "-")
-        return lock(self.home.state / "locks" / f"{name}.lock", timeout=STALLED_SECONDS)
+        return self.home.state / "locks" / f"{name}.lock"
+
+    def scratch_seconds(self, vault: Vault) -> float:
+        """The age in seconds of scratch files that nobody writes while the vault's lock is free."""
+        # Another home may have the same vault, and a lock of its own.
+        return -math.inf if vault.root.is_relative_to(self.home.root) else SCRATCH_SECONDS
 
     def rename_vault(self, before: str, after: str) -> None:
         """Give a vault another id in the index, so that its notes are not read again."""

@@ -189,16 +189,32 @@ def remove_leftovers(folder: Path) -> None:
             path.unlink()
 
 
-def is_leftover(path: Path) -> bool:
-    """Whether a file is a scratch file that an interrupted process left behind long ago."""
+def is_leftover(path: Path, seconds: float = LEFTOVER_SECONDS) -> bool:
+    """Whether a file is a scratch file that was not written for so many seconds."""
     scratch = _SCRATCH.fullmatch(path.name)
-    return bool(scratch) and (path.is_symlink() or path.is_file()) and is_abandoned(path)
+    return bool(scratch) and (path.is_symlink() or path.is_file()) and is_abandoned(path, seconds)
 
 
-def is_abandoned(path: Path) -> bool:
+def leftovers_below(root: Path, seconds: float) -> list[Path]:
+    """The scratch files in a folder and below it that were not written for so many seconds."""
+    return sorted(
+        path
+        for folder, inner, names in os.walk(root)
+        if _enter(inner)
+        for name in names
+        if name.startswith(".djinn-") and is_leftover(path := Path(folder, name), seconds)
+    )
+
+
+def _enter(folders: list[str]) -> bool:
+    folders[:] = [name for name in folders if name not in (".git", ".obsidian", "node_modules")]
+    return True
+
+
+def is_abandoned(path: Path, seconds: float = LEFTOVER_SECONDS) -> bool:
     """Whether a file or folder is too old to be still in progress."""
     with suppress(OSError):
-        return time.time() - path.lstat().st_mtime > LEFTOVER_SECONDS
+        return time.time() - path.lstat().st_mtime >= seconds
     return False
 
 

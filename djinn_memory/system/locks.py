@@ -19,8 +19,10 @@ def lock(
     *,
     timeout: float = 10.0,
     pulse: Callable[[], object] | None = lambda: None,
-) -> Iterator[None]:
+) -> Iterator[bool]:
     """Hold the file `path` as a lock between processes. The lock is not reentrant.
+
+    Yields whether the process that held it before was killed meanwhile.
 
     `timeout` limits the time without progress. The wait starts again when another process takes the
     lock, and when `pulse`, which shows that the holder advances, returns a new value. Without a
@@ -47,9 +49,13 @@ def lock(
             f"{path} cannot be locked: {error.strerror}; check the file and its permissions"
         ) from None
     try:
+        killed = bool(_signature(path))
         _write_signature(path)
-        yield
+        yield killed
     finally:
+        # Who is killed leaves its signature.
+        with suppress(OSError):
+            os.truncate(path, 0)
         file_lock.release()
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.profiles.reading import wrong_values
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault.walk import VaultListing, walk
+from djinn_memory.store.state import State
 from djinn_memory.system.disks import network
-from djinn_memory.system.files import is_leftover
+from djinn_memory.system.files import leftovers_below
+from djinn_memory.system.locks import is_locked
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import (
     FIX,
@@ -53,7 +54,7 @@ def vaults(case: CheckedHome) -> Iterator[Check]:
         except DjinnError as wrong:
             yield failure(part, wrong)
             return
-        yield from _vault(vault, part, listing)
+        yield from _vault(case, vault, part, listing)
 
 
 def profiles(case: CheckedHome) -> Iterator[Check]:
@@ -64,13 +65,13 @@ def profiles(case: CheckedHome) -> Iterator[Check]:
             yield warning("profiles", what, "correct the note; without this the value is ignored")
 
 
-def _vault(vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
+def _vault(case: CheckedHome, vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
     checks = list(_folder(vault, part))
     for problem in listing.problems[:20]:
         checks.append(
             warning(part, f"{problem.what}: {problem.why}", "correct or exclude the file")
         )
-    left, conflicts, shut = _look(vault, listing)
+    conflicts, shut = _look(vault, listing)
     if shut:
         what = f"{some(shut)} cannot be read"
         checks.append(warning(part, what, "correct the permissions or the owner of the files"))
@@ -79,9 +80,8 @@ def _vault(vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
         checks.append(warning(part, what, "merge the changes and delete the copies"))
     if is_private(vault):
         checks += privacy(part, vault.root)
-    if left and not vault.read_only:
-        what = f"an interrupted process left {some([path.name for path in left])}"
-        checks.append(hint(part, what, FIX, removing(left)))
+    if not vault.read_only:
+        checks += _scratch(case.state, vault, part)
     yield from checks
     if not any(check.finding.severity in ("warning", "error") for check in checks):
         yield ok(part, f"{count(len(listing.files), 'note')} in {vault.root}")
@@ -98,21 +98,23 @@ def _folder(vault: Vault, part: str) -> Iterator[Check]:
         yield hint(part, what)
 
 
-def _look(vault: Vault, listing: VaultListing) -> tuple[list[Path], list[str], list[str]]:
-    """Find partial files, conflict copies, and notes that cannot be read."""
-    left = [
-        path
-        for folder, inner, names in os.walk(vault.root)
-        if _enter(inner)
-        for name in names
-        if is_leftover(path := Path(folder, name))
-    ]
+def _scratch(state: State, vault: Vault, part: str) -> Iterator[Check]:
+    """Find scratch files of killed processes. The next process that writes removes them too."""
+    if is_locked(state.vault_lock_path(vault)):
+        return
+
+    def mend() -> str:
+        with state.vault_lock(vault):
+            return removing(left)()
+
+    if left := leftovers_below(vault.root, state.scratch_seconds(vault)):
+        what = f"an interrupted process left {some([path.name for path in left])}"
+        yield hint(part, what, FIX, mend)
+
+
+def _look(vault: Vault, listing: VaultListing) -> tuple[list[str], list[str]]:
+    """Find conflict copies, and notes that cannot be read."""
     paths = [file.path for file in listing.files]
     conflicts = [path for path in paths if _CONFLICT.search(path.rpartition("/")[2])]
     shut = [path for path in paths if not os.access(vault.root / path, os.R_OK)]
-    return sorted(left), conflicts, shut
-
-
-def _enter(folders: list[str]) -> bool:
-    folders[:] = [name for name in folders if name not in (".git", ".obsidian", "node_modules")]
-    return True
+    return conflicts, shut

@@ -34,10 +34,7 @@ READS = {
     "entity show": "entity show Robert",
     "episode list": "episode list",
     "episode show": "episode show {episode}",
-    "episode mark": "episode mark {episode}",
     "episode stats": "episode stats",
-    "session start": "session start --session review",
-    "session end": "session end --session dinner",
     "session list": "session list",
     "session history": "session history dinner",
     "hook status": "hook status",
@@ -68,6 +65,9 @@ READS = {
 """Commands that read, by name. Some record uses."""
 
 WRITES = {
+    "episode mark": "episode mark {episode}",
+    "session start": "session start --session review",
+    "session end": "session end",
     "init": "init {tmp}/new",
     "remember": "remember lesson Lamp A-lamp-for-the-mole.",
     "rate": "rate last --useful 1",

@@ -561,10 +561,10 @@ def test_settings_that_were_lost(well: Home) -> None:
 
 
 def test_files_that_writers_may_still_use_are_left(well: Home, shared: Path) -> None:
-    for place in (well.root, shared):
-        (place / ".djinn-0123456789abcdef.tmp").write_text("fresh")
+    (well.root / ".djinn-0123456789abcdef.tmp").write_text("fresh")
     old(shared / ".djinn-mine.tmp")
-    with claim(well):
+    with claim(well), Djinn(well) as writer, writer._state.vault_lock(well.shared):
+        (shared / ".djinn-0123456789abcdef.tmp").write_text("fresh")
         found = look(well, fix=True)
     assert not bad(found)
     assert f"process {os.getpid()} is watching" in str(found)

@@ -151,6 +151,7 @@ def recover_before_reading(state: State) -> None:
 
 def _recover(state: State) -> None:
     kept = KeptBytes(state.home)
+    kept.tidy()
     for identity in kept.pending():
         events = events_of(state.ledger, (PLANNED, DONE, DROPPED), (identity,))
         if events and events[-1].kind == DONE:
@@ -207,5 +208,5 @@ def _vaults_of(state: State, plan: ChangePlan) -> list[Vault]:
     )
 
 
-def _changes_lock(state: State, seconds: float) -> AbstractContextManager[None]:
+def _changes_lock(state: State, seconds: float) -> AbstractContextManager[object]:
     return lock(state.home.state / "changes.lock", timeout=seconds)

@@ -7,6 +7,7 @@ last.
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from collections.abc import Mapping
@@ -15,7 +16,14 @@ from pathlib import Path
 
 from djinn_memory.errors import Refused
 from djinn_memory.home.home import Home
-from djinn_memory.system.files import create, make_folder, saved_ns, set_saved, sync_folder
+from djinn_memory.system.files import (
+    create,
+    leftovers_below,
+    make_folder,
+    saved_ns,
+    set_saved,
+    sync_folder,
+)
 
 FOLDER = "changes"
 
@@ -78,6 +86,12 @@ class KeptBytes:
         shutil.rmtree(self._of(identity), ignore_errors=True)
         with suppress(OSError):
             self.finish(identity)
+
+    def tidy(self) -> None:
+        """Remove the scratch files of a killed process. Nobody else may be writing here."""
+        for path in () if self.folder.is_symlink() else leftovers_below(self.folder, -math.inf):
+            with suppress(OSError):
+                path.unlink()
 
     def pending(self) -> list[str]:
         """The ids of change sets that began and did not end, oldest first."""

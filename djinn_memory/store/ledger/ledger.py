@@ -248,12 +248,12 @@ class Ledger:
             ) from None
 
 
-def ledger_lock(path: Path, timeout: float = 30) -> AbstractContextManager[None]:
+def ledger_lock(path: Path, timeout: float = 30) -> AbstractContextManager[object]:
     """Prevent other processes from opening or writing the ledger at `path`."""
     return lock(path.with_suffix(".lock"), timeout=timeout)
 
 
-def _write_lock(path: Path) -> AbstractContextManager[None]:
+def _write_lock(path: Path) -> AbstractContextManager[object]:
     return ledger_lock(path, time_left()) if _writable(path) else nullcontext()
 
 

@@ -15,7 +15,13 @@ from djinn_memory.models import Problem, Vault, extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.store import sqlite
 from djinn_memory.store.copies import copy_database
-from djinn_memory.system.files import expand, move_to_free_name, scratch_path, sync_folder
+from djinn_memory.system.files import (
+    expand,
+    move_to_free_name,
+    remove_leftovers,
+    scratch_path,
+    sync_folder,
+)
 from djinn_memory.upkeep.backup.archive import ArchiveWriter, read_archive
 from djinn_memory.upkeep.backup.requests import (
     CONFIG,
@@ -42,6 +48,7 @@ def create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedBa
         raise NotFound(
             f"the folder {file.parent} does not exist; create it or choose another folder"
         )
+    remove_leftovers(file.parent)
     scratch = scratch_path(file)
     left_out: list[Problem] = []
     problems: list[Problem] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,7 +19,7 @@ from djinn_memory.models import Problem, extended
 from djinn_memory.store import faults
 from djinn_memory.store.expiring.sqlite import SCHEMA as WORKING_SCHEMA
 from djinn_memory.store.ledger import SCHEMA as LEDGER_SCHEMA
-from djinn_memory.system.files import expand, make_folder, sync_folder
+from djinn_memory.system.files import expand, is_abandoned, make_folder, sync_folder
 from djinn_memory.upkeep.backup.archive import Sink, read_archive
 from djinn_memory.upkeep.backup.requests import (
     CONFIG,
@@ -35,6 +36,8 @@ STATE = ".djinn"
 PREVIOUS_CONFIG = "config.before-restore.yaml"
 """The settings of the empty home that was replaced."""
 
+_STAGING = re.compile(r"\.djinn-[0-9a-f]{16}\.restore")
+
 RESERVE = 100 << 20
 """Number of bytes that stay free on the disk."""
 
@@ -48,6 +51,7 @@ def restore_backup(archive: Path, folder: Path) -> RestoredHome:
     archive, root = expand(archive).absolute(), expand(folder).absolute().resolve()
     _require_empty(root)
     make_folder(root.parent)
+    _remove_abandoned(root.parent)
     staging = root.parent / f".djinn-{os.urandom(8).hex()}.restore"
     staging.mkdir(0o700)
     try:
@@ -63,6 +67,13 @@ def restore_backup(archive: Path, folder: Path) -> RestoredHome:
     sync_folder(root.parent)
     content = content_of(manifest)
     return extended(content, RestoredHome, home=root, created=manifest.created, problems=problems)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what killed runs built in a folder long ago."""
+    for path in folder.glob(".djinn-*.restore"):
+        if _STAGING.fullmatch(path.name) and is_abandoned(path):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _require_empty(root: Path) -> None:
