@@ -32,9 +32,9 @@ if TYPE_CHECKING:
         Unavailable,
         UsageError,
     )
+    from djinn_memory.memories.briefing.requests import WakeContext
     from djinn_memory.memories.facts.queries import Fact
     from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
-    from djinn_memory.memories.sessions.requests import WakeContext
     from djinn_memory.memories.writing.remember import RememberResult
     from djinn_memory.models import (
         Hit,
@@ -56,7 +56,7 @@ _MODULES = {
     ),
     "memories.facts.queries": ("Fact",),
     "memories.recall.recall": ("RecallResult", "RecalledMemory"),
-    "memories.sessions.requests": ("WakeContext",),
+    "memories.briefing.requests": ("WakeContext",),
     "memories.writing.remember": ("RememberResult",),
     "models": (
         "Hit", "IndexReport", "LegScore", "Memory", "MemoryRef", "Problem", "Progress",

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from djinn_memory.home.home import Home, discover
-from djinn_memory.memories.context.requests import BuildContext, ContextBundle
+from djinn_memory.memories.briefing.requests import (
+    BuildContext,
+    ContextBundle,
+    WakeContext,
+    WakeOptions,
+)
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.imports.requests import ImportHistory, ImportReport
 from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
-from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeContext, WakeOptions
+from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import (
     IndexReport,
@@ -280,7 +285,7 @@ class Djinn(Namespace):
 
         One recall covers all planes and is logged, so that it can be rated. No session is started.
         """
-        from djinn_memory.memories.context.build import build_context
+        from djinn_memory.memories.briefing.recipes import build_context
 
         if not request.task:
             self.runtime.fresh_scope(request.agent)
@@ -427,7 +432,7 @@ class Djinn(Namespace):
         The recall for the task is logged, so that it can be rated. If the ledger cannot be written,
         the answer is returned with a problem.
         """
-        from djinn_memory.memories.sessions.wake import wake
+        from djinn_memory.memories.briefing.recipes import wake
 
         if not request.task:
             # The recall of a task indexes what changed by itself.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean_lines, say
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.context.requests import BuildContext
+from djinn_memory.memories.briefing.requests import BuildContext
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.context.requests import ContextBundle
+    from djinn_memory.memories.briefing.requests import ContextBundle
 
 
 @command(
@@ -32,6 +32,6 @@ def context(call: Call, answer: ContextBundle) -> None:
         djinn context "mend the login" --budget 2000 --limit-per-type 3
         djinn context
     """
-    from djinn_memory.memories.context.bundle_markdown import bundle_markdown
+    from djinn_memory.memories.briefing.markdown import markdown
 
-    say(clean_lines(bundle_markdown(answer)).rstrip())
+    say(clean_lines(markdown(answer)).rstrip())

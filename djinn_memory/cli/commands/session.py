@@ -9,7 +9,8 @@ from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, clean_lines, columns, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.sessions.requests import Checkpoint, Handoff, WakeOptions
+from djinn_memory.memories.briefing.requests import WakeOptions
+from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
 from djinn_memory.memories.sessions.session_requests import (
     EndSession,
     ExtractSessions,
@@ -21,7 +22,7 @@ from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.sessions.requests import WakeContext
+    from djinn_memory.memories.briefing.requests import WakeContext
     from djinn_memory.memories.sessions.session_requests import (
         EndedSession,
         ExtractionReport,
@@ -46,7 +47,7 @@ def wake(call: Call, answer: WakeContext) -> None:
         djinn wake --task "mend the login" --budget 3000
         djinn wake --agent finn --json
     """
-    from djinn_memory.memories.sessions.context_markdown import markdown
+    from djinn_memory.memories.briefing.markdown import markdown
 
     say(clean_lines(markdown(answer)).rstrip())
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from djinn_memory.mcp.arguments import number, optional_text
 from djinn_memory.mcp.tool import tool
+from djinn_memory.memories.briefing.markdown import markdown
+from djinn_memory.memories.briefing.requests import ContextBundle
 from djinn_memory.memories.catalog.requests import MIN_BUDGET
-from djinn_memory.memories.context.bundle_markdown import bundle_markdown
-from djinn_memory.memories.context.requests import ContextBundle
 
 
 @tool(
@@ -27,4 +27,4 @@ def build_context(answer: ContextBundle) -> list[str]:
     apply now. Not for a single question: use `recall`.
     Example: {"task": "plan the launch of MyApp"}
     """
-    return [bundle_markdown(answer).rstrip()]
+    return [markdown(answer).rstrip()]

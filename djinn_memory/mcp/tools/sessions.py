@@ -10,9 +10,9 @@ from djinn_memory.mcp.arguments import Argument, number, optional_text, required
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import tool
 from djinn_memory.mcp.tools.remember import saved_lines
+from djinn_memory.memories.briefing.markdown import markdown
+from djinn_memory.memories.briefing.requests import WakeContext
 from djinn_memory.memories.catalog.requests import MIN_BUDGET
-from djinn_memory.memories.sessions.context_markdown import markdown
-from djinn_memory.memories.sessions.requests import WakeContext
 from djinn_memory.memories.writing.remember import RememberResult
 
 _LONGEST = 20_000

@@ -112,9 +112,9 @@ def _context(root: str, entry: dict[str, Any], spool: Spool) -> str:
 def _wake(runtime: Runtime, agent: str, entry: dict[str, Any], spool: Spool) -> str:
     from msgspec.structs import replace
 
-    from djinn_memory.memories.sessions.context_markdown import markdown
-    from djinn_memory.memories.sessions.requests import WakeOptions
-    from djinn_memory.memories.sessions.wake import wake
+    from djinn_memory.memories.briefing.markdown import markdown
+    from djinn_memory.memories.briefing.recipes import wake
+    from djinn_memory.memories.briefing.requests import WakeOptions
 
     runtime.fresh_scope(agent)
     context = wake(runtime, WakeOptions(budget=BUDGET, session=entry["session"], agent=agent))

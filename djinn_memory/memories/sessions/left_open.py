@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from djinn_memory.memories.catalog.hiding import domains_in
+from djinn_memory.memories.catalog.standing import StandingMemories
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.episodes.reading import EPISODES
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.history import turns_of
-from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.provenance import (

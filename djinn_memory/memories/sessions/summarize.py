@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
+from djinn_memory.memories.catalog.standing import StandingMemories
 from djinn_memory.memories.facts.queries import IndexedFact, read_fact
-from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.slugs import fold
 from djinn_memory.system.plural import count

@@ -18,6 +18,7 @@ from djinn_memory.errors import (
     UsageError,
 )
 from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.catalog.standing import StandingMemories
 from djinn_memory.memories.facts.queries import indexed_facts
 from djinn_memory.memories.sessions.requests import (
     BuildSummary,
@@ -27,7 +28,6 @@ from djinn_memory.memories.sessions.requests import (
     SummaryAuthor,
     SummaryChange,
 )
-from djinn_memory.memories.sessions.standing import StandingMemories
 from djinn_memory.memories.sessions.summarize import render_summary, summarize_by_model
 from djinn_memory.memories.writing.provenance import Provenance, text_digest
 from djinn_memory.memories.writing.remember import remember

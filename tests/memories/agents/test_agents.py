@@ -12,9 +12,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
-from djinn_memory.memories.context.bundle_markdown import bundle_markdown
+from djinn_memory.memories.briefing.markdown import markdown
 from djinn_memory.memories.profiles.requests import AgentProfile
-from djinn_memory.memories.sessions.context_markdown import markdown
 from djinn_memory.upkeep.doctor import examine
 
 AT = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
@@ -125,11 +124,11 @@ def test_wake_and_context_begin_with_the_profile(djinn: Djinn, own: Path) -> Non
     )
     context, bundle = djinn.wake(), djinn.context()
     assert context.projects[0].title == "Pier"
-    for text in (markdown(context), bundle_markdown(bundle)):
+    for text in (markdown(context), markdown(bundle)):
         for line in ("Keeps the log.", "Voice: Answer for speech", "- Ask first.", "> I sail.",
                      "Active projects: [[Pier]]", "Now: within working hours."):  # fmt: skip
             assert text.count(line) == 1
-    assert bundle_markdown(djinn.context("sail the pier")).count("I sail.") == 1
+    assert markdown(djinn.context("sail the pier")).count("I sail.") == 1
     assert markdown(djinn.wake(task="sail the pier")).count("I sail.") == 1
 
 
@@ -283,7 +282,7 @@ def test_only_memories_of_a_domain(djinn: Djinn) -> None:
         context = djinn.wake(task=task, domains=["work"])
         assert [memory.title for memory in context.commitments] == ["Report work"]
         assert context.profile
-        text = markdown(context) + bundle_markdown(djinn.context(task, domains=["work"]))
+        text = markdown(context) + markdown(djinn.context(task, domains=["work"]))
         assert "Tide work" in text
         assert "tide of work" in text
         assert "of home" not in text

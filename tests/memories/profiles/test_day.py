@@ -11,11 +11,10 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, init
-from djinn_memory.memories.context.bundle_markdown import bundle_markdown
+from djinn_memory.memories.briefing.markdown import markdown
 from djinn_memory.memories.profiles.day import events_of_day
 from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.profiles.requests import CalendarEvent
-from djinn_memory.memories.sessions.context_markdown import markdown
 from tests.growth import sqlite_work
 from tests.memories.imports.exports import SECRET
 
@@ -105,7 +104,7 @@ def test_the_day_with_what_is_over_and_what_comes(djinn: Djinn, tmp_path: Path) 
     assert djinn.wake().calendar[0] == CalendarEvent(
         "Harbour festival", "all day", "2026-05-03", "2026-05-05", True, False, "Work"
     )
-    for text in (markdown(djinn.wake()), bundle_markdown(djinn.context("the dentist"))):
+    for text in (markdown(djinn.wake()), markdown(djinn.context("the dentist"))):
         assert "- 06:00 to 07:00: Boat check (over)\n" in text
         assert "- 14:00 to 14:30: Dentist\n" in text
         assert "Gone" not in text

@@ -11,9 +11,9 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
+from djinn_memory.memories.briefing.markdown import markdown
 from djinn_memory.memories.episodes import journals
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
-from djinn_memory.memories.sessions.context_markdown import markdown
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 

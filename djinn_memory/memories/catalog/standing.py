@@ -16,8 +16,7 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.home import access
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.recall.recall import RecalledMemory
-from djinn_memory.models import Filters, Vault, extended, plane_of
+from djinn_memory.models import Filters, Vault, extended
 from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.periods import Period, period_of, spoken_period
 from djinn_memory.notes.slugs import fold, name_key
@@ -38,14 +37,6 @@ FEW = 5
 
 PAGE = 40
 """Number of memories that are read from the index at once."""
-
-PARTS = {
-    "episodic": "episodes",
-    "semantic": "patterns",
-    "knowledge": "entities",
-    "documents": "documents",
-}
-"""The parts of a context, by plane."""
 
 _FIELDS = ("due", "status", "importance", "valid_from", "valid_to")
 _APART = (
@@ -124,7 +115,7 @@ class StandingMemories:
         return self._excerpts(preferences[:MANY])
 
     def newest(self, plane: str, limit: int = FEW) -> Iterator[MemoryExcerpt]:
-        """The newest memories of a plane that are not in other parts of the `wake` context.
+        """The newest memories of a plane that are not in other parts of a briefing.
 
         They are read as they are asked for.
         """
@@ -214,20 +205,6 @@ def _text(vault: Vault, memory: IndexedMemory) -> str:
     from djinn_memory.notes.fact_note import readable, with_current_values
 
     return readable(text) if memory.type == "fact" else with_current_values(text)
-
-
-def recalled(memory: RecalledMemory) -> MemoryExcerpt:
-    """A memory of a recall."""
-    written = memory.created or memory.date
-    return extended(memory, MemoryExcerpt, plane=plane_of(memory.type), written=written)
-
-
-def by_part(memories: Sequence[MemoryExcerpt]) -> dict[str, tuple[MemoryExcerpt, ...]]:
-    """The memories of each part of a context. A plain note stands with what was learned."""
-    parts: dict[str, list[MemoryExcerpt]] = {part: [] for part in PARTS.values()}
-    for memory in memories:
-        parts[PARTS.get(memory.plane or "", "patterns")].append(memory)
-    return {part: tuple(listed) for part, listed in parts.items()}
 
 
 def _names(memory: IndexedMemory) -> set[str]:

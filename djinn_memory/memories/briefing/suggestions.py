@@ -1,4 +1,4 @@
-"""Suggestions: what an agent should think of, beside what its memory says about the task."""
+"""Suggestions: what an agent should think of or do, beside what its memory says."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from itertools import islice
 
 from djinn_memory.errors import DjinnError, Remedy, wording
 from djinn_memory.languages.calendar_names import WEEKDAYS
+from djinn_memory.memories.briefing.briefing import Briefing
+from djinn_memory.memories.briefing.requests import WakeContext
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.sessions.standing import OVER
+from djinn_memory.memories.catalog.standing import OVER
+from djinn_memory.memories.contradictions.log import open_contradictions
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.slugs import fold
@@ -28,7 +31,56 @@ MOST = 3
 """Maximum number of suggestions of one kind."""
 
 
-def due_commitments(commitments: Iterable[MemoryExcerpt], today: date) -> Iterator[str]:
+def for_task(briefing: Briefing) -> Iterator[str]:
+    """The suggestions of the context of a task."""
+    now, runtime = briefing.now, briefing.runtime
+    yield from _due_commitments(briefing.standing.commitments(), now.astimezone().date())
+    yield from _patterns_now(runtime, runtime.home.scope(briefing.agent), now, briefing.domains)
+    if not briefing.domains:
+        # A gap has no domain.
+        yield from _open_gaps(runtime, briefing.agent, briefing.task)
+    yield from for_memory(briefing)
+    if briefing.result:
+        yield from _next_steps(briefing.result.confident, briefing.result.request_id)
+
+
+def for_session(context: WakeContext) -> Iterator[str]:
+    """The suggestions for a session that begins."""
+    words = wording.get()
+    if context.unfinished:
+        last = context.unfinished.checkpoint
+        sleep = words.call(Remedy("sleep"))
+        yield (
+            f"Session {context.unfinished.session} was not ended with {sleep}"
+            + (f"; continue from {last.title!r}." if last else "; it has no checkpoint.")
+        )
+    late = [commitment for commitment in context.commitments if commitment.overdue]
+    if late:
+        others = f", with {len(late) - 1} more overdue" if late[1:] else ""
+        yield f"{late[0].title!r} was due on {late[0].due}{others}."
+    yield from _next_steps(context.confident, context.request_id)
+    if context.left_out:
+        memories = count(context.left_out, "memory")
+        yield f"{memories} did not fit; pass a larger {words.argument('budget')} to see all."
+
+
+def for_memory(briefing: Briefing) -> Iterator[str]:
+    """The open contradictions. With domains none: one may be between memories of others."""
+    if not briefing.domains:
+        yield from open_contradictions(briefing.runtime, briefing.agent)
+
+
+def _next_steps(confident: bool | None, request_id: str | None) -> Iterator[str]:
+    """What an agent can do for its memory, after a recall for its task."""
+    words = wording.get()
+    if confident is False:
+        yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."
+    if request_id:
+        rate = Remedy("rate", {"target": request_id, "useful": "RANK,..."})
+        yield f"Rate what helped: {words.call(rate)}."
+
+
+def _due_commitments(commitments: Iterable[MemoryExcerpt], today: date) -> Iterator[str]:
     """The commitments that are overdue or due soon. They are given with the earliest due first."""
     until = (today + SOON).isoformat()
     due = [
@@ -44,7 +96,7 @@ def due_commitments(commitments: Iterable[MemoryExcerpt], today: date) -> Iterat
         yield f"{count(len(due) - MOST, 'more commitment')} overdue or due soon."
 
 
-def open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
+def _open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
     """The open gaps that share words with the task, and the number of the others."""
     try:
         ledger = runtime.state.ledger_if_any
@@ -73,7 +125,7 @@ def open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
         yield f"{count(others, f'{also}open gap')} about other things: {gap_list}."
 
 
-def patterns_now(
+def _patterns_now(
     runtime: Runtime, vaults: Sequence[Vault], now: datetime, domains: Sequence[str] = ()
 ) -> Iterator[str]:
     """The patterns that apply on this weekday at this hour, in the time zone of this machine."""

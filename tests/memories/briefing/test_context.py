@@ -12,9 +12,10 @@ from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
+from djinn_memory.memories.briefing.briefing import PARTS
+from djinn_memory.memories.briefing.markdown import markdown
+from djinn_memory.memories.briefing.requests import ContextBundle
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.context.bundle_markdown import RANKED, bundle_markdown
-from djinn_memory.memories.context.requests import ContextBundle
 
 NOTES = {
     "decisions/kettle.md": "type: decision\n---\n"
@@ -56,7 +57,7 @@ def djinn(home: Home) -> Djinn:
 
 def memories(bundle: ContextBundle) -> list[MemoryExcerpt]:
     """The memories of all parts, best first."""
-    listed = [memory for part in RANKED for memory in getattr(bundle, part)]
+    listed = [memory for part in PARTS.values() for memory in getattr(bundle, part)]
     return sorted(listed, key=lambda memory: memory.rank or 0)
 
 
@@ -81,7 +82,7 @@ def test_one_ranking_covers_all_planes(djinn: Djinn) -> None:
 
 def test_sources_are_cited(djinn: Djinn) -> None:
     bundle = djinn.context(TASK)
-    text = bundle_markdown(bundle)
+    text = markdown(bundle)
     assert "## RELEVANT DOCUMENTS\n\n" in text
     assert "[me:documents/manual.md, line 7]" in text
     assert bundle.episodes[0].address in text
@@ -106,7 +107,7 @@ def test_nothing_is_known(djinn: Djinn) -> None:
     bundle = djinn.context("quantum chromodynamics of gluons")
     assert bundle.confident is False
     assert not memories(bundle)
-    assert "Nothing is known about this task." in bundle_markdown(bundle)
+    assert "Nothing is known about this task." in markdown(bundle)
 
 
 def test_a_task_that_is_not_utf8(djinn: Djinn) -> None:
@@ -118,7 +119,7 @@ def test_a_task_that_is_not_utf8(djinn: Djinn) -> None:
 
 def test_the_limit_of_each_type(djinn: Djinn) -> None:
     bundle = djinn.context(TASK, limit_per_type=1)
-    assert all(len(getattr(bundle, part)) == 1 for part in RANKED)
+    assert all(len(getattr(bundle, part)) == 1 for part in PARTS.values())
 
 
 def test_a_large_plane_does_not_crowd_out_a_small_one(djinn: Djinn) -> None:
@@ -156,7 +157,7 @@ def test_the_summary_has_its_own_place(djinn: Djinn) -> None:
     bundle = djinn.context()
     assert bundle.summary and "kettles" in bundle.summary.text
     assert "summary" not in {memory.type for memory in memories(bundle)}
-    text = bundle_markdown(bundle)
+    text = markdown(bundle)
     assert text.index("## SUMMARY\n\n**Summary**") < text.index("## RELEVANT")
     assert djinn.context(TASK).summary is None
     assert djinn.context(domains=["harbour"]).summary is None
@@ -203,7 +204,7 @@ def test_the_previous_conversation_if_it_is_wanted(djinn: Djinn) -> None:
     with Djinn(Home(djinn.home.root), clock=lambda: AT) as remembers:
         bundle = remembers.context(TASK)
         assert [turn.text for turn in bundle.conversation] == ["User: Tides?\nAgent: At noon."]
-        assert "## PREVIOUS CONVERSATION (session talk)" in bundle_markdown(bundle)
+        assert "## PREVIOUS CONVERSATION (session talk)" in markdown(bundle)
 
 
 def test_a_long_note_is_represented_by_the_passage_that_answers(djinn: Djinn) -> None:
@@ -224,7 +225,7 @@ def test_a_long_note_is_represented_by_the_passage_that_answers(djinn: Djinn) ->
 @given(budget=st.integers(100, 1200), task=st.sampled_from([TASK, None, "kettle " * 60]))
 def test_the_budget_is_kept(djinn: Djinn, budget: int, task: str | None) -> None:
     bundle = djinn.context(task, budget=budget)
-    tokens = token_counts([bundle_markdown(bundle)])[0]
+    tokens = token_counts([markdown(bundle)])[0]
     assert tokens == bundle.tokens <= budget
 
 
@@ -235,7 +236,7 @@ def test_a_bound_names_its_argument(djinn: Djinn) -> None:
 
 def test_an_empty_home_says_that_nothing_is_known(home: Home) -> None:
     with Djinn(home) as djinn:
-        text = bundle_markdown(djinn.context())
+        text = markdown(djinn.context())
         assert "Nothing is known yet. Save what you learn with `remember()`." in text
         djinn.remember("lesson", "Kettle", "Descale it.")
-        assert "Nothing is known" not in bundle_markdown(djinn.context())
+        assert "Nothing is known" not in markdown(djinn.context())

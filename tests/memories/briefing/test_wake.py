@@ -13,7 +13,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
-from djinn_memory.memories.sessions.context_markdown import markdown
+from djinn_memory.memories.briefing.markdown import markdown
 
 
 @pytest.fixture

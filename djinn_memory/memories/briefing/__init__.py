@@ -1,0 +1,1 @@
+"""Briefings: what memory knows, on one page, for an agent that begins a session or a task."""

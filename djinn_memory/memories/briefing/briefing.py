@@ -1,0 +1,170 @@
+"""Builds a briefing: reads its parts, and takes as much of each as a token budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from djinn_memory.memories.briefing.requests import AgentContext, BuildContext, WakeOptions
+from djinn_memory.memories.catalog.excerpts import EXCERPT_TOKENS, TokenBudget
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
+from djinn_memory.memories.catalog.standing import StandingMemories
+from djinn_memory.memories.episodes.reading import EpisodeText
+from djinn_memory.memories.profiles.day import events_of_day, fit_events
+from djinn_memory.memories.profiles.reading import profile_of, zone_of
+from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
+from djinn_memory.memories.profiles.wording import fit_profile
+from djinn_memory.memories.recall.recall import RecallResult, recall
+from djinn_memory.memories.recall.requests import MOST, RecallOptions
+from djinn_memory.memories.sessions.history import previous_turns, spoken_lines
+from djinn_memory.models import Problem, extended, plane_of
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.encoding import writable
+from djinn_memory.runtime import Runtime
+from djinn_memory.search.planes import PlaneLimits
+from djinn_memory.search.query import plain
+
+C = TypeVar("C", bound=AgentContext)
+
+CONVERSATION = 0.25
+"""The maximum share of the budget for the previous conversation."""
+
+PARTS = {
+    "episodic": "episodes",
+    "semantic": "patterns",
+    "knowledge": "entities",
+    "documents": "documents",
+}
+"""The parts of a briefing with what was recalled, by plane."""
+
+
+class Briefing:
+    """A briefing that is being built for a request.
+
+    Its methods take from the budget, so that what is called first gets its share first.
+    """
+
+    def __init__(self, runtime: Runtime, request: BuildContext | WakeOptions) -> None:
+        """Raises `NotFound` for an unknown agent, and `UsageError` for an unknown domain."""
+        self.runtime = runtime
+        self.agent = runtime.home.agent(request.agent)
+        self.domains = request.domains
+        runtime.home.check_domains(self.domains, self.agent)
+        # A command line can hold bytes that are not UTF-8, which the tokenizer does not take.
+        self.task = writable(request.task or "").strip()
+        self.now = runtime.now()
+        self.standing = StandingMemories(runtime.state, self.agent, self.now, self.domains)
+        self.result: RecallResult | None = None
+        """The recall for the task, if there is a task."""
+        self.room = TokenBudget(0)
+        """The budget of the memories, which the recipe sets."""
+        self._wanted = request.budget
+        self._profile: AgentProfile | None = None
+
+    def recall(
+        self, source: str, most: int, session: str | None = None, planes: PlaneLimits | None = None
+    ) -> RecallResult | None:
+        """Recall at most `most` memories for the task; without a task, None.
+
+        This also indexes the notes that changed.
+        """
+        if not plain(self.task):
+            return None
+        options = RecallOptions(
+            plain(self.task), "auto", min(most, MOST), most * EXCERPT_TOKENS, session,
+            agent=self.agent, domains=self.domains,
+        )  # fmt: skip
+        # What is unlikely to help would cost an agent's attention: not even its titles are given.
+        self.result = recall(
+            self.runtime, options, source=source, closest=0, each=EXCERPT_TOKENS, planes=planes
+        )
+        self.standing.ranks = {
+            (memory.vault, memory.path): memory.rank for memory in self.result.memories
+        }
+        return self.result
+
+    def recalled(self) -> list[MemoryExcerpt]:
+        """The memories of the recall, best first."""
+        return [
+            extended(
+                memory,
+                MemoryExcerpt,
+                plane=plane_of(memory.type),
+                written=memory.created or memory.date,
+            )
+            for memory in (self.result.memories if self.result else ())
+        ]
+
+    def allow(self, usual: int) -> int:
+        """The token budget: that of the request, else of the agent's profile, else the `usual`."""
+        self._profile = profile_of(self.runtime, self.agent)
+        named = self._profile and self._profile.default_budget
+        return self._wanted or named or usual
+
+    def calendar(self) -> tuple[CalendarEvent, ...]:
+        """The events of the day of the agent."""
+        zone = zone_of(self._profile)
+        events = events_of_day(self.runtime, self.agent, zone, self.domains)
+        return fit_events(events, self.room)
+
+    def profile(self, share: float) -> AgentProfile | None:
+        """The profile of the agent, in at most a share of the budget."""
+        return fit_profile(self._profile, self.room, share)
+
+    def conversation(self, limit: int, session: str | None = None) -> dict[str, Any]:
+        """The end of the last conversation before `session`, oldest turn first, and its session.
+
+        The newest turns that fit are taken, at most `limit`.
+        """
+        runtime, agent, room = self.runtime, self.agent, self.room
+        turns = previous_turns(runtime, agent, limit, session, self.domains) if limit else []
+        kept_back = max(0, room.left - int(room.budget * CONVERSATION))
+        room.left -= kept_back
+        taken: list[MemoryExcerpt] = []
+        for turn in map(_turn, reversed(turns)):
+            # The title is the beginning of the text, and is not shown.
+            shown = room.take(replace(turn, title=""), share=1 / 8)
+            if shown is None or not shown.text:
+                break
+            taken.insert(0, replace(shown, title=turn.title))
+        room.left += kept_back
+        name = turns[0].memory.field("session") if taken else None
+        return {"conversation": tuple(taken), "previous_session": name}
+
+    def answer(self, kind: type[C], memories: Sequence[MemoryExcerpt], **parts: Any) -> C:
+        """The briefing with the `memories` in the parts of their planes, and with other parts."""
+        result = self.result
+        return kind(
+            agent=self.agent,
+            **_by_part(memories),
+            built_at=moment(self.now),
+            query_used=self.task if result else None,
+            confident=result.confident if result else None,
+            request_id=result.request_id if result else None,
+            **parts,
+        )
+
+    def problems(self) -> list[Problem]:
+        """The problems of the recall and of the profile."""
+        return [
+            problem
+            for source in (self.result, self._profile)
+            if source
+            for problem in source.problems
+        ]
+
+
+def _turn(turn: EpisodeText) -> MemoryExcerpt:
+    memory = turn.memory
+    text = "\n".join(spoken_lines(turn.message, turn.response, memory.type))
+    return extended(memory, MemoryExcerpt, written=memory.created or memory.date, text=text)
+
+
+def _by_part(memories: Iterable[MemoryExcerpt]) -> dict[str, Any]:
+    """The memories of each plane. A plain note stands with what was learned."""
+    parts: dict[str, list[MemoryExcerpt]] = {part: [] for part in PARTS.values()}
+    for memory in memories:
+        parts[PARTS.get(memory.plane or "", "patterns")].append(memory)
+    return {part: tuple(listed) for part, listed in parts.items()}

@@ -1,1 +1,0 @@
-"""The context of a task: what memory knows about it, on one page."""
