@@ -31,6 +31,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/size.py
 
 soak: $(READY)
 	$(BIN)/python -m pytest -m "soak or hypothesis" -n 2
