@@ -20,7 +20,7 @@ from server import RUNS, memories, queries
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.models import SearchResult
-from djinn_memory.search.candidates import DEPTH
+from djinn_memory.search.state import DEPTH
 from djinn_memory.store.export import export_notes
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.index.words import Tokenizer

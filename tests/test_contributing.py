@@ -92,6 +92,18 @@ def test_a_job_touches_two_files(copy: Path, home: Home) -> None:
     assert f"greeted {home.config.agents[0]}" in printed
 
 
+def test_a_leg_is_a_file_and_a_line_and_is_explained(copy: Path, home: Home) -> None:
+    (home.root / "vaults" / "shared" / "lamp.md").write_text("---\ntags: [kettle]\n---\nA lamp.\n")
+    djinn(copy, home, "index")
+    assert follow("A leg", copy) == 2
+    assert sum(line.startswith("+") for line in steps("A leg")[1].lines) == 2  # one is context
+    printed = djinn(copy, home, "memory", "search", "kettle", "--explain")
+    assert "tags match 1.000 (rank 1) contributes 0.167" in printed
+    header = djinn(copy, home, "memory", "search", "kettle", "--explain", "--format", "csv")
+    assert header.splitlines()[0].endswith(",words,meaning,tags")
+    assert '"tags": {' in djinn(copy, home, "memory", "search", "kettle", "--json")
+
+
 def test_an_operation_touches_two_files_and_a_command_three(copy: Path, home: Home) -> None:
     assert follow("An operation", copy) <= 2
     code = (

@@ -76,11 +76,12 @@ def with_feedback(
     }
 
 
-def confident(words: Iterable[float], cosines: Iterable[float] | None) -> bool:
-    """Whether any hit is likely to answer the request. `cosines` is None for words alone."""
-    if cosines is None:
-        return max(words, default=0.0) >= CONFIDENT_WORDS
-    return max(cosines, default=0.0) + max(words, default=0.0) / 4 >= CONFIDENT
+def confident(evidence: Iterable[tuple[float, Iterable[float]]], enough: float) -> bool:
+    """Whether any hit is likely to answer the request.
+
+    `evidence` has the weight and the values of each leg. The best values together are `enough`.
+    """
+    return sum(weight * max(values, default=0.0) for weight, values in evidence) >= enough
 
 
 def known(cosines: Iterable[float], coverage: Iterable[float], chunks: int) -> bool:

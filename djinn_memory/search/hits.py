@@ -1,23 +1,25 @@
-"""Turns ranked chunks into hits: titles, paths and snippets."""
+"""Turns the chosen candidates into hits: titles, paths and snippets."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
 from djinn_memory.models import Hit, Part, Vault, extended
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.markdown.plain_text import inline
 from djinn_memory.notes.periods import Period, period_of, spoken_period
 from djinn_memory.search.backend import Vocabulary
-from djinn_memory.search.candidates import Candidate, ValueThen
-from djinn_memory.search.dates.former import HISTORY
+from djinn_memory.search.candidate import Candidate
 from djinn_memory.search.filler import is_filler
 from djinn_memory.search.fusion import shown
 from djinn_memory.search.snippet import answering, excerpt, snippet
-from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
+from djinn_memory.search.state import Search, ValueThen
+from djinn_memory.search.time.former import HISTORY
+from djinn_memory.store.index.records import IndexedMemory
 
 MOST_WORDS = 50_000
 """Number of words whose stems a long-lived process caches: a few MB."""
@@ -29,18 +31,25 @@ _STEMS: dict[tuple[str, ...], dict[str, list[str]]] = {}
 """Stems of words, by the languages of an index. They do not depend on the query."""
 
 
-def hit(
-    candidate: Candidate,
-    rank: int,
-    chunk: IndexedChunk,
-    memory: IndexedMemory,
-    vault: Vault,
-    matches: Callable[[str], bool],
-    characters: int,
-    weights: Mapping[str, float],
-    now: str,
+def present(search: Search) -> None:
+    """Turn the chosen candidates of a search into its hits."""
+    search.memories_of(search.chosen)
+    matches = _matcher(search.index.words, search.stems)
+    now = search.as_of or moment(search.runtime.now())
+    hits = []
+    for rank, candidate in enumerate(search.chosen, 1):
+        hit = _hit(search, candidate, rank, matches, now)
+        if then := search.time.values.get(candidate.memory_id):
+            hit = _with_value(hit, then, matches, search.limits.excerpt)
+        hits.append(hit)
+    search.hits = tuple(hits)
+
+
+def _hit(
+    search: Search, candidate: Candidate, rank: int, matches: Callable[[str], bool], now: str
 ) -> Hit:
-    """The hit for a candidate, with an excerpt of at most `characters` characters."""
+    chunk = search.chunk(candidate.stand_in or candidate.chunk_id)
+    memory = search.lookup([candidate.memory_id])[candidate.memory_id]
     text = chunk.text
     if memory.plane == "knowledge":
         # Imported here: few searches find a fact or an entity.
@@ -79,10 +88,10 @@ def hit(
         heading=tuple(inline(heading) for heading in heads),
         snippet=shown_part,
         marks=marks,
-        excerpt=excerpt(text, window, matches, characters),
+        excerpt=excerpt(text, window, matches, search.limits.excerpt),
         score=shown(candidate.score),
-        legs=candidate.legs(weights),
-        context=context(vault, memory.path),
+        legs=candidate.legs(search.weights),
+        context=_context(search.vault_of[memory.vault], memory.path),
         feedback=candidate.feedback,
         before=candidate.before,
         valid_from=period.start,
@@ -91,7 +100,7 @@ def hit(
     )
 
 
-def with_value(hit: Hit, then: ValueThen, matches: Callable[[str], bool], characters: int) -> Hit:
+def _with_value(hit: Hit, then: ValueThen, matches: Callable[[str], bool], characters: int) -> Hit:
     """The hit for a fact with the value that it had at another time than now."""
     text = then.value.value
     window = (0, len(text))
@@ -133,13 +142,13 @@ def _pages(memory: IndexedMemory) -> int | None:
     return int(pages) if pages.isdecimal() and len(pages) < 10 else None
 
 
-def context(vault: Vault, path: str) -> str | None:
+def _context(vault: Vault, path: str) -> str | None:
     """The description of the innermost described folder that contains `path`."""
     texts = [(len(prefix), text) for prefix, text in vault.contexts if path.startswith(prefix)]
     return max(texts)[1] if texts else None
 
 
-def matcher(vocabulary: Vocabulary, stems: AbstractSet[str]) -> Callable[[str], bool]:
+def _matcher(vocabulary: Vocabulary, stems: AbstractSet[str]) -> Callable[[str], bool]:
     """A function that tests whether a word matches a query with these stems."""
     return _Matches(vocabulary, stems).__getitem__
 

@@ -30,11 +30,11 @@ class SearchSource(Protocol):
         """The vaults that an agent sees, or those of them in `only`."""
 
     def refresh(
-        self, agent: str | None, vaults: Sequence[Vault]
-    ) -> Callable[[Spare | None], tuple[int, Sequence[Problem]]]:
-        """Prepare to bring the index up to date. The result does it, within limits.
+        self, agent: str | None, vaults: Sequence[Vault], spare: Spare | None
+    ) -> tuple[int, Sequence[Problem]]:
+        """Bring the index up to date, within limits.
 
-        It returns how many changed files are left, and the problems.
+        Returns how many changed files are left, and the problems.
         """
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
@@ -64,11 +64,11 @@ class LocalSource:
         return self._runtime.home.scope(agent, only)
 
     def refresh(
-        self, agent: str | None, vaults: Sequence[Vault]
-    ) -> Callable[[Spare | None], tuple[int, Sequence[Problem]]]:
+        self, agent: str | None, vaults: Sequence[Vault], spare: Spare | None
+    ) -> tuple[int, Sequence[Problem]]:
         """See `SearchSource`."""
         self._runtime.take_in(agent)
-        return lambda spare: sweep(self._runtime.state, vaults, spare)
+        return sweep(self._runtime.state, vaults, spare)
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
         """See `SearchSource`."""
@@ -110,10 +110,10 @@ class ServerSource:
         return home.server_scope(agent, others, only)
 
     def refresh(
-        self, agent: str | None, vaults: Sequence[Vault]
-    ) -> Callable[[Spare | None], tuple[int, Sequence[Problem]]]:
+        self, agent: str | None, vaults: Sequence[Vault], spare: Spare | None
+    ) -> tuple[int, Sequence[Problem]]:
         """Nothing is read: what the server has was pushed."""
-        return lambda spare: (0, ())
+        return 0, ()
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
         """See `SearchSource`."""

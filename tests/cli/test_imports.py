@@ -108,6 +108,6 @@ def test_a_search_by_words_loads_no_model(tmp_path: Path) -> None:
     assert not {"numpy", "onnxruntime", "torch", "transformers", "tokenizers"} & loaded
     modules = set(done.stdout.rsplit("@")[-1].split())
     assert "djinn_memory.search.search" in modules
-    optional = ("expand", "rerank", "rerank_by_chat", "rerank_by_encoder")
+    optional = ("expand", "rerank")
     for unwanted in (*(f"search.stages.{name}" for name in optional), "embedding.cross_encoder"):
         assert f"djinn_memory.{unwanted}" not in modules

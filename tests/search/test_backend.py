@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from djinn_memory.cli.text.hits import print_hits
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.models import Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
-from djinn_memory.search.candidates import Leg, Scored, Search
+from djinn_memory.search.candidate import Candidate, Scored
 from djinn_memory.search.legs import LEGS
+from djinn_memory.search.state import Leg, Search
 from djinn_memory.store.index.records import ChunkRef, Selection
 from tests.search.conformance import SAMPLES, IndexConformance
 from tests.search.memory_index import MemoryIndex
@@ -66,9 +68,15 @@ class TitleLeg(Leg):
     """Proposes the memory with the shortest title."""
 
     name = "title"
+    label = "shortest title"
+    unit = "length"
     weight = 0.5
 
-    def propose(self, search: Search, selection: Selection) -> Callable[[], list[ChunkRef]]:
+    def propose(
+        self, search: Search, selection: Selection, seeds: Sequence[Candidate] | None = None
+    ) -> Callable[[], list[ChunkRef]] | None:
+        if seeds is not None:
+            return None
         memories = sorted(search.index.memories(selection), key=lambda each: len(each.title))
         refs = [
             ChunkRef(memory.first_chunk, memory.memory_id, (memory.vault, memory.path, 1, 0))
@@ -83,10 +91,12 @@ class TitleLeg(Leg):
         return lambda: {chunk: Scored(4.0, 1.0, 1) for chunk in own if chunk in chunk_ids}
 
 
-def test_a_leg_is_added_by_registration(filled: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leg_is_added_by_registration(
+    filled: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     djinn = Djinn(filled)
     assert [hit.path for hit in djinn.search("kettle sings").hits][:1] == ["kettle.md"]
-    monkeypatch.setattr("djinn_memory.search.search.LEGS", [*LEGS, TitleLeg])
+    monkeypatch.setattr("djinn_memory.search.legs.LEGS", [*LEGS, f"{__name__}:TitleLeg"])
     result = djinn.search("kettle sings")
     hits = {hit.path: hit for hit in result.hits}
     assert all(hit.legs.keys() == {"words", "meaning", "title"} for hit in hits.values())
@@ -95,7 +105,53 @@ def test_a_leg_is_added_by_registration(filled: Home, monkeypatch: pytest.Monkey
     leg = hits[shortest[0]].legs["title"]
     assert leg.raw == 4.0
     assert leg.part == pytest.approx(1 / 3)
+    print_hits(result, "table", explain=True)
+    assert "shortest title length 4.000 (rank 1) contributes 0.333" in capsys.readouterr().out
+    print_hits(result, "csv", explain=True)
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.endswith(",words,meaning,title")
+    assert sum(row.endswith(",4.0000") for row in rows) == 1
     for hit in hits.values():
         parts = sum(each.part for each in hit.legs.values())
         assert hit.score == pytest.approx(min(1, max(0, parts + hit.feedback)), abs=1e-4)
     assert "title" not in djinn.search("kettle sings", mode="words").hits[0].legs
+
+
+class EchoLeg(Leg):
+    """Finds nothing in the first round, and in the second the memories after the best seed."""
+
+    name = "echo"
+    label = "echo"
+    unit = "steps"
+    weight = 0.5
+
+    def propose(
+        self, search: Search, selection: Selection, seeds: Sequence[Candidate] | None = None
+    ) -> Callable[[], list[ChunkRef]] | None:
+        if not seeds:
+            return None
+        known = {seed.memory_id for seed in seeds}
+        refs = [
+            ChunkRef(memory.first_chunk, memory.memory_id, (memory.vault, memory.path, 1, 0))
+            for memory in search.index.memories(selection)
+            if memory.first_chunk is not None and memory.memory_id not in known
+        ]
+        return lambda: refs
+
+    def score(
+        self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
+    ) -> Callable[[], dict[int, Scored]]:
+        return lambda: {chunk: Scored(1.0, 1.0, rank) for rank, chunk in enumerate(own, 1)}
+
+
+def test_a_leg_finds_more_from_the_candidates_of_the_first_round(
+    filled: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    djinn = Djinn(filled)
+    before = {hit.path for hit in djinn.search("kettle sings", limit=20).hits}
+    monkeypatch.setattr("djinn_memory.search.legs.LEGS", [*LEGS, f"{__name__}:EchoLeg"])
+    result = djinn.search("kettle sings", limit=20)
+    added = {hit.path for hit in result.hits if hit.legs["echo"].rank}
+    assert added
+    assert not added & before
+    assert djinn.search("zebra", limit=20).confident is False

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.search import fusion
+from djinn_memory.search.legs.meaning import MeaningLeg
+from djinn_memory.search.legs.words import WordsLeg
 
 UNIT = st.floats(0, 1)
 COSINE = st.floats(-1, 1)
@@ -65,10 +67,11 @@ def test_feedback_is_neutral_for_what_is_as_alike_as_the_best() -> None:
 
 
 def test_nothing_found_is_not_confident() -> None:
-    assert not fusion.confident([], [])
-    assert not fusion.confident([], None)
-    assert fusion.confident([0.9], None)
-    assert fusion.confident([0.0], [0.8])
+    words, meaning = WordsLeg.evidence, MeaningLeg.evidence
+    assert not fusion.confident([(words, []), (meaning, [])], MeaningLeg.enough)
+    assert not fusion.confident([(words, [])], WordsLeg.enough)
+    assert fusion.confident([(words, [0.9])], WordsLeg.enough)
+    assert fusion.confident([(words, [0.0]), (meaning, [0.8])], MeaningLeg.enough)
 
 
 @given(st.floats(allow_nan=False))

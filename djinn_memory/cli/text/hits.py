@@ -124,8 +124,10 @@ def _csv(result: SearchResult, explain: bool) -> None:
     """Hits as comma-separated values with a header row."""
     import csv
 
+    from djinn_memory.search.legs import leg_classes
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    legs = ["words", "meaning"] if explain else []
+    legs = [leg.name for leg in leg_classes()] if explain else []
     writer.writerow(
         ["rank", "score", "title", "heading", "vault", "path", "first_line", "last_line", "type",
          "tags", "created", "updated", "snippet", "filename", "page_number", *legs]
@@ -193,13 +195,9 @@ def _marked(hit: Hit, before: str, after: str) -> str:
 
 
 def _explained(hit: Hit) -> str:
-    names = {
-        "words": "words BM25",
-        "meaning": "meaning cosine",
-        "tokens": "token MaxSim",
-        "rerank": "reranker",
-        "name": "exact name",
-    }
+    from djinn_memory.search.legs import labels
+
+    names = labels()
     parts = [
         f"{names[name]} {leg.raw:.3f}"
         f"{f' (rank {leg.rank})' if leg.rank else ''} contributes {leg.part:.3f}"

@@ -29,8 +29,8 @@ from djinn_memory.memories.sessions.left_open import ended_by_upkeep
 from djinn_memory.memories.sessions.marks import or_problem
 from djinn_memory.models import PLANES, Problem
 from djinn_memory.runtime import Runtime
-from djinn_memory.search.planes import PlaneLimits
-from djinn_memory.search.stages.repeats import ShownTexts
+from djinn_memory.search.stages.planes import ShownTexts
+from djinn_memory.search.state import PlaneLimits
 from djinn_memory.store.state import State
 
 WAKE_BUDGET = 2000

@@ -48,7 +48,7 @@ from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
-from djinn_memory.search.dates.former import asks_for_former
+from djinn_memory.search.time.former import asks_for_former
 
 FAR = 3
 """The distance of a fact whose key a question does not name."""

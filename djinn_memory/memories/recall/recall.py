@@ -40,17 +40,17 @@ from djinn_memory.notes.periods import spoken_period
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
-from djinn_memory.search.dates.former import is_history, shows_history
 from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.search.query import plain
 from djinn_memory.search.search import search
+from djinn_memory.search.time.former import is_history, shows_history
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event
 
 if TYPE_CHECKING:
     from djinn_memory.home.settings import RecallConfig
-    from djinn_memory.search.planes import PlaneLimits
+    from djinn_memory.search.state import PlaneLimits
 
 LONGEST = 40
 """Maximum characters of text for each token of the budget."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,12 +30,12 @@ from djinn_memory.scoring import (
     score,
     share_of,
 )
-from djinn_memory.search import fusion
-from djinn_memory.search.candidates import Candidate, Search
+from djinn_memory.search.candidate import Candidate
 from djinn_memory.search.fusion import NOISE, known
-from djinn_memory.search.legs.words import WordsLeg
 from djinn_memory.search.legs.words_query import content
-from djinn_memory.search.search import confident, has_certain
+from djinn_memory.search.stages.confidence import enough, has_certain, likely
+from djinn_memory.search.stages.gather import gather
+from djinn_memory.search.state import Search
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import reading
 from djinn_memory.store.ledger.reading import QuestionRating
@@ -124,9 +125,9 @@ class Rescorer:
 
     def rescore(self, search: Search) -> list[Candidate]:
         """One candidate of each memory, best first."""
-        self._asks_for_past = bool(search.as_of) or search.asks_for_former
+        self._asks_for_past = search.time.past
         candidates = _once([*search.candidates, *self._pulled(search)])
-        memories = dict(search.lookup(each.memory_id for each in candidates))
+        memories = dict(search.memories_of(candidates))
         for memory in self._newest(search):
             if memory.first_chunk is not None:
                 memories[memory.memory_id] = memory
@@ -149,21 +150,25 @@ class Rescorer:
         """Whether the best chosen memory, of `among` memories, is likely to help."""
         if self._asks_for_newest or has_certain(search, chosen):
             return True
-        words, front = search.legs.get("words"), chosen[:JUDGED]
-        if "meaning" not in search.weights or not isinstance(words, WordsLeg):
-            return confident(search, front)
+        front = chosen[:JUDGED]
+        if not search.scores_all:
+            return likely(search, front)
         # What waits for its vector can only be judged by words.
-        if fusion.confident((each.value("words") for each in front if each.vector is None), None):
+        words = [leg for leg in search.answering if not leg.scores_all]
+        if enough(words, [each for each in front if each.vector is None]):
             return True
-        coverage = words.coverage(search, [candidate.chunk_id for candidate in front])
-        cosines = [candidate.value("meaning") for candidate in front]
-        return known(cosines, coverage.values(), among or search.index.words.total)
+        chunks = [candidate.chunk_id for candidate in front]
+        coverage = [leg.coverage(search, chunks).values() for leg in words]
+        cosines = [
+            each.value(leg.name) for leg in search.answering if leg.scores_all for each in front
+        ]
+        return known(cosines, chain(*coverage), among or search.index.words.total)
 
     def _pulled(self, search: Search) -> Sequence[Candidate]:
         filters = search.selection.filters
         if not self._profile.pull or filters.types:
             return ()
-        return search.gather(replace(filters, types=tuple(self._profile.pull)))
+        return gather(search, replace(filters, types=tuple(self._profile.pull)))
 
     def _newest(self, search: Search) -> Iterator[IndexedMemory]:
         filters, most = search.selection.filters, self._profile.newest

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from djinn_memory.notes.slugs import fold
-from djinn_memory.search.candidates import Candidate, Search
+from djinn_memory.search.candidate import Candidate
+from djinn_memory.search.state import Search
 
 COMPARED = 50
 """Number of best memories that are compared with each other: several times the usual result."""
@@ -23,7 +24,7 @@ _WORD = re.compile(r"\w+")
 def repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
     """For each candidate, how many earlier ones say nearly the same. One candidate per memory."""
     compared = candidates[:COMPARED]
-    by_meaning = "meaning" in search.weights
+    by_meaning = search.scores_all
     alike = _alike_in_meaning(search, compared) if by_meaning else _alike_in_words(search, compared)
     counts = [sum(row[:at]) for at, row in enumerate(alike)]
     return counts + [0] * (len(candidates) - len(compared))

@@ -11,8 +11,9 @@ from djinn_memory.errors import DjinnError, Remedy
 from djinn_memory.models import Problem
 from djinn_memory.search import fusion
 from djinn_memory.search.backend import Index
-from djinn_memory.search.candidates import Leg, Scored, Search
+from djinn_memory.search.candidate import Candidate, Scored
 from djinn_memory.search.query import Query
+from djinn_memory.search.state import Leg, Search
 from djinn_memory.store.index.records import ChunkRef, Selection
 from djinn_memory.store.index.vectors import VectorSpace
 
@@ -115,37 +116,49 @@ class MeaningLeg(Leg):
     """Finds chunks by the vectors of their windows."""
 
     name = "meaning"
+    label = "meaning"
+    unit = "cosine"
     weight = 0.5
     """Flat between 0.4 and 0.6 on two collections."""
     scores_all = True
+    evidence = 1.0
+    enough = fusion.CONFIDENT
 
     def __init__(self, search: Search) -> None:
-        state = search.runtime.state
-        self.question = QuestionVector(
+        self._question = QuestionVector(
             search.runtime.models,
             search.source.space(search.vaults),
             search.query,
             search.problems,
-            resident=state.change_watch is not None,
+            resident=search.runtime.state.change_watch is not None,
         )
+        self.embedder = self._question.embedder
         self._vector: Vectors | None = None
+
+    def spare(self) -> Embedder | None:
+        """The model, once the question has its vector."""
+        return self._question.spare()
 
     def ready(self, search: Search) -> bool:
         """Whether the query has a vector of the model that the index uses."""
         if search.mode == "meaning" and not search.runtime.models.embedder:
             search.problems.append(_NO_MODEL)
-        self._vector = self.question.get(search.index)
-        if self._vector is not None and self.question.outdated(search.index.vectors.space):
+        self._vector = self._question.get(search.index)
+        if self._vector is not None and self._question.outdated(search.index.vectors.space):
             search.problems.append(_OVERTAKEN)
             self._vector = None
         return self._vector is not None
 
     def waiting(self, search: Search) -> int:
         """The number of windows without a vector; 0 if the settings name no model."""
-        return search.index.vectors.waiting() if self.question.embedder else 0
+        return search.index.vectors.waiting() if self.embedder else 0
 
-    def propose(self, search: Search, selection: Selection) -> Callable[[], list[ChunkRef]]:
-        """Ask for the chunks of the nearest windows of each vault."""
+    def propose(
+        self, search: Search, selection: Selection, seeds: Sequence[Candidate] | None = None
+    ) -> Callable[[], list[ChunkRef]] | None:
+        """Ask for the chunks of the nearest windows of each vault. There is no second round."""
+        if seeds is not None:
+            return None
         assert self._vector is not None
         vectors = search.index.vectors
         return vectors.ask_nearest(self._vector, selection, search.depth, search.wanted)
@@ -196,6 +209,13 @@ class MeaningLeg(Leg):
             chunk: self._scale * cosine for chunk, cosine in zip(vectors, cosines, strict=True)
         }
         return fusion.with_feedback(scores, likeness, best)
+
+    def match(self, candidate: Candidate) -> float:
+        """The relevance of the candidate's cosine."""
+        # Imported here: few searches have limits for planes.
+        from djinn_memory.embedding.calibration import relevance
+
+        return relevance(candidate.value(self.name))
 
 
 def likeness(

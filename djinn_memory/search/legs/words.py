@@ -1,26 +1,44 @@
-"""The words leg: finds chunks with words of a question, and scores them from 0 to 1."""
+"""The words leg: finds chunks with words of a question, and scores them from 0 to 1.
+
+A chunk that contains a rare word of the question, such as SMPTE, exactly as written is certain. The
+model splits such a word into meaningless pieces, so only a match of words can confirm it. A search
+by words alone treats any rare word this way, and does not load the model's tokenizer.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Sequence
+import math
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from djinn_memory.models import SearchStep
-from djinn_memory.search.candidates import Candidate, Leg, Scored, Search
-from djinn_memory.search.legs.rare_words import exact_hits
+from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.search import fusion
+from djinn_memory.search.candidate import Candidate, Scored
 from djinn_memory.search.legs.words_query import WordsQuery, compose, score
-from djinn_memory.search.stages import prf
+from djinn_memory.search.state import Leg, Search
 from djinn_memory.store.index.records import ChunkRef, Forms, Selection, WordMatch
-from djinn_memory.system.plural import count
+from djinn_memory.store.index.words import forms
+
+RARE = 0.5
+"""Minimum rarity of a rare word, as a share of the maximum: at most 6 of 100 chunks contain it, or
+39 of 3,000."""
+
+MAIN = 0.5
+"""Minimum share of the question's rarity in a word that makes it the subject of the question."""
 
 
 class WordsLeg(Leg):
     """Finds chunks by keywords."""
 
     name = "words"
+    label = "words"
+    unit = "BM25"
     weight = 0.5
+    marks_words = True
+    evidence = 0.25
+    enough = evidence * fusion.CONFIDENT_WORDS
 
     def __init__(self, search: Search) -> None:
         self._question: WordsQuery | None = None
@@ -30,20 +48,25 @@ class WordsLeg(Leg):
         """Compose the words query."""
         query, vocabulary = search.query, search.index.words
         # Parts for the meaning leg alone are looked for by words where there is no other leg.
-        texts = query.for_words or (() if "meaning" in search.weights else query.meanings)
+        texts = query.for_words or (() if search.scores_all else query.meanings)
         self._question = compose(vocabulary, texts, query.more_words)
         if self._question and not query.only_phrases:
             terms = self._question.terms + search.selection.phrases
             self._question = replace(self._question, terms=terms)
         self._wider = self._question
         search.stems = self._question.marked if self._question else frozenset()
-        if search.expand == "prf" and not search.weights[self.name]:
-            what = "prf adds keywords, which a search by meaning alone does not use"
-            search.steps.append(SearchStep("expand", what, 0.0))
 
-    def propose(self, search: Search, selection: Selection) -> Callable[[], list[ChunkRef]]:
-        """Look for the best chunks by BM25 that contain any word."""
+    def propose(
+        self, search: Search, selection: Selection, seeds: Sequence[Candidate] | None = None
+    ) -> Callable[[], list[ChunkRef]] | None:
+        """Look for the best chunks by BM25 that contain any word, or one of the added words."""
         self._wider = self._question
+        if seeds is not None:
+            # Each is a text by itself: neighbours in the list are no neighbours in a text.
+            added = compose(search.index.words, search.added_words) if search.added_words else None
+            if not (added and self._question):
+                return None
+            self._wider = replace(self._question, added=added)
         return lambda: self._search(search, selection)
 
     def score(
@@ -52,34 +75,11 @@ class WordsLeg(Leg):
         """The BM25 scores of words and neighbouring pairs."""
         return lambda: self._scored(search, chunk_ids, own)
 
-    def widen(
-        self, search: Search, selection: Selection, candidates: Sequence[Candidate]
-    ) -> list[ChunkRef] | None:
-        """Pseudo-relevance feedback: also look for the words of the best memories."""
-        if search.expand != "prf":
-            return None
-        began = time.perf_counter()
-        query = self._question
-        if query is None:
-            what = "the query has no keywords to expand"
-        elif query.added:
-            what = "the query has `words:` parts of its own, so no words were added"
-        else:
-            best = prf.best_of_memories(candidates)
-            terms = prf.terms(search.index, query.stems, best)
-            # Each is a text by itself: neighbours in the list are no neighbours in a text.
-            added = compose(search.index.words, terms) if terms else None
-            self._wider = replace(query, added=added) if added else query
-            shown = ", ".join(terms) if added else "nothing"
-            what = f"added {shown} from the best {count(len(best), 'note')}"
-        search.steps.append(SearchStep("expand", what, (time.perf_counter() - began) * 1000))
-        return None if self._wider is query else self._search(search, selection)
-
     def certain(self, search: Search) -> frozenset[int]:
         """Chunks that contain every word of a short query, or a rare word exactly as written."""
         if not self._question:
             return frozenset()
-        chunks = set(exact_hits(search, sum(self._rarity(search).values())))
+        chunks = set(_exact_hits(search, sum(self._rarity(search).values())))
         if self._question.looked_up:
             match = WordMatch(self._question.looked_up, every=True)
             refs = search.index.words.search(match, search.selection, search.wanted)
@@ -87,13 +87,14 @@ class WordsLeg(Leg):
         return frozenset(chunks)
 
     def coverage(self, search: Search, chunk_ids: Collection[int]) -> dict[int, float]:
-        """The share of the question's words in each chunk, weighted by rarity, from 0 to 1."""
+        """The share of the question's words in each chunk, weighted by rarity."""
         rarity = self._rarity(search)
         held = dict.fromkeys(chunk_ids, 0.0)
         for term, worth in rarity.items():
             for chunk in search.index.words.score(WordMatch((term,)), chunk_ids):
                 held[chunk] += worth
-        return {chunk: worth / sum(rarity.values()) for chunk, worth in held.items()}
+        total = sum(rarity.values())
+        return {chunk: worth / total for chunk, worth in held.items()} if total else held
 
     def _scored(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
@@ -125,3 +126,51 @@ class WordsLeg(Leg):
         return search.index.words.search(
             self._wider.any, selection, search.depth, search.per_memory
         )
+
+
+def _exact_hits(search: Search, rarity: float) -> Iterator[int]:
+    """The chunks that contain a rare word of a question whose words have this total `rarity`.
+
+    The word must make up half of the total or be written like a name. In a question with capitals,
+    words must match in case: VAT is not a vat. A capital at the start of the question does not
+    count.
+    """
+    index, vocabulary = search.index, search.index.words
+    greatest = math.log(2 * max(1, vocabulary.total))
+    question = " ".join(search.query.for_words)
+    case = re.NOFLAG if any(map(str.isupper, question[1:])) else re.IGNORECASE
+    for word in dict.fromkeys(re.findall(r"\w+", question)):
+        if search.scores_all and len(token_starts(word)) < 2:
+            continue
+        if len(split := vocabulary.split(word)) != 1:
+            continue
+        spellings = tuple(dict.fromkeys(forms(split[0], vocabulary.languages)))
+        worth = vocabulary.rarity(spellings)
+        if worth < RARE * greatest:
+            continue
+        match = WordMatch((tuple((form,) for form in spellings),))
+        refs = index.words.search(match, search.selection, search.wanted)
+        search.load(ref.chunk_id for ref in refs)
+        memories = search.lookup(ref.memory_id for ref in refs)
+        for ref in refs:
+            text = f"{memories[ref.memory_id].title}\n{search.chunk(ref.chunk_id).text}"
+            written = _written(word, text, case)
+            if written and (worth >= MAIN * rarity or _is_name(written, vocabulary.languages)):
+                yield ref.chunk_id
+
+
+def _written(word: str, text: str, case: re.RegexFlag) -> list[str]:
+    """The occurrences of a word in a text, each with the two characters before it."""
+    return re.findall(rf"(?s)(.?.?\b{re.escape(word)}\b)", text, case)
+
+
+def _is_name(written: list[str], languages: tuple[str, ...]) -> bool:
+    """Whether a word has capitals or digits inside, or a capital in the middle of a sentence.
+
+    The second test does not apply in German, where every noun has a capital. A number alone, such
+    as a year, is not a name.
+    """
+    words = [re.split(r"\W", each)[-1] for each in written]
+    inside = any(re.search(r"[^\W\d_]\d|\d[^\W\d_]|\w[A-Z]", word) for word in words)
+    capital = any(re.match(r"[\w,;:] [A-Z]", each) for each in written)
+    return inside or (capital and "german" not in languages)

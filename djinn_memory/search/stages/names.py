@@ -6,14 +6,12 @@ from msgspec.structs import replace
 
 from djinn_memory.models import LegScore
 from djinn_memory.notes.slugs import name_key
-from djinn_memory.search.candidates import Candidate, Search
+from djinn_memory.search.candidate import NAME, Candidate
+from djinn_memory.search.state import Search
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
 FULL = 1.0
 """The minimum score of a memory that was requested by name. It is higher if another score is."""
-
-NAME = "name"
-"""The name of this stage among a candidate's verdicts."""
 
 
 def put_named_first(search: Search) -> None:
@@ -65,4 +63,4 @@ def _order(memory: IndexedMemory, name: str, candidate: Candidate) -> tuple[bool
 
 def _at_full(candidate: Candidate, rank: int, full: float) -> Candidate:
     verdict = LegScore(FULL, rank, full - candidate.score)
-    return replace(candidate, score=full, verdicts={**candidate.verdicts, NAME: verdict})
+    return replace(candidate, score=full, verdicts={**candidate.verdicts, NAME.name: verdict})

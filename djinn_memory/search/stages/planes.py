@@ -1,20 +1,60 @@
-"""Planes: chooses the candidates of each plane that are read and shown."""
+"""Planes: lets each plane answer a search, so that a large plane does not crowd out a small one."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator
 
-from djinn_memory.models import Memory
-from djinn_memory.search.candidates import Candidate, Search
-from djinn_memory.search.planes import plane_for
-from djinn_memory.search.stages.repeats import ShownTexts
+from msgspec.structs import replace
 
-_OF_TEXTS = frozenset({"tokens", "rerank"})
+from djinn_memory.models import PLANES, Filters, Memory
+from djinn_memory.notes.slugs import fold
+from djinn_memory.search.backend import Index
+from djinn_memory.search.candidate import RERANK, TOKENS, Candidate
+from djinn_memory.search.stages.confidence import confident
+from djinn_memory.search.state import PlaneLimits, Search
+from djinn_memory.store.index.records import Selection
+
+ENOUGH = 3
+"""A plane is asked by itself if the search of all planes proposes fewer than this many times the
+wanted hits from it. The order of the legs differs from the final order."""
+
+SAME_WORDS = 0.9
+"""Minimum share of common words (Jaccard) of texts that nearly equal each other: nine of ten."""
+
+_OF_TEXTS = frozenset({TOKENS.name, RERANK.name})
 """The verdicts of stages that read the text."""
 
-Judge = Callable[[Search, Sequence[Candidate], int | None], bool]
-"""Whether any candidate, of so many memories, is likely to answer."""
+_PLAIN = "semantic"
+
+_WORD = re.compile(r"\w+")
+
+_Words = tuple[frozenset[str], frozenset[str]]
+
+
+def plane_for(memory: Memory) -> str:
+    """The plane that a memory counts for. A plain note stands with what was learned."""
+    return memory.plane or _PLAIN
+
+
+def missing_planes(
+    index: Index, limits: PlaneLimits, selection: Selection, proposed: Iterable[Memory]
+) -> Iterator[tuple[str, Selection, int]]:
+    """The planes that have too few of the proposed memories, with their sizes in memories."""
+    counts = Counter(map(plane_for, proposed))
+    for plane in PLANES:
+        if counts[plane] < ENOUGH * limits.hits:
+            narrower = replace(selection, filters=_only(selection.filters, plane))
+            if size := index.count(narrower):
+                yield plane, narrower, size
+
+
+def _only(filters: Filters, plane: str) -> Filters:
+    if plane != _PLAIN:
+        return replace(filters, planes=(plane,))
+    others = (("plane", other) for other in PLANES if other != plane)
+    return replace(filters, excluded=(*filters.excluded, *others))
 
 
 class PlaneCounts:
@@ -54,7 +94,7 @@ def front(search: Search, count: int) -> list[Candidate]:
     """
     if not search.limits.planes:
         return search.candidates[:count]
-    memories = search.lookup(candidate.memory_id for candidate in search.candidates)
+    memories = search.memories_of(search.candidates)
     ranks: Counter[str] = Counter()
     turns: list[tuple[int, int]] = []
     for at, candidate in enumerate(search.candidates):
@@ -64,22 +104,24 @@ def front(search: Search, count: int) -> list[Candidate]:
     return [search.candidates[at] for at in sorted(at for _, at in sorted(turns)[:count])]
 
 
-def known_planes(search: Search, chosen: Sequence[Candidate], judge: Judge) -> list[Candidate]:
-    """The chosen candidates without the planes in which nothing is likely to answer.
+def leave_out_unknown(search: Search) -> None:
+    """Leave out the chosen candidates of planes in which nothing is likely to answer.
 
     What is near by chance is nearer in a large plane, so each is judged by its own size.
     """
-    memories = search.lookup(candidate.memory_id for candidate in chosen)
+    if not search.limits.planes or search.time.judged(search.chosen) is not None:
+        return
+    memories = search.memories_of(search.chosen)
     groups: dict[str, list[Candidate]] = {}
-    for candidate in chosen:
+    for candidate in search.chosen:
         groups.setdefault(plane_for(memories[candidate.memory_id]), []).append(candidate)
     kept = [
         candidate.chunk_id
         for plane, group in groups.items()
-        if judge(search, group, search.plane_sizes.get(plane))
+        if confident(search, group, search.plane_sizes.get(plane))
         for candidate in group
     ]
-    return [candidate for candidate in chosen if candidate.chunk_id in kept]
+    search.chosen = [each for each in search.chosen if each.chunk_id in kept]
 
 
 def _matches(search: Search, candidate: Candidate, least: float) -> bool:
@@ -89,10 +131,35 @@ def _matches(search: Search, candidate: Candidate, least: float) -> bool:
     for another reason. Without a model every candidate matches.
     """
     asked_for = candidate.verdicts.keys() - _OF_TEXTS
-    if "meaning" not in search.weights or not candidate.scores or asked_for:
+    if not search.scores_all or not candidate.scores or asked_for:
         return True
-    # Imported here: few searches have limits for planes.
-    from djinn_memory.embedding.calibration import relevance
+    return max(leg.match(candidate) for leg in search.answering) >= least
 
-    near = relevance(candidate.value("meaning"))
-    return max(near, candidate.value("words")) >= least
+
+class ShownTexts:
+    """The texts that are shown, by the kind of their memories."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, list[_Words]] = {}
+
+    def repeats(self, kind: str, text: str) -> bool:
+        """Whether a text nearly equals one that is shown.
+
+        Case, punctuation and the order of words do not count. Texts with other numbers differ.
+        """
+        words, numbers = _words(text)
+        return any(
+            numbers == other_numbers and len(words & other) >= SAME_WORDS * len(words | other)
+            for other, other_numbers in self._shown.get(kind, ())
+        )
+
+    def add(self, kind: str, text: str) -> None:
+        """Note that a text is shown."""
+        self._shown.setdefault(kind, []).append(_words(text))
+
+
+def _words(text: str) -> _Words:
+    """The words of a text, and those of them that are numbers."""
+    words = frozenset(_WORD.findall(fold(text)))
+    numbers = (word for word in words if any(map(str.isdigit, word)))
+    return words, frozenset(numbers)

@@ -96,6 +96,14 @@ def test_a_memory_is_whole_and_as_it_is_on_the_disk(djinn: Djinn, put: Put) -> N
     assert set(one.why.legs) == {"words", "meaning"}
 
 
+def test_a_question_for_the_meaning_leg_alone_is_recalled(djinn: Djinn, put: Put) -> None:
+    put("tea", "Boil water for the tea.")
+    djinn.index()
+    result = djinn.recall("meaning: boiling water for tea")
+    assert not result.problems
+    assert titles(result) == ["tea"]
+
+
 def test_the_budget_is_kept(djinn: Djinn, put: Put) -> None:
     for number in range(6):
         put(f"n{number}", f"# Kettle {number}\n\n" + f"kettle {number} water steam " * 60)

@@ -14,7 +14,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, init
 from djinn_memory.models import Mode, SearchResult
-from djinn_memory.search.stages.prf import NOTES, TERMS
+from djinn_memory.search.stages.expand import NOTES, TERMS
 from tests.examples import examples
 
 MODES: tuple[Mode, ...] = ("hybrid", "words", "meaning")

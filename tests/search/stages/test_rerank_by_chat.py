@@ -15,7 +15,7 @@ from djinn_memory.errors import Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import LlmConfig
 from djinn_memory.search.stages.expand import MAX_QUESTION
-from djinn_memory.search.stages.rerank_by_chat import MAX_TEXT, ChatReranker, parse
+from djinn_memory.search.stages.rerank import MAX_TEXT, ChatReranker, parse
 from djinn_memory.upkeep.doctor import examine
 from tests.growth import assert_linear
 from tests.servers import ModelServer

@@ -27,8 +27,8 @@ from djinn_memory.notes.periods import first_day, last_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
-from djinn_memory.search.dates.question import dates_in_question
 from djinn_memory.search.legs.words_query import content, phrase_words
+from djinn_memory.search.time.question import dates_in_question
 from djinn_memory.store.index.records import ChunkRef, MemoryNames, WordMatch
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.chunking.window_text import prefix, window_text
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import LegScore, Problem
-from djinn_memory.search.candidates import Candidate, Search
+from djinn_memory.search.candidate import TOKENS, Candidate
 from djinn_memory.search.stages.planes import front
+from djinn_memory.search.state import Search
 from djinn_memory.store.index.words import forms
 
 if TYPE_CHECKING:
@@ -46,18 +46,19 @@ LEVEL = 0.3
 it."""
 
 
-def interact(search: Search, embedder: Embedder) -> None:
+def interact(search: Search) -> None:
     """Add to the scores of the best candidates how well their tokens match the question's tokens.
 
     This is MaxSim of Khattab and Zaharia (ColBERT, 2020): for each token of the question, the best
     cosine with a token of the window. The result is the mean over the question's tokens, weighted
     by the rarity of each token's word in the searched vaults.
 
-    Nothing is changed when the question is too short or too long, when the model returns no token
-    vectors, or when too many windows have no stored tokens.
+    Nothing is changed without a model, when the question is too short or too long, when the model
+    returns no token vectors, or when too many windows have no stored tokens.
     """
     question = search.query.text
-    if len(token_starts(question)) not in QUESTION:
+    embedder = next((leg.embedder for leg in search.answering if leg.embedder), None)
+    if embedder is None or len(token_starts(question)) not in QUESTION:
         return
     read = front(search, READ)
     spans = {candidate.chunk_id: candidate.window or (0, 0) for candidate in read}
@@ -96,8 +97,6 @@ def weight(lengths: Collection[int]) -> float:
 def _embedded(
     search: Search, candidates: Sequence[Candidate], embedder: Embedder
 ) -> dict[int, bytes]:
-    from djinn_memory.search.stages.window_texts import window_texts
-
     _, signs = embedder.embed_documents(window_texts(search, candidates))
     chunks = [candidate.chunk_id for candidate in candidates]
     return dict(zip(chunks, signs, strict=True))
@@ -149,15 +148,23 @@ def _with_tokens(
         chunk = candidate.chunk_id
         if chunk in similar:
             added = share * weight * (similar[chunk] - LEVEL)
-            said["tokens"] = LegScore(similar[chunk], ranks[chunk], added)
-        result.append(
-            replace(
-                candidate,
-                score=max(0.0, share * candidate.score + added),
-                share=share * candidate.share,
-                feedback=share * candidate.feedback,
-                verdicts=said,
-            )
-        )
+            said[TOKENS.name] = LegScore(similar[chunk], ranks[chunk], added)
+        read = candidate.weighted(share, added, said, candidate.before)
+        read.score = max(0.0, read.score)
+        result.append(read)
     # Stable, so equal scores keep the order of before.
     return sorted(result, key=lambda candidate: -candidate.score)
+
+
+def window_texts(search: Search, candidates: Sequence[Candidate]) -> list[str]:
+    """The embedded text of each candidate's best window, or the whole text if it has no window."""
+    chunks = search.index.chunks([candidate.chunk_id for candidate in candidates])
+    memories = search.memories_of(candidates)
+    texts = []
+    for candidate in candidates:
+        chunk, memory = chunks[candidate.chunk_id], memories[candidate.memory_id]
+        line = prefix(
+            memory.title, chunk.headings, memory.date if memory.dated else None, memory.type
+        )
+        texts.append(window_text(line, chunk.text[slice(*(candidate.window or (None, None)))]))
+    return texts

@@ -1,18 +1,18 @@
-"""Events: finds the days of `the launch` in the memories, for `before the launch`."""
+"""The days that memories are from, and those of an event, for `before the launch`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from djinn_memory.languages.date_phrases import date_phrases
 from djinn_memory.languages.day_window import DayWindow
-from djinn_memory.search.candidates import Search
-from djinn_memory.search.dates.memory_days import days_of
-from djinn_memory.search.dates.question import NamedEvent, QuestionDates, around_event
 from djinn_memory.search.legs.words_query import compose, content
+from djinn_memory.search.state import Search
+from djinn_memory.search.time.question import NamedEvent, QuestionDates, around_event
 from djinn_memory.store.index.records import IndexedMemory, WordMatch
 
 READ = 200
@@ -32,6 +32,33 @@ class DatedEvent(Struct, frozen=True):
     """The memories, the one that the words of the event match best first."""
     window: DayWindow
     """From the first of their days to the last."""
+
+
+def days_of(memory: IndexedMemory, today: date) -> DayWindow | None:
+    """The days that a memory is from; None if only its file has a time.
+
+    They are its own date, or a date with a year in its title. The day on which a document was
+    ingested does not count.
+    """
+    if memory.plane == "documents":
+        return None
+    if memory.dated:
+        day = _local_day(memory.date)
+        return DayWindow(day, day) if day else None
+    for phrase in date_phrases(memory.title, today):
+        if not phrase.yearly and phrase.window.first and phrase.window.last:
+            return phrase.window
+    return None
+
+
+def _local_day(text: str) -> date | None:
+    try:
+        if "T" not in text:
+            return date.fromisoformat(text[:10])
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone().date()
+    except (ValueError, OverflowError):
+        return None
 
 
 def dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionDates | None:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from djinn_memory.languages.fact_keys import AskedKeys
-from djinn_memory.models import Hit, LegScore
-from djinn_memory.notes.dates import moment
+from djinn_memory.models import Hit
 from djinn_memory.notes.slugs import fold
-from djinn_memory.search.candidates import Candidate, Search
-from djinn_memory.search.stages.periods import period
+from djinn_memory.search.candidate import FORMER, Candidate
+from djinn_memory.search.state import Search
+from djinn_memory.search.time.now import Now, period
 from djinn_memory.store.index.records import IndexedMemory
-
-FORMER = "former"
-"""The name of this stage among a candidate's verdicts."""
 
 SHARE = 0.5
 """The share of the best score that a memory needs to come first because it no longer holds."""
@@ -54,13 +51,37 @@ def is_history(hit: Hit) -> bool:
     return hit.type == "fact" and hit.heading[-1:] == (HISTORY,)
 
 
-class FormerValues(Struct):
-    """What a question asks for that no longer holds."""
+class FormerValues(Now):
+    """What a question asks for that no longer holds.
 
-    asked: AskedKeys
-    now: str
-    histories: dict[int, int] = field(default_factory=dict)
-    """The chunk with the earlier values of each fact, by the number of its memory."""
+    No leg may find the facts that it asks for, so they are added: `where did I live` has no word of
+    `user/city`.
+    """
+
+    def __init__(self, search: Search) -> None:
+        super().__init__(search)
+        self.past = True
+        self.asked = AskedKeys(search.query.text)
+        self.histories: dict[int, int] = {}
+        """The chunk with the earlier values of each fact, by the number of its memory."""
+        self._add_facts(search)
+
+    def _add_facts(self, search: Search) -> None:
+        filters = search.selection.filters
+        if filters.types:
+            return
+        known = {candidate.memory_id for candidate in search.candidates}
+        facts = replace(search.selection, filters=replace(filters, types=("fact",)))
+        search.candidates += [
+            Candidate(memory.first_chunk, memory.memory_id)
+            for memory in search.index.memories(facts, limit=MOST_FACTS, fields=NAME_FIELDS)
+            if memory.memory_id not in known
+            and memory.first_chunk is not None
+            and self.asked.asks_for(_name(memory)[1])
+        ]
+
+    def prefer_current(self, search: Search) -> None:
+        """Nothing: what holds is not asked for."""
 
     def put_first(self, search: Search) -> None:
         """Put what no longer holds before what holds, as far as it answers the question.
@@ -68,7 +89,7 @@ class FormerValues(Struct):
         These are the earlier values of facts, superseded memories and memories whose period has
         ended. The facts that the question asks for by their keys come first, whatever their score.
         """
-        memories = search.lookup(candidate.memory_id for candidate in search.candidates)
+        memories = search.memories_of(search.candidates)
         least = SHARE * max((candidate.score for candidate in search.candidates), default=0.0)
         named: dict[int, tuple[int, Candidate]] = {}
         former: dict[int, Candidate] = {}
@@ -81,7 +102,7 @@ class FormerValues(Struct):
                 earlier = replace(candidate, chunk_id=chunk, stand_in=None)
                 if self.asked.asks_for(key):
                     distance = self.asked.distance(category)
-                    named.setdefault(chunk, (distance, _marked(earlier)))
+                    named.setdefault(chunk, (distance, earlier.marked(FORMER, 1.0)))
                 elif candidate.score >= least:
                     former.setdefault(chunk, earlier)
             elif candidate.score >= least and _ended(memory, self.now):
@@ -102,28 +123,6 @@ class FormerValues(Struct):
                     break
 
 
-def gather_former(search: Search) -> FormerValues | None:
-    """What a question asks for that no longer holds, with the facts that it names; None if nothing.
-
-    No leg may have found them: `where did I live` has no word of `user/city`.
-    """
-    if search.as_of or not asks_for_former(search.query.text):
-        return None
-    values = FormerValues(AskedKeys(search.query.text), moment(search.runtime.now()))
-    filters = search.selection.filters
-    if not filters.types:
-        known = {candidate.memory_id for candidate in search.candidates}
-        facts = replace(search.selection, filters=replace(filters, types=("fact",)))
-        search.candidates += [
-            Candidate(memory.first_chunk, memory.memory_id)
-            for memory in search.index.memories(facts, limit=MOST_FACTS, fields=NAME_FIELDS)
-            if memory.memory_id not in known
-            and memory.first_chunk is not None
-            and values.asked.asks_for(_name(memory)[1])
-        ]
-    return values
-
-
 def _name(memory: IndexedMemory) -> tuple[str, str]:
     """The category and the key of a fact."""
     before, slash, after = memory.title.partition("/")
@@ -134,8 +133,3 @@ def _name(memory: IndexedMemory) -> tuple[str, str]:
 def _ended(memory: IndexedMemory, now: str) -> bool:
     superseded = fold(memory.field("status") or "") == "superseded"
     return superseded or period(memory).ended(now)
-
-
-def _marked(candidate: Candidate) -> Candidate:
-    # It changes the order and not the score, which says how well the text matches.
-    return replace(candidate, verdicts={**candidate.verdicts, FORMER: LegScore(1.0, None, 0.0)})

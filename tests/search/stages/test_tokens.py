@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
-from djinn_memory.search.stages.late_interaction import (
+from djinn_memory.search.stages.tokens import (
     LEAST,
     MOST,
     READ,

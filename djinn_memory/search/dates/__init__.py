@@ -1,1 +1,0 @@
-"""Dates in questions: which period is meant, and which memories are from it."""

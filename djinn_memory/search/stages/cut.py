@@ -1,0 +1,98 @@
+"""Cut: chooses the candidates to show, from notes that still exist, with a limit for each note."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec.structs import replace
+
+from djinn_memory.search.candidate import NAME, Candidate
+from djinn_memory.search.filler import cited, footnotes, is_filler
+from djinn_memory.search.stages.planes import PlaneCounts
+from djinn_memory.search.state import Search
+from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
+
+BATCH = 50
+"""Candidates whose memories are read at once. The first batch is enough for most answers."""
+
+STUB_TITLE = 2
+"""Maximum words of a title that is only a name. A longer title may be the whole content."""
+
+
+def choose(search: Search) -> None:
+    """Choose the candidates to show, in their order."""
+    search.chosen = search.time.arranged(search, cut(search, search.limits.hits))
+
+
+def cut(search: Search, most: int) -> list[Candidate]:
+    """The best candidates that can be shown, at most this many, each with its chunk to show."""
+    present: dict[int, bool] = {}
+    shown: set[int] = set()
+    stubs: list[Candidate] = []
+    chosen: list[Candidate] = []
+    taken: Counter[int] = Counter()
+    planes = PlaneCounts(search)
+    for start in range(0, len(search.candidates), BATCH):
+        batch = search.candidates[start : start + BATCH]
+        memories = search.memories_of(batch)
+        search.load(candidate.chunk_id for candidate in batch[:most])
+        for candidate in batch:
+            key = candidate.memory_id
+            memory = memories[key]
+            if taken[key] >= _most_of(search, memory) or not planes.admit(candidate, memory):
+                continue
+            if key not in present:
+                vault = search.vault_of[memory.vault]
+                exists = search.source.exists(vault, memory.path)
+                present[key] = exists and search.time.held(search, memory, vault)
+            if not present[key] or (taken[key] and key in search.time.values):
+                continue
+            chunk = _shown_chunk(search, candidate)
+            text = search.chunk(chunk).text
+            if _near_stub(search, candidate, text, memory):
+                stubs.append(candidate)
+            elif chunk not in shown and not planes.repeats(memory, text):
+                taken[key] += 1
+                planes.count(memory, text)
+                shown.add(chunk)
+                own = chunk == candidate.chunk_id
+                chosen.append(candidate if own else replace(candidate, stand_in=chunk))
+                if len(chosen) == most:
+                    return chosen
+    return chosen or stubs[:most]
+
+
+def _most_of(search: Search, memory: IndexedMemory) -> int:
+    limits = search.limits
+    return limits.per_document if memory.plane == "documents" else limits.per_note
+
+
+def _shown_chunk(search: Search, candidate: Candidate) -> int:
+    """The chunk to show for a candidate: its own, unless it is filler and another chunk is not.
+
+    For footnotes it is the chunk that cites most of them, else the memory's best chunk, else the
+    nearest. A query with a phrase shows the chunk that contains it.
+    """
+    own = search.chunk(candidate.chunk_id)
+    if search.query.phrases or not is_filler(own.text):
+        return candidate.chunk_id
+    labels = footnotes(own.text)
+    scores = {each.chunk_id: each.score for each in search.candidates}
+
+    def rank(chunk: IndexedChunk) -> tuple[int, float, int]:
+        cites = len(labels & cited(chunk.text))
+        return -cites, -scores.get(chunk.chunk_id, 0.0), abs(chunk.ordinal - own.ordinal)
+
+    return min(search.telling(candidate.memory_id), key=rank, default=own).chunk_id
+
+
+def _near_stub(search: Search, candidate: Candidate, text: str, memory: IndexedMemory) -> bool:
+    """Whether a candidate has no content and was found only by meaning, such as the stub of a tag.
+
+    Such a candidate is shown only if there are no others. A search by meaning alone shows all.
+    """
+    said = any(candidate.value(leg.name) for leg in search.answering if not leg.scores_all)
+    near = candidate.scores and not said and NAME.name not in candidate.verdicts
+    if search.mode != "hybrid" or not near or not is_filler(text):
+        return False
+    return bool(text.strip()) or len(memory.title.split()) <= STUB_TITLE
