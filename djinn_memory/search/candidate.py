@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -126,3 +126,11 @@ class Candidate(Struct):
     def value(self, leg: str) -> float:
         """The score by one leg, before expansion. It decides whether an answer is confident."""
         return self.own_scores.get(leg, {}).get(self.chunk_id, NOTHING).value
+
+
+def once(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The first candidate of each memory, in the given order."""
+    best: dict[int, Candidate] = {}
+    for candidate in candidates:
+        best.setdefault(candidate.memory_id, candidate)
+    return list(best.values())

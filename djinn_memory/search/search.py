@@ -21,8 +21,7 @@ from djinn_memory.store.index.records import Selection
 if TYPE_CHECKING:
     from djinn_memory.runtime import Runtime
     from djinn_memory.search.options import SearchOptions
-    from djinn_memory.search.reranker import Reranker
-    from djinn_memory.search.state import PlaneLimits, RescoreStage
+    from djinn_memory.search.state import PlaneLimits, Reranker, RescoreStage
 
 Stage = Callable[[Search], None]
 """A stage changes the search: its query, its candidates, its hits, its steps and problems."""

@@ -1,11 +1,11 @@
-"""The state of one search, and the protocols of those who work on it: legs, time, rescorers."""
+"""The state of one search, and what works on it: legs, the asked time, rerankers, rescorers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from djinn_memory.languages.day_window import DayWindow
     from djinn_memory.notes.fact_note import PastValue
     from djinn_memory.runtime import Runtime
-    from djinn_memory.search.reranker import Reranker
     from djinn_memory.search.source import SearchSource
 
 DEPTH = 200
@@ -201,6 +200,29 @@ class RescoreStage(Protocol):
         """Whether any of the chosen candidates is likely to answer the request.
 
         They are the best of `among` memories, by default of all.
+        """
+
+
+class Verdict(NamedTuple):
+    """A model's judgement of one text. Both numbers are from 0 to 1."""
+
+    likelihood: float
+    """The likelihood that the text answers, on the model's own scale."""
+    score: float
+    """The likelihood on the scale of a hit's score."""
+
+
+class Reranker(Protocol):
+    """A model that reads texts together with a question."""
+
+    @property
+    def name(self) -> str:
+        """The model's name for users."""
+
+    def judge(self, question: str, texts: Sequence[str]) -> list[Verdict]:
+        """Return a verdict for each text, within the configured time.
+
+        Raises `DjinnError` unless every text has a verdict.
         """
 
 

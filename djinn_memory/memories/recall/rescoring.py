@@ -6,7 +6,7 @@ ratings or fields, and with a neutral profile, every factor is exactly 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import chain
 
@@ -30,7 +30,7 @@ from djinn_memory.scoring import (
     score,
     share_of,
 )
-from djinn_memory.search.candidate import Candidate
+from djinn_memory.search.candidate import Candidate, once
 from djinn_memory.search.fusion import NOISE, known
 from djinn_memory.search.legs.words_query import content
 from djinn_memory.search.stages.confidence import enough, has_certain, likely
@@ -126,14 +126,14 @@ class Rescorer:
     def rescore(self, search: Search) -> list[Candidate]:
         """One candidate of each memory, best first."""
         self._asks_for_past = search.time.past
-        candidates = _once([*search.candidates, *self._pulled(search)])
+        candidates = once([*search.candidates, *self._pulled(search)])
         memories = dict(search.memories_of(candidates))
         for memory in self._newest(search):
             if memory.first_chunk is not None:
                 memories[memory.memory_id] = memory
                 candidates.append(Candidate(memory.first_chunk, memory.memory_id, NOISE))
                 self._asks_for_newest = self._says_only_the_profile(search)
-        judged = self._judge(search, _once(candidates), memories)
+        judged = self._judge(search, once(candidates), memories)
         if self._profile.hops:
             judged = self._linked(search, judged, memories)
         # Stable: equals keep the order of the search.
@@ -335,11 +335,3 @@ def _varied(search: Search, judged: Sequence[Judged]) -> list[Judged]:
             weight = replace(weight, variety=variety, score=blended(weight.score, variety))
         varied.append((candidate, replace(judgement, weight=weight)))
     return varied
-
-
-def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The first candidate of each memory, in the given order."""
-    best: dict[int, Candidate] = {}
-    for candidate in candidates:
-        best.setdefault(candidate.memory_id, candidate)
-    return list(best.values())

@@ -20,7 +20,7 @@ from djinn_memory.home.settings import LlmConfig
 from djinn_memory.languages.stop_words import stop_words
 from djinn_memory.models import Problem, SearchStep
 from djinn_memory.search.backend import Index, Vocabulary
-from djinn_memory.search.candidate import Candidate
+from djinn_memory.search.candidate import Candidate, once
 from djinn_memory.search.query import Query
 from djinn_memory.search.state import Search
 from djinn_memory.store.index.words import idf
@@ -152,21 +152,11 @@ def add_words_of_best(search: Search, seeds: Sequence[Candidate]) -> None:
     elif search.query.more_words:
         what = "the query has `words:` parts of its own, so no words were added"
     else:
-        best = _best_of_memories(seeds)
+        best = once(seeds)[:NOTES]
         search.added_words = tuple(terms(search.index, search.stems, best))
         shown = ", ".join(search.added_words) or "nothing"
         what = f"added {shown} from the best {count(len(best), 'note')}"
     search.steps.append(SearchStep("expand", what, (time.perf_counter() - began) * 1000))
-
-
-def _best_of_memories(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best chunk of each of the best memories."""
-    chosen: dict[int, Candidate] = {}
-    for candidate in candidates:
-        if len(chosen) == NOTES:
-            break
-        chosen.setdefault(candidate.memory_id, candidate)
-    return list(chosen.values())
 
 
 def terms(index: Index, known: AbstractSet[str], feedback: Sequence[Candidate]) -> list[str]:

@@ -33,7 +33,7 @@ _WORD = re.compile(r"\w+")
 _Words = tuple[frozenset[str], frozenset[str]]
 
 
-def plane_for(memory: Memory) -> str:
+def _plane_for(memory: Memory) -> str:
     """The plane that a memory counts for. A plain note stands with what was learned."""
     return memory.plane or _PLAIN
 
@@ -42,7 +42,7 @@ def missing_planes(
     index: Index, limits: PlaneLimits, selection: Selection, proposed: Iterable[Memory]
 ) -> Iterator[tuple[str, Selection, int]]:
     """The planes that have too few of the proposed memories, with their sizes in memories."""
-    counts = Counter(map(plane_for, proposed))
+    counts = Counter(map(_plane_for, proposed))
     for plane in PLANES:
         if counts[plane] < ENOUGH * limits.hits:
             narrower = replace(selection, filters=_only(selection.filters, plane))
@@ -70,7 +70,7 @@ class PlaneCounts:
         """Whether a candidate matches well enough, and its plane has room."""
         if not self._limits:
             return True
-        plane = plane_for(memory)
+        plane = _plane_for(memory)
         least = self._limits.document_match if plane == "documents" else self._limits.match
         return self._taken[plane] < self._limits.hits and _matches(self._search, candidate, least)
 
@@ -78,13 +78,13 @@ class PlaneCounts:
         """Whether a candidate nearly repeats a hit of its plane, and would take another's place."""
         if not self._limits:
             return False
-        return self._texts.repeats(plane_for(memory), f"{memory.title} {text}")
+        return self._texts.repeats(_plane_for(memory), f"{memory.title} {text}")
 
     def count(self, memory: Memory, text: str) -> None:
         """Count a hit."""
-        self._taken[plane_for(memory)] += 1
+        self._taken[_plane_for(memory)] += 1
         if self._limits:
-            self._texts.add(plane_for(memory), f"{memory.title} {text}")
+            self._texts.add(_plane_for(memory), f"{memory.title} {text}")
 
 
 def front(search: Search, count: int) -> list[Candidate]:
@@ -98,7 +98,7 @@ def front(search: Search, count: int) -> list[Candidate]:
     ranks: Counter[str] = Counter()
     turns: list[tuple[int, int]] = []
     for at, candidate in enumerate(search.candidates):
-        plane = plane_for(memories[candidate.memory_id])
+        plane = _plane_for(memories[candidate.memory_id])
         ranks[plane] += 1
         turns.append((ranks[plane], at))
     return [search.candidates[at] for at in sorted(at for _, at in sorted(turns)[:count])]
@@ -114,7 +114,7 @@ def leave_out_unknown(search: Search) -> None:
     memories = search.memories_of(search.chosen)
     groups: dict[str, list[Candidate]] = {}
     for candidate in search.chosen:
-        groups.setdefault(plane_for(memories[candidate.memory_id]), []).append(candidate)
+        groups.setdefault(_plane_for(memories[candidate.memory_id]), []).append(candidate)
     kept = [
         candidate.chunk_id
         for plane, group in groups.items()

@@ -18,10 +18,9 @@ from djinn_memory.models import LegScore, Problem, SearchStep
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.candidate import RERANK, Candidate
 from djinn_memory.search.chat_model import ask
-from djinn_memory.search.reranker import Reranker, Verdict
 from djinn_memory.search.stages.expand import MAX_QUESTION
 from djinn_memory.search.stages.tokens import window_texts
-from djinn_memory.search.state import RERANKED, Search
+from djinn_memory.search.state import RERANKED, Reranker, Search, Verdict
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:

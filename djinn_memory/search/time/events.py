@@ -25,7 +25,7 @@ MOST = 3
 """Maximum number of events that could be meant. More are what recurs, or a word that is common."""
 
 
-class DatedEvent(Struct, frozen=True):
+class _DatedEvent(Struct, frozen=True):
     """Memories that tell of one event."""
 
     memories: tuple[IndexedMemory, ...]
@@ -91,39 +91,39 @@ def dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionDa
     return None
 
 
-def _events(memories: Sequence[IndexedMemory], today: date) -> list[DatedEvent]:
+def _events(memories: Sequence[IndexedMemory], today: date) -> list[_DatedEvent]:
     """The events that memories tell of, by their days. Memories without days tell of none."""
     dated = [(days, memory) for memory in memories if (days := days_of(memory, today))]
-    events: list[DatedEvent] = []
+    events: list[_DatedEvent] = []
     for days, memory in sorted(dated, key=lambda entry: (entry[0].first, entry[0].last)):
         first, last = days.first, days.last
         assert first and last
         before = events[-1].window if events else None
         if before and before.first and before.last and last - before.first <= LONGEST:
             window = DayWindow(before.first, max(before.last, last))
-            events[-1] = DatedEvent((*events[-1].memories, memory), window)
+            events[-1] = _DatedEvent((*events[-1].memories, memory), window)
         else:
-            events.append(DatedEvent((memory,), days))
+            events.append(_DatedEvent((memory,), days))
     return [
         replace(event, memories=tuple(sorted(event.memories, key=memories.index)))
         for event in events
     ]
 
 
-def _best_first(search: Search, events: list[DatedEvent]) -> list[DatedEvent]:
+def _best_first(search: Search, events: list[_DatedEvent]) -> list[_DatedEvent]:
     """Events in the order in which their memories answer the question."""
     scores: dict[int, float] = {}
     for candidate in search.candidates:
         key = candidate.memory_id
         scores[key] = max(scores.get(key, 0.0), candidate.score)
 
-    def score(event: DatedEvent) -> float:
+    def score(event: _DatedEvent) -> float:
         return max(scores.get(memory.memory_id, 0.0) for memory in event.memories)
 
     return sorted(events, key=score, reverse=True)
 
 
-def _shown(event: DatedEvent) -> str:
+def _shown(event: _DatedEvent) -> str:
     return f"{event.memories[0].title} ({event.window.first})"
 
 

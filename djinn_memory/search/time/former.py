@@ -22,7 +22,7 @@ SHARE = 0.5
 MOST_FACTS = 2_000
 """Facts whose keys are compared with the question, the newest first, in a tenth of a second."""
 
-NAME_FIELDS = ("category", "key")
+_NAME_FIELDS = ("category", "key")
 
 HISTORY = "History"
 """The heading in the note of a fact above its earlier values."""
@@ -74,7 +74,7 @@ class FormerValues(Now):
         facts = replace(search.selection, filters=replace(filters, types=("fact",)))
         search.candidates += [
             Candidate(memory.first_chunk, memory.memory_id)
-            for memory in search.index.memories(facts, limit=MOST_FACTS, fields=NAME_FIELDS)
+            for memory in search.index.memories(facts, limit=MOST_FACTS, fields=_NAME_FIELDS)
             if memory.memory_id not in known
             and memory.first_chunk is not None
             and self.asked.asks_for(_name(memory)[1])

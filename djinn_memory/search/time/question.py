@@ -51,7 +51,7 @@ _GENERAL = frozenset({
 })  # fmt: skip
 """Words that name no subject: `what did we discuss` asks for all memories of a time."""
 
-Side = Literal["before", "after", "during"]
+_Side = Literal["before", "after", "during"]
 
 
 class NamedEvent(Struct, frozen=True):
@@ -61,7 +61,7 @@ class NamedEvent(Struct, frozen=True):
     """The words of the question, such as `before the launch`."""
     name: str
     """The name of the event, such as `the launch`."""
-    side: Side
+    side: _Side
     """Where the wanted period lies; `after` includes `since`, and `before` includes `until`."""
 
 
@@ -112,7 +112,7 @@ def event_in_question(question: str) -> NamedEvent | None:
         if not words or words[-1].lower() in _NO_EVENT or words[0].lower() in _NO_EVENT:
             continue
         said = match["side"].lower()
-        side: Side = "after"
+        side: _Side = "after"
         if said in ("before", "until"):
             side = "before"
         elif said == "during":
