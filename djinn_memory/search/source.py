@@ -50,7 +50,7 @@ class SearchSource(Protocol):
         """The bytes of a note. Call it while the index is open."""
 
     def steps(self) -> Sequence[SearchStep]:
-        """What `--explain` tells of the source. Call it while the index is open."""
+        """The steps of the source for `--explain`. Call it while the index is open."""
 
 
 class LocalSource:
@@ -138,7 +138,7 @@ class ServerSource:
         return content
 
     def steps(self) -> Sequence[SearchStep]:
-        """What the server's planner uses. A process that answers many questions never shows it."""
+        """The plan of the server. A process that answers many questions never shows it."""
         if self._runtime.state.change_watch is not None:
             return ()
         began = time.perf_counter()

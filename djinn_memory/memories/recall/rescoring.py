@@ -153,7 +153,7 @@ class Rescorer:
         front = chosen[:JUDGED]
         if not search.scores_all:
             return likely(search, front)
-        # What waits for its vector can only be judged by words.
+        # Memories that wait for their vectors can only be judged by words.
         words = [leg for leg in search.answering if not leg.scores_all]
         if enough(words, [each for each in front if each.vector is None]):
             return True
@@ -229,7 +229,7 @@ class Rescorer:
         profile = self._profile
         kind = profile.types.get(memory.type or "", profile.others)
         state = fold(memory.field("status") or "")
-        # What is superseded now may have held at the time that is asked about.
+        # A memory that is superseded now may have held at the time that is asked about.
         past = self._asks_for_past and state == "superseded"
         status = 1.0 if past else profile.status.get(state, 1.0)
         if not kind or not status or self._too_old(memory):

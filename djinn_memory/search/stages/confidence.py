@@ -29,7 +29,7 @@ def confident(search: Search, chosen: Sequence[Candidate], among: int | None = N
 
 def likely(search: Search, chosen: Sequence[Candidate]) -> bool:
     """Whether any of these candidates is likely to answer, by the scores of the legs."""
-    # What is certain must be looked up.
+    # Certain matches must be looked up, so they come last.
     return enough(search.asked, chosen) or has_certain(search, chosen)
 
 

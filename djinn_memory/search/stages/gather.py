@@ -111,7 +111,7 @@ def _gather(search: Search, selection: Selection) -> list[Candidate]:
         return seeds
     own = {name: seeds[0].scores[name] if seeds else {} for name in more}
     candidates = _fuse(search, _joined(proposals, more))
-    # What the second round adds makes no answer a confident one.
+    # The second round makes no answer a confident one.
     for candidate in candidates:
         candidate.own_scores = {**candidate.scores, **own}
     return candidates
@@ -171,7 +171,7 @@ def _fuse(search: Search, proposals: _Proposals) -> list[Candidate]:
         order = {}
         for leg in search.asked:
             final = leg.adjust(final, memory_of, scores[leg.name])
-        # What a leg whose values say something finds is worth showing, however low its score.
+        # A chunk is shown, however low its score, if a leg found it that does not find all.
         telling = [values[leg.name] for leg in search.answering if not leg.scores_all]
         kept = [
             chunk

@@ -107,7 +107,7 @@ def front(search: Search, count: int) -> list[Candidate]:
 def leave_out_unknown(search: Search) -> None:
     """Leave out the chosen candidates of planes in which nothing is likely to answer.
 
-    What is near by chance is nearer in a large plane, so each is judged by its own size.
+    The nearest of many is nearer by chance, so each plane is judged by its own size.
     """
     if not search.limits.planes or search.time.judged(search.chosen) is not None:
         return

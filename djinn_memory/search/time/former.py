@@ -52,7 +52,7 @@ def is_history(hit: Hit) -> bool:
 
 
 class FormerValues(Now):
-    """What a question asks for that no longer holds.
+    """The values that a question asks for and that no longer hold.
 
     No leg may find the facts that it asks for, so they are added: `where did I live` has no word of
     `user/city`.

@@ -177,7 +177,7 @@ class QuestionPeriod(Now):
             for phrase in date_phrases(text, today, subjects=True):
                 years = range(1)
                 if phrase.yearly and days:
-                    # What a text plans for May lies ahead.
+                    # A plan for May lies ahead of its text.
                     years = range(-1, 1)
                 elif phrase.yearly:
                     # A text without a date could be from any year.
