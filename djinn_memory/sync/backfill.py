@@ -9,7 +9,7 @@ from djinn_memory.store.ledger.sync_events import EventCursor
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading, writing
-from djinn_memory.store.postgres.index.words import segments
+from djinn_memory.store.postgres.index import segments
 from djinn_memory.store.postgres.seeds import event_tables, projections
 from djinn_memory.store.postgres.servers import connected
 from djinn_memory.sync import events

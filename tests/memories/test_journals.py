@@ -13,7 +13,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.identity import ledger_name, located
 from djinn_memory.models import UNSET
 from djinn_memory.notes import journal
-from djinn_memory.store.index.names import place_exists
+from djinn_memory.store.index.memories import place_exists
 
 PATH = "journal/2026-11-20.laptop.md"
 ID = "mem_7k2m9q4dxw30hv5t"

@@ -14,7 +14,6 @@ from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.models import Calibration, Vault, plane_of
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 from djinn_memory.notes.slugs import name_key
-from djinn_memory.store.index.names import exact
 from djinn_memory.store.index.records import (
     Backlink,
     CatalogStats,
@@ -33,6 +32,7 @@ from djinn_memory.store.index.records import (
     TitledRef,
     WordMatch,
 )
+from djinn_memory.store.index.stored_links import exact
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.index.words import idf
 

@@ -132,13 +132,13 @@ def test_posting_lists_are_merged_and_cleaned(
     expected = [comparable(djinn.search(query=question)) for question in QUESTIONS]
     segments: Callable[[], int] = lambda: tables.value("select count(*) from index_segments")  # noqa: E731
     for most in ("MAX_SEGMENTS", "MERGED_SEGMENTS"):
-        monkeypatch.setattr(f"djinn_memory.store.postgres.index.words.segments.{most}", 4)
+        monkeypatch.setattr(f"djinn_memory.store.postgres.index.segments.{most}", 4)
     for path in (*TEXTS, *(sample.path for sample in SAMPLES if sample.vault == "shared")):
         push(tables, djinn, vault, [path])
     assert 1 < segments() <= 6
     there = [comparable(djinn.search(query=each, backend="postgres")) for each in QUESTIONS]
     assert there == expected
-    monkeypatch.setattr("djinn_memory.store.postgres.index.words.segments.MAX_GONE", 0)
+    monkeypatch.setattr("djinn_memory.store.postgres.index.segments.MAX_GONE", 0)
     for _ in range(3):
         push(tables, djinn, vault)
     assert tables.value(

@@ -16,7 +16,7 @@ from djinn_memory.models import Vault
 from djinn_memory.search.legs.words_query import MAX_TERMS, MAX_TIMES, compose, phrase
 from djinn_memory.store.index import words
 from djinn_memory.store.index.records import WordMatch
-from djinn_memory.store.index.selection import Selections
+from djinn_memory.store.index.sqlite_tables import SqliteSelections
 from djinn_memory.store.index.word_index import SqliteWordIndex
 
 
@@ -42,8 +42,8 @@ def add(
     words.add(connection, vault, chunk, words.Columns("", "", "", "", "", text), language)
 
 
-def selections(connection: apsw.Connection, *vaults: int) -> Selections:
-    return Selections(connection, {key: Vault(str(key), Path(), str(key)) for key in vaults})
+def selections(connection: apsw.Connection, *vaults: int) -> SqliteSelections:
+    return SqliteSelections(connection, {key: Vault(str(key), Path(), str(key)) for key in vaults})
 
 
 def index_of(connection: apsw.Connection, *vaults: int) -> SqliteWordIndex:
@@ -92,7 +92,7 @@ def test_the_words_of_a_text_match_the_text(text: str, language: str | None) -> 
             if query.looked_up:
                 assert list(scores(vocabulary, WordMatch(query.looked_up, every=True))) == [1]
             assert exact
-            assert selections(opened, 1).chunks_with(exact) == [1]
+            assert vocabulary.holding_phrase(exact) == [1]
             assert 0 <= query.share(query.full) <= 1
 
 

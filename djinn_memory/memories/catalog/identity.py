@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from djinn_memory.models import Filters, Vault
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.names import count_hash, place_exists
+from djinn_memory.store.index.memories import count_hash, place_exists
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Ledger, reading
 from djinn_memory.store.state import State

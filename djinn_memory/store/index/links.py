@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import apsw
-from msgspec import Struct
 
 from djinn_memory.home import access
 from djinn_memory.store.index import compartments, meta
@@ -94,7 +93,7 @@ def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[LinkTa
         blocks[note_id].append(uuid)
     listed: dict[str, list[LinkTarget]] = {vault.id: [] for vault in vaults}
     names = {vault.id: vault.name for vault in vaults}
-    hidden = _hidden_notes(connection, vaults)
+    hidden = hidden_notes(connection, vaults)
     for note_id, uuid, path, uid, title in connection.execute(
         "select note.id, vault.uuid, path, uid, title from note join vault on "
         "vault.id = vault_id left join memory on memory.note_id = note.id and block is null"
@@ -159,67 +158,7 @@ def resolve(
     meta.put(connection, "links", mark)
 
 
-class SeenTarget(Struct, frozen=True):
-    """The target of a link for a reader who may not see the target that it has for others."""
-
-    source: int
-    """The number of the memory that contains the link."""
-    memory_id: int | None
-    how: str | None
-    ambiguous: bool
-
-
-def seen_targets(
-    connection: apsw.Connection, vaults: Sequence[Vault], reserved: Mapping[str, str]
-) -> dict[int, SeenTarget]:
-    """The targets, by link, of links that a reader must not follow to where they lead.
-
-    Those are the links of readable memories that lead to a hidden memory, or that could mean one.
-    They are resolved as if it did not exist. `reserved` is as for `Resolver`.
-    """
-    from djinn_memory.notes.dialects.rules import of_vault
-    from djinn_memory.notes.link_resolution import Resolver
-
-    hidden = _hidden_notes(connection, vaults)
-    readable = json.dumps(compartments.numbers(connection, vaults))
-    affected = [
-        row
-        for *row, leads_to_hidden, candidates in rows(
-            connection,
-            "with readable as (select value from json_each(?1)), "
-            "hidden as (select value from json_each(?2)) "
-            "select link.id, link.memory_id, link.note_id, link.target, link.kind, link.block, "
-            "target.compartment_id in hidden, link.candidates "
-            "from link join memory as source on source.id = link.memory_id "
-            "left join memory as target on target.id = link.target_memory_id "
-            "where source.compartment_id in readable "
-            "and (link.target_note_id is not null or link.candidates is not null)",
-            (readable, json.dumps(compartments.hidden(connection, vaults))),
-        )
-        if leads_to_hidden or not hidden.isdisjoint(json.loads(candidates or "[]"))
-    ]
-    if not affected:
-        return {}
-    known = targets(connection, vaults)
-    places = {target.key: (target.vault, target.path) for target in known}
-    resolver = Resolver(
-        known, reserved=reserved, rules={vault.name: of_vault(vault) for vault in vaults}
-    )
-    seen = {}
-    for link_id, source, note_id, target, kind, block in affected:
-        vault, path = places[note_id]
-        resolution = resolver.resolve(target, source_vault=vault, source_path=path, kind=kind)
-        memory_id: int | None = connection.execute(
-            "select id from memory where note_id = ?1 and compartment_id in "
-            "(select value from json_each(?3)) and (block is null or block = ?2 collate nocase) "
-            "order by block is null",
-            (resolution.key, block, readable),
-        ).get
-        seen[link_id] = SeenTarget(source, memory_id, resolution.how, bool(resolution.ambiguous))
-    return seen
-
-
-def _hidden_notes(connection: apsw.Connection, vaults: Sequence[Vault]) -> set[int]:
+def hidden_notes(connection: apsw.Connection, vaults: Sequence[Vault]) -> set[int]:
     """The notes of vaults in which the reader may see no memory."""
     if not compartments.hidden(connection, vaults):
         return set()

@@ -288,3 +288,35 @@ def window_hashes(connection: apsw.Connection, vaults: Sequence[Vault] | None = 
         )
         values = [json.dumps(compartments.numbers(connection, vaults))]
     return {key for (key,) in rows(connection, sql, values)}
+
+
+def count_hash(connection: apsw.Connection, digest: str, vaults: Sequence[Vault]) -> int:
+    """The number of notes and sections of `vaults` whose text has this hash, in hexadecimal."""
+    count: int = connection.execute(
+        "with readable as (select value from json_each(?2)) "
+        "select (select count(*) from note where hash = ?1 and exists (select 1 from memory "
+        "where note_id = note.id and compartment_id in readable)) + (select count(*) from memory "
+        "where digest = ?1 and block is not null and compartment_id in readable)",
+        (bytes.fromhex(digest), json.dumps(compartments.numbers(connection, vaults))),
+    ).get
+    return count
+
+
+def place_exists(connection: apsw.Connection, place: str, vaults: Sequence[Vault]) -> bool:
+    """Whether `<vault uuid>/<path>` is a note of `vaults`, or `...#^<block>` a section.
+
+    True for every id, because an id names a note permanently. What the readers of the vaults may
+    not see does not exist.
+    """
+    if "/" not in place:
+        return True
+    uuid, _, path = place.partition("/")
+    note, _, block = path.rpartition("#^")
+    exists: int = connection.execute(
+        "select exists (select 1 from vault join note on vault_id = vault.id "
+        "join memory on note_id = note.id "
+        "where uuid = ?1 and (path = ?2 or path = ?3 and block = ?4) "
+        "and compartment_id in (select value from json_each(?5)))",
+        (uuid, path, note, block, json.dumps(compartments.numbers(connection, vaults))),
+    ).get
+    return bool(exists)

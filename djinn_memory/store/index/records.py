@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct
 
-from djinn_memory.models import Filters, Memory, MemoryRef, Part
+from djinn_memory.home import access
+from djinn_memory.models import Filters, Memory, MemoryRef, Part, Vault
 from djinn_memory.notes.links import Kind
 
 if TYPE_CHECKING:
@@ -260,3 +263,65 @@ class CatalogStats(Struct, frozen=True):
     """The number of memories with each tag."""
     vaults: dict[str, int]
     """The number of notes in each vault."""
+
+
+MEMORY_COLUMNS = (
+    "memory_id", "vault", "id", "path", "block", "type", "plane", "title", "tags", "created",
+    "updated", "date", "dated", "hash", "problem", "first_chunk", "aliases", "fields",
+)  # fmt: skip
+"""The columns of an `IndexedMemory`, as each store names them in its `Tables`."""
+
+R = TypeVar("R", TitledRef, MemoryNames, IndexedMemory)
+
+
+def memory_record(
+    kind: type[R], columns: dict[str, Any], vault: Vault, fields: Collection[str] | None = None
+) -> R:
+    """A record of a memory in a vault, from the values of its columns.
+
+    Of the front matter it has the `fields` with these keys; None stands for all.
+    """
+    values = {**columns, "vault": vault.name}
+    values["block"] = UNSET if values["block"] is None else values["block"]
+    for name in ("tags", "aliases"):
+        if name in values:
+            values[name] = read_texts(values[name])
+    if "fields" in values:
+        pairs = read_pairs(values["fields"])
+        domains = [value for key, value in pairs if key == access.DOMAIN]
+        values["domain"] = ", ".join(domains) or None
+        values["fields"] = tuple(pair for pair in pairs if fields is None or pair[0] in fields)
+    return kind(**values)
+
+
+def memory_opening(columns: dict[str, Any], vault: Vault, fields: Collection[str]) -> MemoryOpening:
+    """The beginning of a memory in a vault, with the `fields` with these keys."""
+    pairs = read_pairs(columns["fields"])
+    kept = tuple(pair for pair in pairs if pair[0] in fields)
+    text = columns["text"] or ""
+    values = {**columns, "vault": vault.name, "text": text, "fields": kept}
+    return MemoryOpening(**{name: values[name] for name in MemoryOpening._fields})
+
+
+def chunk_record(chunk_id: int, memory_id: int, columns: Sequence[Any]) -> IndexedChunk:
+    """A chunk from its ordinal, headings, first line, last line, page, parts and text."""
+    ordinal, headings, first, last, page, parts, text = columns
+    read = _read(parts or "[]")
+    return IndexedChunk(
+        chunk_id, memory_id, ordinal, read_texts(headings), (first, last), page,
+        tuple(Part(offset, number, tuple(path)) for offset, number, path in read), text,
+    )  # fmt: skip
+
+
+def read_texts(stored: Any) -> tuple[str, ...]:
+    """A list of texts, as JSON or as a driver reads it."""
+    return tuple(_read(stored))
+
+
+def read_pairs(stored: Any) -> tuple[tuple[str, str], ...]:
+    """Pairs of texts, as JSON or as a driver reads them."""
+    return tuple((key, value) for key, value in _read(stored))
+
+
+def _read(stored: Any) -> Any:
+    return msgspec.json.decode(stored) if isinstance(stored, str) else stored

@@ -1,97 +1,85 @@
-"""Translates a `Selection` to SQL over the rows of note, memory and chunk."""
+"""Finds the rows of a selection, in whichever database they are."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-import apsw
 from msgspec import Struct, field
 
 from djinn_memory.home import access
-from djinn_memory.models import Filters, Vault
-from djinn_memory.notes.slugs import fold, name_key
-from djinn_memory.store.index import compartments
-from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection
-from djinn_memory.store.sqlite import rows
+from djinn_memory.models import Vault
+from djinn_memory.store.index.predicates import Kind, predicates
+from djinn_memory.store.index.records import ChunkRef, Forms, Selection, read_pairs
 
-if TYPE_CHECKING:
-    from djinn_memory.store.index.links import SeenTarget
-
-_IN_PATH = "instr(note.folded, ?) > 0"
-_HAS_FIELD = (
-    "exists (select 1 from field where field.memory_id = memory.id and key = ? and folded = ?)"
-)
-_HAS_DOMAIN = (
-    "exists (select 1 from field where field.memory_id = memory.id and key = ? "
-    "and folded in (select value from json_each(?)))"
-)
-_HAS_TAG = (
-    "exists (select 1 from tag where tag.memory_id = memory.id "
-    "and (folded = ? or substr(folded, 1, ?) in (?, ?)))"
-)
-_EXPIRED = (
-    "memory.id not in (select memory_id from field where key = 'expires' "
-    "and folded in (select value from json_each(?)))"
-)
-_PHRASE = "chunk.id in (select value from json_each(?))"
-_SOMEWHERE = f"memory.id in (select memory_id from chunk where {_PHRASE})"
-_LINKED = (
-    "memory.id in (select target_memory_id from link where memory_id = ? "
-    "union select memory_id from link where target_memory_id = ?)"
-)
-_LINKED_AS_SEEN = (
-    "memory.id in (select target_memory_id from link where memory_id = ? "
-    "and id not in (select value from json_each(?)) "
-    "union select memory_id from link where target_memory_id = ? "
-    "and id not in (select value from json_each(?)) "
-    "union select value ->> 1 from json_each(?) where value ->> 0 = ? "
-    "union select value ->> 0 from json_each(?) where value ->> 1 = ?)"
-)
-_NAMED = (
-    "memory.id in (select id from memory where name = ? "
-    "union select memory_id from alias where name = ? "
-    "union select memory.id from note join memory on note_id = note.id and block is null "
-    "where note.name = ? "
-    "union select memory_id from field where key = 'filename' and folded = ?)"
-)
-_IN_JOURNAL = (
-    "exists (select 1 from memory as section "
-    "where section.note_id = note.id and section.block is not null)"
-)
+Row = tuple[Any, ...]
 
 
-_HELD = (
-    "(memory.id in (select value from json_each(?)) or "
-    "coalesce(memory.created, iif(memory.type is 'fact', '', memory.date)) "
-    "<= iif(instr(coalesce(memory.created, memory.date), 'T'), ?, ?) or "
-    "memory.type is 'fact' and exists "
-    "(select 1 from field where memory_id = memory.id and key = 'valid_from') or "
-    "memory.plane is 'knowledge' and exists "
-    "(select 1 from chunk where memory_id = memory.id and headings like '%\"History\"]'))"
-)
-"""Whether a memory has a period that began, or was created before a time.
+class Tables(Struct, frozen=True):
+    """How a store names what every index has, and its SQL for each predicate.
 
-The properties of an entity may have held before its note was made. Its history tells, which the
-index does not know."""
+    Statements have `%s` for each value, and `{part}` for the constant by which a server finds the
+    rows of a vault.
+    """
 
-PLACE = "(select name from vault where id = note.vault_id), note.path, memory.lines_above"
-"""The sort order for otherwise equal rows. It does not depend on when they were indexed."""
+    memories: str
+    """`from` memories with their notes, as `memory`."""
+    chunks: str
+    """`from` chunks, as `chunk`, with their memories."""
+    known_chunks: str
+    """The same for chunks that are given by their numbers."""
+    chunks_alone: str
+    """The same without their memories."""
+    own: str
+    """The condition that chunks are of the part."""
+    windows: str
+    """The windows of chunks to join, as `windows`."""
+    links: str
+    """Joins the links of memories, as `link`."""
+    tags: str
+    """Joins the tags of memories, as `tag`."""
+    field: str
+    """Joins the values of a field of memories, as `value`. The key is a value of the statement."""
+    named: str
+    """`from` some names, as `wanted.value`, and the memories with each as title or alias."""
+    memory: str
+    """The number of a memory."""
+    chunk: str
+    """The number of a chunk."""
+    owner: str
+    """The number of the memory of a chunk."""
+    among: str
+    """The end of the condition that a column has one of some values."""
+    waiting: str
+    """The condition that a window has no vector."""
+    modified: str
+    """When the file of a memory was changed."""
+    vault_order: str
+    """Sorts memories of several vaults in one part."""
+    columns: Mapping[str, str]
+    """The columns of records of a memory; see `StoredIndex`."""
+    predicates: Mapping[Kind, Callable[..., tuple[Any, ...]]]
+    """Takes the values of a predicate; returns its SQL and the values of that."""
 
-NEWEST_PLACE = (
-    "(select name from vault where id = note.vault_id), "
-    "iif(memory.block is null, 0, length(note.path)) desc, "
-    "iif(memory.block is null, note.path, ''), note.path desc, memory.lines_above desc"
-)
-"""`PLACE` for an order with the newest first: sections of journals come in reverse. A further
-journal of a day has a longer name, such as `2026-11-20.home-2.md`."""
+    def select(
+        self, names: Sequence[str], fields: Collection[str] | None = None, characters: int = 0
+    ) -> str:
+        """The columns with these names.
+
+        Of the front matter they have at least the `fields` with these keys, and of a text that
+        many characters.
+        """
+        columns = ", ".join(self.columns[name] for name in names)
+        # The domain is told whichever fields are read.
+        wanted = ["'" + key.replace("'", "''") + "'" for key in (*(fields or ()), access.DOMAIN)]
+        keys = "true" if fields is None else f"key in ({', '.join(wanted)})"
+        return columns.replace("{keys}", keys).replace("{characters}", str(characters))
 
 
 class Condition(Struct):
-    """A boolean SQL expression over note, memory and chunk, and its bound values."""
+    """A boolean SQL expression, and its values."""
 
     parts: list[str] = field(default_factory=list)
     values: list[object] = field(default_factory=list)
@@ -101,284 +89,181 @@ class Condition(Struct):
         """The expression."""
         return " and ".join(self.parts)
 
-    def add(self, sql: str, *bound: object) -> None:
+    def add(self, sql: str, *values: object) -> None:
         """Add a requirement."""
         self.parts.append(sql)
-        # Bytes of the command line that are no text come as lone surrogates: they match nothing.
-        self.values.extend(
-            value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-            for value in bound
-        )
-
-    def among(self, column: str, values: Collection[object]) -> None:
-        """Require that a column has one of these values."""
-        self.add(f"{column} in ({', '.join('?' * len(values))})", *values)
+        self.values.extend(values)
 
 
-_ANY = Condition()
-
-
-class Selections:
-    """Translates selections of memories in some vaults to SQL conditions."""
-
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        vaults: Mapping[int, Vault],
-        every: Sequence[Vault] = (),
-    ) -> None:
-        """The keys of `vaults` are their numbers in the index; `every` are those of the home."""
-        self._connection = connection
-        self._vaults = tuple(vaults.values())
-        self._every = every or self._vaults
-        self._compartments = compartments.readable(connection, vaults.values())
-        self.hides = bool(compartments.hidden(connection, vaults.values()))
-        """Whether any memory of these vaults may be hidden from the reader."""
-        self._names = {number: vault.name for number, vault in vaults.items()}
-        self._numbers = {name: number for number, name in self._names.items()}
-        self._expired: dict[datetime, tuple[str, ...]] = {}
+class Part(Protocol):
+    """What one statement reads: the index of a home, or a vault on a server."""
 
     @property
-    def compartments(self) -> list[int]:
-        """The numbers of the readable compartments."""
-        return [compartment.number for compartment in self._compartments]
+    def position(self) -> int:
+        """Its place among the parts of the index."""
 
-    def compartments_of(self, selection: Selection) -> list[list[int]]:
-        """The numbers of the readable compartments of each vault that a selection covers."""
-        names = selection.filters.vaults or self._numbers
-        return [
-            [part.number for part in self._compartments if part.vault.name == name]
-            for name in names
-        ]
+    @property
+    def name(self) -> str:
+        """The name of its vault, by which parts are sorted."""
 
-    def _vaults_of(self, selection: Selection) -> list[int]:
-        """The numbers of the vaults that a selection covers."""
-        names = selection.filters.vaults or self._numbers
-        return [self._numbers[name] for name in names if name in self._numbers]
+    @property
+    def readable(self) -> Condition:
+        """A new condition: the memory is in the part, and the reader may see it."""
 
-    def takes_all(self, selection: Selection) -> bool:
-        """Whether a selection includes all memories of its vaults."""
-        plain = Selection(Filters(vaults=selection.filters.vaults), now=selection.now)
-        return selection == plain and not self._expired_by(_clock(selection))
+    def key(self, number: int) -> int:
+        """The number of a memory or chunk in the index, from that in the part."""
 
-    def where(self, selection: Selection, *, chunks: bool = False) -> Condition:
-        """The condition of a selection.
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        """All rows of a query."""
 
-        With `chunks`, the chunk itself must contain the phrases.
-        """
-        where = Condition()
-        where.among("note.vault_id", self._vaults_of(selection))
-        if self.hides:
-            where.among("memory.compartment_id", self.compartments)
-        _filter(where, selection.filters)
-        if selection.filters.as_of:
-            self._held(where, selection.filters.as_of)
-        if expired := self._expired_by(_clock(selection)):
-            where.add(_EXPIRED, json.dumps(expired))
-        for phrase in dict.fromkeys(selection.phrases):
-            where.add(_PHRASE if chunks else _SOMEWHERE, json.dumps(self.chunks_with(phrase)))
-        for phrase in dict.fromkeys(selection.without):
-            where.add(f"not {_SOMEWHERE}", json.dumps(self.chunks_with(phrase)))
-        if chunks and selection.first_chunk:
-            where.add("chunk.ordinal = 0")
-        if selection.ids is not None:
-            where.among("memory.uid", selection.ids)
-        if selection.hashes is not None:
-            where.among("note.hash", [bytes.fromhex(key) for key in selection.hashes])
-        if selection.places is not None:
-            numbers = self._numbers
-            places = [(numbers[name], path) for name, path in selection.places if name in numbers]
-            where.add(
-                "(note.vault_id, note.path) in (select value ->> 0, value ->> 1 from json_each(?))",
-                json.dumps(places),
-            )
-        if selection.name is not None:
-            where.add(_NAMED, *[name_key(selection.name)] * 4)
-        if selection.linked is not None:
-            self._linked(where, selection.linked)
-        if selection.whole_files:
-            where.add(f"not {_IN_JOURNAL}")
+    def vault_of(self, value: Any) -> Vault:
+        """The vault of a row, from the column `vault`."""
+
+    def places(self, places: Sequence[tuple[str, str]]) -> Sequence[object]:
+        """Those of the places, given as vault and path, that are in the part."""
+
+    def expiries(self) -> Sequence[str]:
+        """The distinct values of `expires` that the reader may see."""
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Selections(ABC, Generic[P]):
+    """Finds the memories and chunks of selections in the parts of an index."""
+
+    chunks_with: Callable[[Forms], Collection[int]]
+    """Finds the chunks that contain a phrase in any of its forms, wherever it stands."""
+    neighbours: Callable[[int], Collection[int]]
+    """Finds the memories at the other end of a memory's links. The index sets both."""
+
+    tables: ClassVar[Tables]
+    hides: bool
+    """Whether any memory may be hidden from the reader."""
+
+    def __init__(self) -> None:
+        self.expired: dict[tuple[int, datetime], tuple[str, ...]] = {}
+        """The values of `expires` in a part that have passed at a time."""
+
+    @abstractmethod
+    def parts(self, names: Sequence[str] = ()) -> Sequence[P]:
+        """The parts with the vaults of these names; without names, all."""
+
+    @abstractmethod
+    def of(self, keys: Iterable[int]) -> Iterable[tuple[P, list[int]]]:
+        """The part of numbers in the index, with the numbers in the part."""
+
+    def where(self, part: P, selection: Selection, *, chunks: bool = False) -> Condition:
+        """The condition of a selection in a part; for `chunks` see `predicates`."""
+        where = part.readable
+        for kind, values, holds in predicates(selection, _Facts(self, part), chunks=chunks):
+            sql, *bound = self.tables.predicates[kind](*values)
+            where.add(sql if holds else f"({sql}) is not true", *bound)
         return where
 
-    @cached_property
-    def seen_targets(self) -> dict[int, SeenTarget]:
-        """The targets of links that the reader may not follow to where they lead, by link."""
-        if not self.hides:
-            return {}
-        from djinn_memory.store.index.links import seen_targets
+    def takes_all(self, part: P, selection: Selection) -> bool:
+        """Whether a selection of chunks includes all of a part."""
+        return next(predicates(selection, _Facts(self, part), chunks=True), None) is None
 
-        reserved = access.reserved_for(self._every)
-        return seen_targets(self._connection, self._vaults, reserved)
+    def conditions(self, selection: Selection) -> dict[int, tuple[P, Condition]]:
+        """The parts that a selection of chunks covers, by position, each with its condition."""
+        return {
+            part.position: (part, self.where(part, selection, chunks=True))
+            for part in self.parts(selection.filters.vaults)
+        }
+
+    def selected(
+        self, selection: Selection, select: str, joined: str = "", after: str = "", *bound: object
+    ) -> Iterator[tuple[P, Row]]:
+        """The rows of a query over the memories of a selection, with the part of each."""
+        for part in self.parts(selection.filters.vaults):
+            where = self.where(part, selection)
+            sql = f"select {select} {self.tables.memories} {joined} where {where.sql} {after}"
+            for row in part.rows(sql, (*bound, *where.values)):
+                yield part, row
 
     def refs(
-        self, table: Literal["chunk", "window"], ids: Collection[int], where: Condition = _ANY
+        self,
+        chunk_ids: Iterable[int],
+        conditions: Mapping[int, tuple[P, Condition]] | None = None,
     ) -> dict[int, ChunkRef]:
-        """The chunk of each row of a table that meets a condition."""
-        chunk = "cross join chunk on chunk.id = chunk_id " if table == "window" else ""
-        among = f"{table}.id in (select value from json_each(?))"
-        listed = rows(
-            self._connection,
-            f"select {table}.id, chunk.id, memory.id, vault_id, path, first_line, ordinal "
-            f"from {table} {chunk}cross join memory on memory.id = memory_id "
-            f"cross join note on note.id = note_id where {' and '.join([among, *where.parts])}",
-            (json.dumps(list(ids)), *where.values),
-        )
-        return {
-            key: ChunkRef(chunk_id, memory_id, (self._names[vault], path, line, ordinal))
-            for key, chunk_id, memory_id, vault, path, line, ordinal in listed
-        }
-
-    def chunks_of(self, where: Condition) -> set[int]:
-        """All chunks that meet a condition."""
-        sql = (
-            "select chunk.id from chunk join memory on memory.id = memory_id "
-            f"join note on note.id = note_id where {where.sql}"
-        )
-        return {chunk for (chunk,) in rows(self._connection, sql, where.values)}
-
-    def chunks_with(self, spellings: Forms) -> list[int]:
-        """The chunks that contain a phrase in any of its forms."""
-        wanted = " OR ".join(quoted(words, prefixes=False) for words in spellings)
-        return [
-            chunk
-            for number in self.compartments
-            for (chunk,) in rows(
-                self._connection,
-                f"select rowid from words_{number:d} where words_{number:d} match ?",
-                (wanted,),
+        """The chunks that meet the condition of their part; without conditions, all readable."""
+        tables, refs = self.tables, {}
+        select = f"select {tables.chunk}, {tables.memory}, {tables.columns['vault']}, path, "
+        for part, numbers in self.of(chunk_ids):
+            if conditions is None:
+                where = part.readable
+            elif part.position in conditions:
+                where = conditions[part.position][1]
+            else:
+                continue
+            listed = part.rows(
+                f"{select} first_line, ordinal {tables.known_chunks} "
+                f"where {tables.chunk} {tables.among} and {where.sql}",
+                (numbers, *where.values),
             )
+            for number, memory, vault, path, line, ordinal in listed:
+                place = part.vault_of(vault).name, path, line, ordinal
+                refs[part.key(number)] = ChunkRef(part.key(number), part.key(memory), place)
+        return refs
+
+    def chunks_of(self, conditions: Mapping[int, tuple[P, Condition]]) -> list[int]:
+        """All chunks that meet the condition of their part."""
+        select = f"select {self.tables.chunk} {self.tables.chunks}"
+        return [
+            part.key(number)
+            for part, where in conditions.values()
+            for (number,) in part.rows(f"{select} where {where.sql}", where.values)
         ]
 
-    def _linked(self, where: Condition, memory_id: int) -> None:
-        """Require that a link leads to a memory or comes from it, as the reader may see links."""
-        if not self.seen_targets:
-            where.add(_LINKED, memory_id, memory_id)
-            return
-        links = json.dumps(list(self.seen_targets))
-        ends = json.dumps([(seen.source, seen.memory_id) for seen in self.seen_targets.values()])
-        where.add(_LINKED_AS_SEEN, memory_id, links, memory_id, links, *(ends, memory_id) * 2)
 
-    def _held(self, where: Condition, at: str) -> None:
-        """Require that a memory held at a time.
+class _Facts(Generic[P]):
+    """What predicates need to know of a part; see `PartFacts`."""
 
-        A fact is left out only if its note was made later and tells of no earlier value. Whether it
-        had a value stands in its history, which the index does not know.
-        """
-        from djinn_memory.notes.dates import local_day
-        from djinn_memory.notes.periods import period_of
+    def __init__(self, selections: Selections[P], part: P) -> None:
+        self._selections, self._part = selections, part
+        self.places = part.places
 
-        fields: dict[int, dict[str, str]] = {}
-        for memory, key, value in rows(
-            self._connection,
-            "select memory_id, key, value from field join memory on memory.id = memory_id "
-            "where key in ('valid_from', 'valid_to') and memory.type is not 'fact' "
-            "and compartment_id in (select value from json_each(?)) order by field.rowid desc",
-            (json.dumps(self.compartments),),
-        ):
-            fields.setdefault(memory, {})[key] = value
-        periods = {
-            memory: period_of(texts.get("valid_from"), texts.get("valid_to"))
-            for memory, texts in fields.items()
-        }
-        out = [memory for memory, period in periods.items() if not period.covers(at)]
-        begun = [memory for memory, period in periods.items() if period.start]
-        where.add("memory.id not in (select value from json_each(?))", json.dumps(out))
-        where.add(_HELD, json.dumps(begun), at, local_day(at))
-
-    def _expired_by(self, now: datetime | None) -> tuple[str, ...]:
+    def expired(self, now: datetime) -> tuple[str, ...]:
         """The values of `expires` that have passed. A day ends in the local time zone."""
-        if now is None:
-            return ()
-        if now not in self._expired:
+        known, key = self._selections.expired, (self._part.position, now)
+        if key not in known:
             from djinn_memory.notes.dates import over
 
             # Comparing in SQL would need rules of its own for what is a date.
-            listed = rows(
-                self._connection,
-                "select distinct field.folded from field join memory on memory.id = memory_id "
-                "where key = 'expires' and compartment_id in (select value from json_each(?))",
-                (json.dumps(self.compartments),),
-            )
-            self._expired[now] = tuple(text for (text,) in listed if over(text.upper(), now))
-        return self._expired[now]
+            known[key] = tuple(text for text in self._part.expiries() if over(text.upper(), now))
+        return known[key]
 
+    def periods(self) -> Iterator[tuple[int, str | None, str | None]]:
+        """The memories, except facts, that state `valid_from` or `valid_to`, with both."""
+        tables, where = self._selections.tables, self._part.readable
+        sql, *values = tables.predicates["stated"]("valid_from", "valid_to")
+        where.add(sql, *values)
+        columns = tables.select(("memory_id", "fields"), ("valid_from", "valid_to"))
+        listed = self._part.rows(
+            f"select {columns} {tables.memories} "
+            f"where {where.sql} and (memory.type = 'fact') is not true",
+            where.values,
+        )
+        for number, fields in listed:
+            stated = dict(reversed(read_pairs(fields)))
+            yield number, stated.get("valid_from"), stated.get("valid_to")
 
-def _clock(selection: Selection) -> datetime | None:
-    """The time at which memories must not have expired."""
-    at = selection.filters.as_of
-    return datetime.fromisoformat(at) if at and selection.now else selection.now
+    def chunks_with(self, phrase: Forms) -> list[int]:
+        """The chunks that contain a phrase in any of its forms."""
+        return self._own(self._selections.chunks_with(phrase))
 
+    def neighbours(self, memory_id: int) -> list[int]:
+        """The memories at the other end of the links of a memory, as the reader sees them."""
+        return self._own(self._selections.neighbours(memory_id))
 
-def _filter(where: Condition, filters: Filters) -> None:
-    """Add the conditions of the filters.
-
-    A memory must have all `tags`; a nested tag such as `project/x` also matches `project`. It needs
-    only one of several types, planes, domains or paths.
-    """
-    if filters.types:
-        where.among("memory.type", [fold(kind) for kind in filters.types])
-    if filters.planes:
-        where.among("memory.plane", filters.planes)
-    if filters.domains:
-        listed = json.dumps([fold(domain) for domain in filters.domains])
-        where.add(_HAS_DOMAIN, access.DOMAIN, listed)
-    for tag in filters.tags:
-        where.add(_HAS_TAG, *_tag(tag))
-    if filters.paths:
-        alternatives = " or ".join([_IN_PATH] * len(filters.paths))
-        where.add(f"({alternatives})", *map(fold, filters.paths))
-    for key, value in filters.excluded:
-        if key == "tag":
-            where.add(f"not {_HAS_TAG}", *_tag(value))
-        elif key == "path":
-            where.add(f"not {_IN_PATH}", fold(value))
-        elif key in ("type", "plane"):
-            where.add(f"memory.{key} is not ?", fold(value))
-        else:
-            where.add(f"not {_HAS_FIELD}", fold(key), fold(value))
-    if filters.since or filters.until:
-        _between(where, filters.since, filters.until)
-    for key, value in filters.where:
-        where.add(_HAS_FIELD, fold(key), fold(value))
-
-
-def _between(where: Condition, since: str | None, until: str | None) -> None:
-    """Require that a memory is from these days, or times.
-
-    A memory has a day, which is compared as it is, or a time in UTC, which is compared with the
-    ends of the days in the time zone of this machine.
-    """
-    from djinn_memory.notes.dates import day_begins, day_ends
-    from djinn_memory.notes.periods import first_day, last_day
-
-    if since:
-        day = first_day(since)
-        begin = day if "T" in day else day_begins(day)
-        where.add("memory.date >= iif(instr(memory.date, 'T'), ?, ?)", begin, day)
-    if until:
-        day = last_day(until)
-        end = day if "T" in day else day_ends(day)
-        where.add("memory.date <= iif(instr(memory.date, 'T'), ?, ?)", end, day)
-
-
-def _tag(tag: str) -> tuple[str, int, str, str]:
-    """The values for `_HAS_TAG`: a tag such as `project` includes `project/x` and `project:x`."""
-    folded = fold(tag.lstrip("#").rstrip("/:"))
-    return folded, len(folded) + 1, f"{folded}/", f"{folded}:"
-
-
-def quoted(words: Phrase, *, prefixes: bool = True) -> str:
-    """A phrase in quotation marks for FTS5.
-
-    With `prefixes`, a single character of an unspaced script matches any pair that it begins.
-    """
-    return f'"{" ".join(words)}"{"*" if prefixes and lone(words) else ""}'
-
-
-def lone(words: Phrase) -> bool:
-    """Whether a phrase is a single character of an unspaced script."""
-    if len(words) != 1 or len(words[0]) != 1 or words[0].isascii():
-        return False
-    from djinn_memory.languages import scripts
-
-    return scripts.unspaced(words[0])
+    def _own(self, keys: Iterable[int]) -> list[int]:
+        """The numbers in the part, from those in the index."""
+        return next(
+            (
+                numbers
+                for part, numbers in self._selections.of(keys)
+                if part.position == self._part.position
+            ),
+            [],
+        )

@@ -11,7 +11,7 @@ import apsw
 
 from djinn_memory.store.index import matrix, vectors
 from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
-from djinn_memory.store.index.selection import Selections
+from djinn_memory.store.index.sqlite_tables import SQLITE, SqliteSelections
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import rows
 
@@ -40,7 +40,7 @@ class SqliteVectorIndex:
     def __init__(
         self,
         connection: apsw.Connection,
-        selections: Selections,
+        selections: SqliteSelections,
         token_signs: TokenSigns = no_token_signs,
     ) -> None:
         self._connection = connection
@@ -74,8 +74,13 @@ class SqliteVectorIndex:
             return []
         allowed = self._windows_of(selection)
         near: list[ChunkRef] = []
-        for parts in self._selections.compartments_of(selection):
-            measured = [self._cosines(space, part, vector) for part in parts]
+        [part] = self._selections.parts(selection.filters.vaults)
+        for vault in selection.filters.vaults or [each.name for each in part.vaults.values()]:
+            measured = [
+                self._cosines(space, compartment.number, vector)
+                for compartment in self._selections.readable
+                if compartment.vault.name == vault
+            ]
             if not measured:
                 continue
             windows = np.concatenate([numbers for numbers, _ in measured])
@@ -131,15 +136,12 @@ class SqliteVectorIndex:
             return {}
         vectors = np.stack([held[key] for key, *_ in windows])
         cosines: list[float] = matrix.products(vectors, vector).tolist()
-        best: dict[int, int] = {}
-        for at, (_, chunk, *_) in enumerate(windows):
+        measured: dict[int, Measurement] = {}
+        for cosine, vector, (_, chunk, *span) in zip(cosines, vectors, windows, strict=True):
             # Of equal windows the first.
-            if chunk not in best or cosines[at] > cosines[best[chunk]]:
-                best[chunk] = at
-        return {
-            chunk: Measurement(cosines[at], tuple(windows[at][2:]), vectors[at])
-            for chunk, at in best.items()
-        }
+            if chunk not in measured or cosine > measured[chunk].cosine:
+                measured[chunk] = Measurement(cosine, (span[0], span[1]), vector)
+        return measured
 
     def ask_measure(
         self, vector: Vectors, chunk_ids: Collection[int]
@@ -175,14 +177,12 @@ class SqliteVectorIndex:
         """The windows in a selection, or None if it includes all."""
         import numpy as np
 
-        if self._selections.takes_all(selection):
+        [part] = self._selections.parts(selection.filters.vaults)
+        if self._selections.takes_all(part, selection):
             return None
-        where = self._selections.where(selection, chunks=True)
-        listed = rows(
-            self._connection,
-            "select window.id from window join chunk on chunk.id = chunk_id "
-            "join memory on memory.id = memory_id join note on note.id = note_id "
-            f"where {where.sql}",
+        where = self._selections.where(part, selection, chunks=True)
+        listed = part.rows(
+            f"select windows.id {SQLITE.chunks} join {SQLITE.windows} where {where.sql}",
             where.values,
         )
         return np.fromiter((window for (window,) in listed), "<i8", len(listed))
@@ -196,6 +196,11 @@ class SqliteVectorIndex:
             kept = cosines >= -np.partition(-cosines, count - 1)[count - 1]
             windows, cosines = windows[kept], cosines[kept]
         near: dict[int, float] = dict(zip(windows.tolist(), cosines.tolist(), strict=True))
-        refs = self._selections.refs("window", near)
-        order = sorted(refs, key=lambda window: (-near[window], refs[window].place))
-        return list(dict.fromkeys(refs[window] for window in order[:count]))
+        listed = rows(
+            self._connection,
+            "select id, chunk_id from window where id in (select value from json_each(?))",
+            (json.dumps(list(near)),),
+        )
+        refs = self._selections.refs({chunk for _, chunk in listed})
+        placed = [(-near[window], refs[chunk].place, refs[chunk]) for window, chunk in listed]
+        return list(dict.fromkeys(ref for *_, ref in sorted(placed)[:count]))

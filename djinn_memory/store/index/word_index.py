@@ -9,14 +9,15 @@ from functools import cached_property
 
 import apsw
 
-from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
-from djinn_memory.store.index.selection import PLACE, Condition, Selections, quoted
-from djinn_memory.store.index.vocabulary import (
+from djinn_memory.store.index.records import Forms, Phrase, WordMatch
+from djinn_memory.store.index.selection import Condition
+from djinn_memory.store.index.sqlite_tables import SqlitePart, SqliteSelections
+from djinn_memory.store.index.stored_words import (
     COMPOUND_PART,
     MAX_COMPOUNDS,
     MOST_PHRASES,
-    StoredVocabulary,
-    first_refs,
+    StoredWords,
+    lone,
 )
 from djinn_memory.store.index.words import Tokenizer, chunk_count, idf, languages
 from djinn_memory.store.sqlite import Row, rows
@@ -28,15 +29,15 @@ note."""
 _BM25 = f"select rowid, -bm25({{words}}, {_WEIGHTS}) from {{words}} where {{words}} match ?"
 
 
-class SqliteWordIndex(StoredVocabulary):
+class SqliteWordIndex(StoredWords[SqlitePart]):
     """The words of some vaults. `search.backend.WordIndex` documents the methods.
 
     Every number is computed from these vaults alone, so that other vaults do not change a score.
     """
 
-    def __init__(self, connection: apsw.Connection, selections: Selections) -> None:
+    def __init__(self, connection: apsw.Connection, selections: SqliteSelections) -> None:
+        super().__init__(selections)
         self._connection = connection
-        self._selections = selections
         self._compartments = selections.compartments
         self._frequencies: dict[str, int] = {}
         self._known: dict[tuple[Phrase, int], dict[int, float]] = {}
@@ -71,7 +72,7 @@ class SqliteWordIndex(StoredVocabulary):
         return self._frequencies[stem]
 
     def compounds_of(self, bare: str, mark: str) -> list[str]:
-        """See `StoredVocabulary`."""
+        """See `StoredWords`."""
         listed = self._listed(
             "select term from (select term, substr(term, 1, length(term) - 1) as bare "
             "from {terms} where substr(term, -1) = ?1 and length(term) > ?2) "
@@ -84,7 +85,7 @@ class SqliteWordIndex(StoredVocabulary):
     def terms_between(
         self, first: str, last: str, lengths: tuple[int, int], limit: int
     ) -> list[str]:
-        """See `StoredVocabulary`."""
+        """See `StoredWords`."""
         listed = self._listed(
             "select term from {terms} where term >= ? and term < ? "
             "and length(term) between ? and ? limit ?",
@@ -92,40 +93,24 @@ class SqliteWordIndex(StoredVocabulary):
         )
         return [term for (term,) in listed]
 
-    def search(
-        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
-    ) -> list[ChunkRef]:
-        """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
+    def _batches(
+        self, match: WordMatch, conditions: Mapping[int, tuple[SqlitePart, Condition]], size: int
+    ) -> Iterator[dict[int, float]]:
+        """See `StoredWords`. The chunks that filters leave are read after the first batch."""
         scores = self._scores(match)
-        where = self._selections.where(selection, chunks=True)
         best = self._orders.get(match)
         if best is None:
             best = sorted(scores, key=scores.__getitem__, reverse=True)
             self._orders[match] = best
-        ranked = (
-            ref
-            for batch in self._batches(best, scores, where, 2 * limit)
-            for ref in sorted(batch, key=lambda ref: (-scores[ref.chunk_id], ref.place))
-        )
-        return first_refs(ranked, limit, per_memory)
-
-    def _batches(
-        self, best: list[int], scores: Mapping[int, float], where: Condition, size: int
-    ) -> Iterator[Collection[ChunkRef]]:
-        """Those of the `best` chunks that meet a condition, in batches. Equals are in one batch.
-
-        The first batch has at least `size` of all chunks. Filters that leave little would need many
-        more batches, so the chunks that they leave are then read at once.
-        """
         start, filtered = 0, False
         while start < len(best):
             stop = start + size
             while stop < len(best) and scores[best[stop]] == scores[best[stop - 1]]:
                 stop += 1
-            yield self._selections.refs("chunk", best[start:stop], where).values()
+            yield {chunk: scores[chunk] for chunk in best[start:stop]}
             start, size = stop, 4 * size
             if not filtered and start < len(best):
-                allowed = self._selections.chunks_of(where)
+                allowed = set(self._selections.chunks_of(conditions))
                 best = [chunk for chunk in best[start:] if chunk in allowed]
                 start, filtered = 0, True
 
@@ -142,24 +127,22 @@ class SqliteWordIndex(StoredVocabulary):
                     scores[chunk] = scores.get(chunk, 0.0) + factor * matches[chunk]
         return scores
 
-    def containing(self, phrases: Forms, selection: Selection) -> list[ChunkRef]:
-        """The chunks with one of these phrases in the title or the text, sorted by place."""
-        if not phrases:
-            return []
-        where = self._selections.where(selection, chunks=True)
-        refs = self._selections.refs("chunk", self.chunks_with(phrases), where).values()
-        return sorted(refs, key=lambda ref: ref.place)
-
     def chunks_with(self, phrases: Forms) -> list[int]:
-        """The same chunks of all memories sorted by number."""
+        """See `StoredWords`."""
         chunks: set[int] = set()
         for start in range(0, len(phrases), MOST_PHRASES):
-            wanted = " OR ".join(map(quoted, phrases[start : start + MOST_PHRASES]))
+            wanted = " OR ".join(map(_quoted, phrases[start : start + MOST_PHRASES]))
             matches = self._listed(
                 "select rowid from {words} where {words} match ?", f"{{title body}}: ({wanted})"
             )
             chunks.update(chunk for (chunk,) in matches)
         return sorted(chunks)
+
+    def holding_phrase(self, spellings: Forms) -> list[int]:
+        """See `StoredWords`."""
+        wanted = " OR ".join(_quoted(words, prefixes=False) for words in spellings)
+        found = self._listed("select rowid from {words} where {words} match ?", wanted)
+        return [chunk for (chunk,) in found]
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks that contain a word with a stem."""
@@ -168,7 +151,8 @@ class SqliteWordIndex(StoredVocabulary):
             self._connection,
             "with first as materialized (select chunk.id as number from json_each(?) "
             "cross join chunk on chunk.id = value cross join memory on memory.id = memory_id "
-            f"cross join note on note.id = note_id order by {PLACE}, ordinal limit ?) "
+            "cross join note on note.id = note_id order by (select name from vault "
+            "where id = vault_id), note.path, lines_above, ordinal limit ?) "
             "select title || ' ' || text from first cross join chunk on chunk.id = number "
             "cross join memory on memory.id = memory_id",
             (json.dumps([chunk for (chunk,) in matches]), limit),
@@ -218,7 +202,7 @@ class SqliteWordIndex(StoredVocabulary):
             ]
             # Most chunks with one word of a pair lack the other, among few chunks all of them.
             if not singles or not singles[0].keys().isdisjoint(singles[1]):
-                known = dict(self._of(compartment, _BM25, quoted(words)))
+                known = dict(self._of(compartment, _BM25, _quoted(words)))
             self._known[words, compartment] = known
         return known
 
@@ -229,3 +213,11 @@ class SqliteWordIndex(StoredVocabulary):
     def _of(self, compartment: int, sql: str, *values: object) -> list[Row]:
         named = sql.format(words=f"words_{compartment:d}", terms=f"vocabulary_{compartment:d}")
         return rows(self._connection, named, values)
+
+
+def _quoted(words: Phrase, *, prefixes: bool = True) -> str:
+    """A phrase in quotation marks for FTS5.
+
+    With `prefixes`, a single character of an unspaced script matches any pair that it begins.
+    """
+    return f'"{" ".join(words)}"{"*" if prefixes and lone(words) else ""}'

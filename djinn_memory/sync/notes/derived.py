@@ -17,7 +17,7 @@ from djinn_memory.store.ledger.sync_state import see
 from djinn_memory.store.postgres.connection import reading, writing
 from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
-from djinn_memory.store.postgres.index.statistics import MANY_NOTES, update_statistics
+from djinn_memory.store.postgres.index.writer import MANY_NOTES, update_statistics
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, marks, states
 from djinn_memory.store.postgres.seeds import projections as stored
 from djinn_memory.sync import projections

@@ -13,7 +13,7 @@ from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.redaction import blanks
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres.connection import reading
-from djinn_memory.store.postgres.index.comparison import lists
+from djinn_memory.store.postgres.index.comparison import differing_lists
 from djinn_memory.store.postgres.seeds import event_tables, stored_rows
 from djinn_memory.store.postgres.seeds.outdated import outdated
 from djinn_memory.sync import events
@@ -42,7 +42,7 @@ def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
         for number, why in _event_differences(tx, link, sent, fit):
             if number:
                 yield "events", why.format(count(number, "event"))
-        numbers = outdated(tx, link.scope) | lists.differences(tx, link.scope)
+        numbers = outdated(tx, link.scope) | differing_lists(tx, link.scope)
         derived = event_tables.table_rows(fit, link.runtime.home.config.scoring)
         for table, rows in derived.items():
             expected = (stored_rows.as_event_row(table, row) for row in rows)

@@ -7,7 +7,7 @@ from uuid import UUID, uuid5
 
 from djinn_memory.models import Progress
 from djinn_memory.store.postgres.connection import reading
-from djinn_memory.store.postgres.index.comparison import rows as index_rows
+from djinn_memory.store.postgres.index.comparison import differing_rows
 from djinn_memory.store.postgres.notes import ServerNote
 from djinn_memory.store.postgres.seeds import stats, stored_rows
 from djinn_memory.store.postgres.seeds.projections import LostName
@@ -46,7 +46,7 @@ def differing(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[st
             rows = stored_rows.rows_of_notes(tx, link.scope, ids)
             here = {note.note_id: note for note in _indexed(link, page)}
             listed = [(note.note_id, note.rows) for note in here.values()]
-            indexed = index_rows.differing(tx, link.scope, listed, embeds=embeds)
+            indexed = differing_rows(tx, link.scope, listed, embeds=embeds)
             for note in page:
                 own = here.get(note.note_id)
                 if note.note_id in pending:

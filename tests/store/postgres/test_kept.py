@@ -9,7 +9,7 @@ import pytest
 
 from djinn_memory.store.postgres.index import kept
 from djinn_memory.store.postgres.index.kept import KeptScope, KeptScopes
-from djinn_memory.store.postgres.index.terms.matches import TermMatches
+from djinn_memory.store.postgres.index.postings import TermMatches
 
 SCOPE, OTHER = UUID(int=1), UUID(int=2)
 MATCHES = TermMatches(np.arange(10, dtype="<i8"), np.ones(10))

@@ -1,4 +1,4 @@
-"""Writes rows with texts as Postgres takes them: without NUL."""
+"""Writes rows with values as Postgres takes them: texts without NUL, vectors of pgvector."""
 
 from __future__ import annotations
 
@@ -31,6 +31,17 @@ def copy_rows(
     with copying(tx, table, f"user_id, {columns}") as copy:
         for row in rows:
             copy.write_row((scope, *map(plain, row)))
+
+
+def binary_vector(vector: bytes) -> bytes:
+    """A vector of little-endian float32, in the binary form of pgvector.
+
+    That is two numbers of 2 bytes, then float32, all big-endian.
+    """
+    import numpy as np
+
+    values = np.frombuffer(vector, "<f4")
+    return len(values).to_bytes(2) + bytes(2) + values.astype(">f4").tobytes()
 
 
 def _cleaned(value: Any) -> Any:

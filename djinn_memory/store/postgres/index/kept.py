@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from djinn_memory.store.postgres.index.terms.matches import TermMatches
+    from djinn_memory.store.postgres.index.postings import TermMatches
 
 MOST_BYTES = 64 * 2**20
 """Memory for posting lists. A list takes 16 bytes for each chunk with the term."""

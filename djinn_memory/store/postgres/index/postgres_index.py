@@ -1,81 +1,170 @@
-"""The index on a server as searches and verbs read it; see `search.backend.Index`.
-
-All queries run in one snapshot of the server, that of the transaction.
-"""
+"""The index on a server, whose queries run in one snapshot; see `search.backend.Index`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import NamedTuple
+from uuid import UUID
 
-import msgspec
-from msgspec import UNSET
+from msgspec.structs import replace
 
 from djinn_memory.home import access
-from djinn_memory.models import Part, Vault
-from djinn_memory.store.index.records import (
-    Backlink,
-    ChunkText,
-    IndexedChunk,
-    IndexedLink,
-    IndexedMemory,
-    MemoryOpening,
-    Order,
-    Selection,
-)
-from djinn_memory.store.postgres.index.catalog import ALL, PLACE, PostgresCatalog
-from djinn_memory.store.postgres.index.links import Links
-from djinn_memory.store.postgres.index.owners import Owners
+from djinn_memory.models import Vault
+from djinn_memory.notes.link_resolution import LinkTarget
+from djinn_memory.store.index.records import IndexedLink
+from djinn_memory.store.index.stored_index import Claim, StoredIndex, readers
+from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
 from djinn_memory.store.postgres.index.scopes import ReadScope, Scopes
-from djinn_memory.store.postgres.index.selection import CHUNKS, ScopeSelections
+from djinn_memory.store.postgres.index.tables import ScopeSelections
 from djinn_memory.store.postgres.index.vector_index import PostgresVectorIndex
-from djinn_memory.store.postgres.index.words.word_index import PostgresWordIndex
+from djinn_memory.store.postgres.index.word_index import PostgresWordIndex
 
-BATCH = 500
-"""Number of memories read at once."""
-
-_NEWEST_PLACE = (
-    "case when memory.block is null then 0 else length(memory.path) end desc, "
-    "case when memory.block is null then memory.path else '' end, memory.path desc, "
-    "memory.lines_above desc"
-)
-
-_ORDERS: dict[Order, str] = {
-    "newest": f"memory.date desc, {_NEWEST_PLACE}",
-    "written": f"coalesce(memory.created, memory.date) desc, modified_ns desc, {_NEWEST_PLACE}",
-    "title": f"memory.title, {PLACE}",
-}
-"""The orders in one scope."""
-
-_SORT_KEYS: dict[Order, str] = {
-    "newest": "memory.date, 0",
-    "written": "coalesce(memory.created, memory.date), modified_ns",
-    "title": "memory.title, 0",
-}
-"""What comes before the vault's name in an order."""
-
-_COLUMNS = (
-    "id", "path", "type", "plane", "title", "created", "updated", "date", "hash", "problem",
-    "block", "dated", "tags", "aliases", "fields",
-)  # fmt: skip
-
-_MEMORY = (
-    "select number, domain_set, chunks, uid, path, type, plane, title, created, updated, date, "
-    "encode(case when block is null then hash else digest end, 'hex'), problem, block, dated, "
-    "tags, aliases, fields from index_memories as memory "
-    "where user_id = %s and number = any(%s) and domain_set = any(%s)"
-)
-
-_CHUNK = (
-    "select number, memory, ordinal, headings, first_line, last_line, page, parts, text "
-    "from index_chunks where user_id = %s and "
+_LINK = (
+    "link.memory, link.number, memory.path, link.target_scope, link.target_path, "
+    "link.target_block, link.target_is_memory, link.candidates, link.target, link.line, "
+    "link.start, link.field, link.embed, link.how, link.candidates <> '[]', link.heading, "
+    "link.block, link.kind"
 )
 
 
-class PostgresIndex(PostgresCatalog):
-    """Reads one state of the index on a server, limited to `vaults`.
+class _ReadLink(NamedTuple):
+    """A link as the server has it; the target of `stored` is not known yet."""
 
-    Numbers of memories and chunks hold for this index only.
+    stored: StoredLink
+    leads_to: tuple[UUID | None, str | None, str | None]
+    """The scope, the path and the block."""
+    to_memory: bool
+    candidates: frozenset[tuple[str, str]]
+    """The notes that it could mean, by vault id and path."""
+
+
+class PostgresLinks(StoredLinks[ReadScope]):
+    """The links of some scopes.
+
+    Their targets are found by path, so that a link may lead to another scope, and to a note that is
+    pushed later.
     """
+
+    def __init__(self, selections: ScopeSelections, reserved: Mapping[str, str]) -> None:
+        """`reserved` is as for `Resolver`."""
+        self._scopes = {scope.id: scope for scope in selections.parts()}
+        self._places: list[tuple[ReadScope, UUID]] = []
+        super().__init__(selections, [each.vault for each in self._scopes.values()], reserved)
+
+    def _stored(self, memory_ids: Collection[int]) -> Iterator[StoredLink]:
+        """See `StoredLinks`."""
+        found: list[_ReadLink] = []
+        for scope, numbers in self._selections.of(memory_ids):
+            found += self._read(scope, "link.memory = any(%s)", numbers)
+        for target, numbers in self._selections.of(memory_ids):
+            places = target.rows(
+                "select distinct path from index_memories where user_id = %s and number = any(%s)",
+                (target.id, numbers),
+            )
+            where = "link.target_scope = %s and link.target_path = any(%s)"
+            for scope in self._scopes.values():
+                found += self._read(scope, where, target.id, [path for (path,) in places])
+        return self._led(dict.fromkeys(found))
+
+    def _affected(self) -> Iterator[StoredLink]:
+        """See `StoredLinks`."""
+        hidden: set[tuple[UUID | None, str | None, str | None]] = set()
+        notes: set[tuple[str, str]] = set()
+        for scope in self._scopes.values():
+            listed = scope.rows(
+                "select path, block, domain_set = any(%s) from index_memories where user_id = %s",
+                (scope.visible, scope.id),
+            )
+            hidden |= {(scope.id, path, block) for path, block, visible in listed if not visible}
+            shown = {path for path, _, visible in listed if visible}
+            notes |= {(str(scope.id), path) for path, *_ in listed if path not in shown}
+        where = "(target_path is not null or candidates <> '[]')"
+        return self._led(
+            link
+            for scope in self._scopes.values()
+            for link in self._read(scope, where)
+            if link.leads_to in hidden or not notes.isdisjoint(link.candidates)
+        )
+
+    def _read(self, scope: ReadScope, where: str, *values: object) -> Iterator[_ReadLink]:
+        """Links of readable memories of a scope, without links to scopes that are not read."""
+        listed = scope.rows(
+            f"select {_LINK} from index_links as link join index_memories as memory "
+            "on memory.user_id = link.user_id and memory.number = link.memory "
+            f"where link.user_id = %s and memory.domain_set = any(%s) and {where} "
+            "order by link.memory, link.number",
+            (scope.id, scope.visible, *values),
+        )
+        for memory, number, path, to_scope, to_path, to_block, *row in listed:
+            if to_scope is not None and to_scope not in self._scopes:
+                continue
+            to_memory, candidates, text, line, start, *more = row
+            link = IndexedLink(scope.key(memory), None, text, line, start, *more)
+            stored = StoredLink((scope.id, memory, number), link, scope.name, path)
+            meant = frozenset((vault, path) for vault, path in candidates)
+            yield _ReadLink(stored, (to_scope, to_path, to_block), to_memory, meant)
+
+    def _led(self, links: Iterable[_ReadLink]) -> Iterator[StoredLink]:
+        """Links with the numbers of the memories to which they lead."""
+        links = list(links)
+        wanted: dict[UUID, set[str]] = {}
+        for _, (scope_id, path, _), to_memory, _ in links:
+            if scope_id and path is not None and to_memory:
+                wanted.setdefault(scope_id, set()).add(path)
+        targets: dict[tuple[UUID | None, str | None, str | None], int] = {}
+        for scope_id, paths in wanted.items():
+            scope = self._scopes[scope_id]
+            listed = scope.rows(
+                "select path, block, number from index_memories "
+                "where user_id = %s and path = any(%s) and domain_set = any(%s)",
+                (scope.id, sorted(paths), scope.visible),
+            )
+            targets |= {(scope.id, path, block): scope.key(key) for path, block, key in listed}
+        for stored, leads_to, to_memory, _ in links:
+            target = targets.get(leads_to) if to_memory else None
+            yield stored._replace(link=replace(stored.link, target=target))
+
+    def _notes(
+        self, named: str | None = None, keys: Collection[str] | None = None
+    ) -> list[LinkTarget]:
+        """See `StoredLinks`."""
+        narrowed, values = "", []
+        if named is not None:
+            paths = [named, *(named[at + 1 :] for at, sign in enumerate(named) if sign in ":/")]
+            narrowed, values = "and (path = any(%s) or uid = %s and block is null)", [paths, named]
+        elif keys is not None:
+            narrowed, values = "and link_keys && %s", [sorted(keys)]
+        notes: list[LinkTarget] = []
+        for scope in self._scopes.values():
+            # The row of the whole note, where there is one, has its names.
+            listed = scope.rows(
+                "select distinct on (path) note_id, path, block, uid, title, aliases, blocks "
+                f"from index_memories where user_id = %s and domain_set = any(%s) {narrowed} "
+                "order by path, block nulls first",
+                (scope.id, scope.visible, *values),
+            )
+            for note_id, path, block, uid, title, aliases, blocks in listed:
+                names = (uid, title, tuple(aliases)) if block is None else (None, None, ())
+                own_id, own_title, own_aliases = names
+                stem = PurePosixPath(path).stem
+                notes.append(
+                    LinkTarget(
+                        len(self._places), scope.name, path, own_id, own_title or stem,
+                        own_aliases, tuple(blocks),
+                    )
+                )  # fmt: skip
+                self._places.append((scope, note_id))
+        return notes
+
+    def _place(self, key: int) -> tuple[ReadScope, UUID]:
+        """See `StoredLinks`."""
+        return self._places[key]
+
+
+class PostgresIndex(StoredIndex[ReadScope]):
+    """Reads one state of the index on a server, limited to `vaults`."""
 
     def __init__(self, scopes: Scopes, every: Sequence[Vault] = (), recipe: str = "") -> None:
         """`scopes` are read in a transaction that sees one snapshot.
@@ -83,24 +172,17 @@ class PostgresIndex(PostgresCatalog):
         `every` are the vaults of the home. The owner of an id is looked for in all of them.
         `recipe` are the settings of the embedder that made the server's vectors.
         """
-        own = [scope.vault for scope in scopes]
-        links = Links(scopes, access.reserved_for(every or own))
-        self.words = PostgresWordIndex(scopes)
-        self.vectors = PostgresVectorIndex(scopes, recipe)
-        selections = ScopeSelections(scopes, self.words.holding_phrase, links.neighbours)
-        self.words.selections = self.vectors.selections = selections
-        super().__init__(scopes, selections, links)
-        self._owners = Owners(scopes, every or own)
-
-    @property
-    def vaults(self) -> tuple[Vault, ...]:
-        """The vaults of this view that the server has."""
-        return tuple(scope.vault for scope in self._scopes)
+        self.vaults = tuple(scope.vault for scope in scopes)
+        self._scopes, self._every = scopes, every or self.vaults
+        selections = ScopeSelections(scopes)
+        self.words = PostgresWordIndex(selections)
+        self.vectors = PostgresVectorIndex(scopes, selections, recipe)
+        super().__init__(selections, PostgresLinks(selections, access.reserved_for(self._every)))
 
     def content(self, vault: str, path: str) -> bytes | None:
         """The bytes of a note that the reader may see."""
         for scope in self._scopes.named([vault]):
-            listed = self._scopes.rows(
+            listed = scope.rows(
                 "select content from notes where user_id = %s and path = %s and not deleted "
                 "and note_id in (select note_id from index_memories where user_id = %s "
                 "and path = %s and domain_set = any(%s))",
@@ -119,159 +201,21 @@ class PostgresIndex(PostgresCatalog):
         )
         return "; ".join([f"Postgres, vaults: {vaults}", *used])
 
-    def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
-        """The chunks with these numbers."""
-        return {
-            chunk.chunk_id: chunk
-            for scope, numbers in self._scopes.of(chunk_ids)
-            for chunk in self._chunks(scope, "number = any(%s) order by memory, ordinal", numbers)
-        }
+    @cached_property
+    def _owning(self) -> Scopes:
+        """The scopes of the home's vaults."""
+        return self._scopes.beside([replace(vault, reader=None) for vault in self._every])
 
-    def chunks_of(
-        self, memory_ids: Collection[int], first: int | None = None
-    ) -> dict[int, list[IndexedChunk]]:
-        """The chunks of each memory in order; with `first` only that many of each."""
-        chunks: dict[int, list[IndexedChunk]] = {}
-        limit = "" if first is None else f"and ordinal < {first:d} "
-        for scope, numbers in self._scopes.of(memory_ids):
-            where = f"memory = any(%s) {limit}order by memory, ordinal"
-            for chunk in self._chunks(scope, where, numbers):
-                chunks.setdefault(chunk.memory_id, []).append(chunk)
-        return chunks
-
-    def texts(self, chunk_ids: Collection[int]) -> Iterator[ChunkText]:
-        """The texts of chunks in the order of `chunk_ids`, with titles and dates."""
-        known = {}
-        for scope, numbers in self._scopes.of(chunk_ids):
-            listed = self._scopes.rows(
-                "select chunk.number, memory.number, ordinal, first_line, last_line, text, title, "
-                f"date {CHUNKS} where chunk.user_id = %s and chunk.number = any(%s)",
-                (scope.id, numbers),
+    def _claims(self, ids: Collection[str]) -> Iterator[Claim]:
+        """See `StoredIndex`."""
+        for scope in self._owning:
+            excluded = {each.number: each.excluded for each in scope.sets}
+            listed = scope.rows(
+                "select uid, domain_set, path, block, coalesce(created, 'z'), modified_ns "
+                "from index_memories where user_id = %s and uid = any(%s)",
+                (scope.id, list(ids)),
             )
-            for number, memory, ordinal, first, last, text, title, date in listed:
-                key = scope.key(number)
-                known[key] = ChunkText(
-                    key, scope.key(memory), ordinal, (first, last), text, title, date
-                )
-        yield from (known[key] for key in chunk_ids if key in known)
-
-    def memories(
-        self,
-        selection: Selection = ALL,
-        *,
-        order: Order = "newest",
-        limit: int | None = None,
-        skip: int = 0,
-        fields: Collection[str] | None = None,
-    ) -> Iterator[IndexedMemory]:
-        """Yield the memories of a selection while they are read; `fields` are those to load."""
-        ids = self._ordered(selection, order, limit, skip)
-        for start in range(0, len(ids), BATCH):
-            batch = ids[start : start + BATCH]
-            known = self.lookup(batch, fields=fields)
-            yield from (known[key] for key in batch)
-
-    def lookup(
-        self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
-    ) -> dict[int, IndexedMemory]:
-        """Memories by number. `fields` are the front matter keys to load; None loads all."""
-        rows = [
-            (scope, row)
-            for scope, numbers in self._scopes.of(memory_ids)
-            for row in self._scopes.rows(_MEMORY, (scope.id, numbers, scope.visible))
-        ]
-        owned = self._owners.among([(scope.id, row[0], row[3]) for scope, row in rows if row[3]])
-        loaded = {}
-        for scope, (number, _, chunks, *row) in rows:
-            values = dict(zip(_COLUMNS, row, strict=True))
-            pairs = [(key, value) for key, value in values["fields"]]
-            domains = [value for key, value in pairs if key == access.DOMAIN]
-            values["tags"], values["aliases"] = tuple(values["tags"]), tuple(values["aliases"])
-            values["block"] = UNSET if values["block"] is None else values["block"]
-            values["fields"] = tuple(pair for pair in pairs if fields is None or pair[0] in fields)
-            key = scope.key(number)
-            loaded[key] = IndexedMemory(
-                **values,
-                vault=scope.name,
-                file=self._scopes.path(scope, values["path"]),
-                domain=", ".join(domains) or None,
-                memory_id=key,
-                owns_id=(scope.id, number) in owned,
-                first_chunk=key + 1 if chunks else None,
-            )
-        return loaded
-
-    def openings(
-        self,
-        selection: Selection,
-        *,
-        characters: int,
-        fields: Collection[str],
-        limit: int,
-    ) -> Iterator[MemoryOpening]:
-        """Yield the beginnings of the newest memories of a selection, newest first."""
-        ids = self._ordered(selection, "newest", limit, 0)
-        openings = {}
-        for scope, numbers in self._scopes.of(ids):
-            listed = self._scopes.rows(
-                "select memory.number, uid, path, block, type, date, left(text, %s), fields "
-                "from index_memories as memory left join index_chunks as chunk "
-                "on chunk.user_id = memory.user_id and chunk.memory = memory.number "
-                "and ordinal = 0 where memory.user_id = %s and memory.number = any(%s)",
-                (characters, scope.id, numbers),
-            )
-            for number, uid, path, block, kind, date, text, values in listed:
-                loaded = tuple((key, value) for key, value in values if key in fields)
-                openings[scope.key(number)] = MemoryOpening(
-                    uid, scope.name, path, block, kind, date, text or "", loaded
-                )
-        yield from (openings[key] for key in ids)
-
-    def resolve(self, name: str) -> list[IndexedMemory]:
-        """The memories that a name could mean: one, none, or several that share the name."""
-        from djinn_memory.store.postgres.index.names import resolve
-
-        keys = resolve(self._scopes, name)
-        return sorted(self.lookup(keys).values(), key=lambda memory: memory.address)
-
-    def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
-        """The links from and to these memories, without links from or to hidden vaults."""
-        return self._links.links(memory_ids)
-
-    def backlinks(self, memory_ids: Collection[int]) -> list[Backlink]:
-        """The links in texts of other memories to these, without links from hidden vaults."""
-        return self._links.backlinks(memory_ids)
-
-    def _ordered(
-        self, selection: Selection, order: Order, limit: int | None, skip: int
-    ) -> list[int]:
-        """The numbers of the memories of a selection in an order."""
-        most = None if limit is None or limit < 0 else limit + skip
-        listed = [
-            (first, second, scope.key(number))
-            for scope in self._by_name(selection)
-            for number, first, second in self._selected(
-                scope,
-                selection,
-                f"select number, {_SORT_KEYS[order]}",
-                f"order by {_ORDERS[order]} limit %s",
-                (most,),
-            )
-        ]
-        # Sorting keeps the order of equals: by vault, then as in the vault.
-        listed.sort(key=lambda row: row[:2], reverse=order != "title")
-        return [key for *_, key in listed[skip:most]]
-
-    def _chunks(self, scope: ReadScope, where: str, numbers: list[int]) -> Iterator[IndexedChunk]:
-        listed = self._scopes.rows(f"{_CHUNK}{where}", (scope.id, numbers))
-        for number, memory, ordinal, headings, first, last, page, parts, text in listed:
-            yield IndexedChunk(
-                scope.key(number),
-                scope.key(memory),
-                ordinal,
-                tuple(headings),
-                (first, last),
-                page,
-                tuple(msgspec.convert(parts, list[Part])),
-                text,
-            )
+            for uid, domain_set, path, block, created, modified in listed:
+                who = readers(scope.vault.agent, excluded[domain_set])
+                age = created, modified, path
+                yield Claim(uid, (scope.vault.id, path, block), who, age)

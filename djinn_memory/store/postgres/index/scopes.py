@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from djinn_memory.home import access
 from djinn_memory.models import Vault
+from djinn_memory.store.index.selection import Condition, Row
 from djinn_memory.store.postgres.index.kept import KeptScope, KeptScopes
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ _POSITION_BITS = 48
 
 NEAR = "index_windows_near_"
 """The beginning of the name of a scope's HNSW index. It ends with the digits of the scope."""
-
-Row = tuple[Any, ...]
 
 
 class DomainSet(Struct, frozen=True):
@@ -54,6 +53,8 @@ class ReadScope(Struct, frozen=True):
     """Whether its vectors have an HNSW index."""
     kept: KeptScope
     """What earlier searches of this revision have read."""
+    send: Callable[[str, Sequence[object], bool, str | None], Callable[[], list[Row]]]
+    """See `Scopes.send`."""
 
     @property
     def name(self) -> str:
@@ -73,6 +74,63 @@ class ReadScope(Struct, frozen=True):
     def key(self, number: int) -> int:
         """The number of a memory or chunk in the index, from that in the scope."""
         return self.position << _POSITION_BITS | number
+
+    @property
+    def readable(self) -> Condition:
+        """See `Part`."""
+        where = Condition(["memory.user_id = %s"], [self.id])
+        if self.hides:
+            where.add("memory.domain_set = any(%s)", self.visible)
+        return where
+
+    def rows(
+        self,
+        sql: str,
+        values: Sequence[object] = (),
+        *,
+        binary: bool = False,
+        plan: str | None = None,
+    ) -> list[Row]:
+        """All rows of a query; see `Scopes.send`."""
+        return self.ask(sql, values, binary=binary, plan=plan)()
+
+    def ask(
+        self,
+        sql: str,
+        values: Sequence[object] = (),
+        *,
+        binary: bool = False,
+        plan: str | None = None,
+    ) -> Callable[[], list[Row]]:
+        """Send a query about the scope, whose id stands for `{part}`; see `Scopes.send`."""
+        return self.send(sql.replace("{part}", f"'{self.id}'"), values, binary, plan)
+
+    def vault_of(self, value: object) -> Vault:
+        """Its vault."""
+        return self.vault
+
+    def places(self, places: Sequence[tuple[str, str]]) -> list[str]:
+        """The paths of places in its vault."""
+        return [path for name, path in places if name == self.name]
+
+    def expiries(self) -> list[str]:
+        """See `Part`."""
+        expiries: list[str] = self.fact(
+            "select array_agg(distinct text) from (select unnest(expires) as text "
+            "from index_memories where user_id = %s and expires is not null "
+            "and domain_set = any(%s)) as expiries"
+        )
+        return expiries or []
+
+    def fact(self, sql: str) -> Any:
+        """The only value of a query over the visible sets of domains, kept with the revision.
+
+        Its values are the scope and the numbers of the sets.
+        """
+        if sql not in self.kept.facts:
+            [(value,)] = self.rows(sql, (self.id, self.visible))
+            self.kept.facts[sql] = value
+        return self.kept.facts[sql]
 
     def numbers(self, keys: NDArray[np.int64]) -> list[int]:
         """The numbers in the scope, from sorted ones in the index. Those of others are left out."""
@@ -111,10 +169,9 @@ class Scopes:
         """
         self._tx, self._granted, self._kept = tx, granted, kept or KeptScopes()
         self._planned: dict[str, tuple[str, Sequence[object]]] = {}
-        self._roots: dict[UUID, str] = {}
         named = _on_server(vaults)
         if listed is None:
-            asked = [self.ask(sql) for sql in scope_queries(vaults)]
+            asked = [self.send(sql) for sql in scope_queries(vaults)]
             listed = [fetch() for fetch in asked]
         indexes, *read = listed
         near: dict[UUID, bool] = dict(indexes)
@@ -142,6 +199,7 @@ class Scopes:
                 tuple(known[scope]),
                 near[scope],
                 self._kept.at(scope, _view(known[scope]), revisions[scope]),
+                self.send,
             )
             for position, (scope, vault) in enumerate(present)
         )
@@ -150,12 +208,6 @@ class Scopes:
     def beside(self, vaults: Sequence[Vault]) -> Scopes:
         """The scopes of other vaults in the same snapshot."""
         return Scopes(self._tx, vaults, self._granted, self._kept)
-
-    def path(self, scope: ReadScope, path: str) -> str:
-        """The absolute path of a note on this machine, whether or not it is there."""
-        if scope.id not in self._roots:
-            self._roots[scope.id] = str(scope.vault.root.resolve())
-        return f"{self._roots[scope.id]}/{path}"
 
     def __iter__(self) -> Iterator[ReadScope]:
         return iter(self.all)
@@ -173,26 +225,17 @@ class Scopes:
             if 0 <= position < len(self.all):
                 yield self.all[position], listed
 
-    def rows(
+    def send(
         self,
         sql: str,
         values: Sequence[object] = (),
-        *,
-        binary: bool = False,
-        plan: str | None = None,
-    ) -> list[Row]:
-        """All rows of a query. With `plan`, its plan is shown under this name; see `plans`."""
-        return self.ask(sql, values, binary=binary, plan=plan)()
-
-    def ask(
-        self,
-        sql: str,
-        values: Sequence[object] = (),
-        *,
         binary: bool = False,
         plan: str | None = None,
     ) -> Callable[[], list[Row]]:
-        """Send a query, on which the server works until its rows are called for; see `rows`."""
+        """Send a query, on which the server works until its rows are called for.
+
+        With `plan`, its plan is shown under this name; see `plans`.
+        """
         values = [_parameter(value) for value in values]
         if plan:
             self._planned[plan] = sql, values
@@ -252,9 +295,15 @@ def _view(sets: Sequence[DomainSet]) -> tuple[object, ...]:
 
 
 def _parameter(value: object) -> object:
-    """A parameter of a query. The driver takes 50 times as long to write a list of numbers."""
-    if isinstance(value, list) and value and type(value[0]) is int:
-        return f"{{{','.join(map(str, value))}}}"
+    """A parameter of a query, with texts that Postgres takes."""
+    if isinstance(value, str):
+        # Bytes that are no text, and NUL, match nothing.
+        return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    if isinstance(value, list | tuple):
+        if value and type(value[0]) is int:
+            # The driver takes 50 times as long to write a list of numbers.
+            return f"{{{','.join(map(str, value))}}}"
+        return [_parameter(each) for each in value]
     return value
 
 

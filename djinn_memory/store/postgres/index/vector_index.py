@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from djinn_memory.models import Calibration
 from djinn_memory.store.index import matrix
 from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
+from djinn_memory.store.index.selection import Condition, Row
 from djinn_memory.store.index.vector_index import MOST_WINDOWS
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.postgres.connection import PASS_ON
-from djinn_memory.store.postgres.index import vectors
-from djinn_memory.store.postgres.index.scopes import ReadScope, Row, Scopes
-from djinn_memory.store.postgres.index.selection import CHUNKS, RowCondition, ScopeSelections
+from djinn_memory.store.postgres.index.scopes import ReadScope, Scopes
+from djinn_memory.store.postgres.index.tables import POSTGRES, ScopeSelections
 from djinn_memory.store.postgres.index.writer import EXACT_WINDOWS
 
 if TYPE_CHECKING:
@@ -47,14 +47,12 @@ def exploring(count: int) -> tuple[str, str]:
 class PostgresVectorIndex:
     """The vectors of some scopes. `search.backend.VectorIndex` documents the methods."""
 
-    def __init__(self, scopes: Scopes, recipe: str) -> None:
+    def __init__(self, scopes: Scopes, selections: ScopeSelections, recipe: str) -> None:
         """`recipe` are the settings of the embedder for the server's vectors."""
-        self._scopes = scopes
+        self._scopes, self._selections = scopes, selections
         self._recipe = recipe
         self.explored = 0
         """The value of `hnsw.ef_search` in the transaction; 0 while nothing is set for HNSW."""
-        self.selections: ScopeSelections
-        """Set by the index that owns these vectors."""
 
     @cached_property
     def space(self) -> VectorSpace | None:
@@ -71,22 +69,15 @@ class PostgresVectorIndex:
             "select count(*) from index_windows where user_id = %s and vector is null "
             "and domain_set = any(%s)"
         )
-        return sum(self._fact(scope, "waiting", count) for scope in self._scopes)
+        return sum(int(scope.fact(count)) for scope in self._scopes)
 
     def _embedded(self, scope: ReadScope) -> bool:
-        exists = (
-            "select exists (select from index_windows where user_id = %s and vector is not null "
-            "and domain_set = any(%s))"
+        return bool(
+            scope.fact(
+                "select exists (select from index_windows where user_id = %s "
+                "and domain_set = any(%s) and vector is not null)"
+            )
         )
-        return bool(self._fact(scope, "embedded", exists))
-
-    def _fact(self, scope: ReadScope, name: str, sql: str) -> int:
-        """The only value of a query, which is the same for all searches of a revision."""
-        if name not in scope.kept.facts:
-            [(value,)] = self._scopes.rows(sql, (scope.id, scope.visible))
-            scope.kept.facts[name] = value
-        value = scope.kept.facts[name]
-        return int(value)
 
     def nearest(
         self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
@@ -101,11 +92,11 @@ class PostgresVectorIndex:
         if self.space is None:
             return list
         sent = []
-        for scope in self.selections.covered(selection):
+        for scope in self._selections.parts(selection.filters.vaults):
             where = (
                 None
-                if self.selections.takes_all(scope, selection)
-                else self.selections.where(scope, selection, chunks=True)
+                if self._selections.takes_all(scope, selection)
+                else self._selections.where(scope, selection, chunks=True)
             )
             sent.append((scope, where, self._ask_windows(scope, vector, where, limit)))
 
@@ -140,7 +131,7 @@ class PostgresVectorIndex:
         sent = [
             (
                 scope,
-                self._scopes.ask(
+                scope.ask(
                     "select chunk, start, stop, vector_send(vector) from index_windows "
                     "where user_id = %s and chunk = any(%s) and vector is not null "
                     "order by chunk, start",
@@ -163,7 +154,7 @@ class PostgresVectorIndex:
         width = -(-self.space.dimensions // 8)
         known: dict[int, bytes] = {}
         for scope, numbers in self._scopes.of(starts):
-            listed = self._scopes.rows(
+            listed = scope.rows(
                 "select windows.chunk, start, signs from index_windows as windows "
                 "join index_token_signs as signs on signs.user_id = windows.user_id "
                 "and signs.chunk = windows.chunk and signs.number = windows.number "
@@ -179,14 +170,14 @@ class PostgresVectorIndex:
         return known
 
     def _ask_windows(
-        self, scope: ReadScope, vector: Vectors, where: RowCondition | None, depth: int
+        self, scope: ReadScope, vector: Vectors, where: Condition | None, depth: int
     ) -> Callable[[], list[ChunkRef]]:
         """Ask for the chunks of the `depth` nearest windows that meet a condition."""
         read = self._ask_rows(scope, vector, where, depth + TIES)
         return lambda: _nearest_first(scope, vector, read())[:depth]
 
     def _ask_rows(
-        self, scope: ReadScope, vector: Vectors, where: RowCondition | None, count: int
+        self, scope: ReadScope, vector: Vectors, where: Condition | None, count: int
     ) -> Callable[[], list[Row]]:
         assert self.space
         order = "windows.vector <#> %s::vector"
@@ -205,7 +196,7 @@ class PostgresVectorIndex:
         elif scope.hides:
             narrowed, values = "and windows.domain_set = any(%s) ", [scope.visible]
         # The index of a scope is known by its condition, which must not be a parameter.
-        return self._scopes.ask(
+        return scope.ask(
             f"with near as materialized (select windows.chunk, windows.vector from index_windows "
             f"as windows {joined}where windows.user_id = '{scope.id}' "
             f"and windows.vector is not null {narrowed}order by {order} limit %s) "
@@ -213,7 +204,7 @@ class PostgresVectorIndex:
             "from near join index_chunks as chunk on chunk.user_id = %s "
             "and chunk.number = near.chunk join index_memories as memory "
             "on memory.user_id = chunk.user_id and memory.number = chunk.memory",
-            (*values, vectors.literal(vector), count, scope.id),
+            (*values, _literal(vector), count, scope.id),
             binary=True,
             plan="vectors",
         )
@@ -225,12 +216,12 @@ class PostgresVectorIndex:
             for setting in (PASS_ON, *exploring(count)):
                 self._scopes.run(setting)
 
-    def _many(self, scope: ReadScope, where: RowCondition | None) -> bool:
+    def _many(self, scope: ReadScope, where: Condition | None) -> bool:
         """Whether so many windows meet a condition that reading all would take long."""
         if where is None:
             return True
-        [(count,)] = self._scopes.rows(
-            f"select count(*) from (select {CHUNKS} where {where.sql} limit %s) as chunks",
+        [(count,)] = scope.rows(
+            f"select count(*) from (select {POSTGRES.chunks} where {where.sql} limit %s) as chunks",
             (*where.values, EXACT_WINDOWS),
         )
         return int(count) >= EXACT_WINDOWS
@@ -240,7 +231,7 @@ def _nearest_first(scope: ReadScope, vector: Vectors, listed: Sequence[Row]) -> 
     """The chunks of windows, nearest first. Equals are sorted by place."""
     if not listed:
         return []
-    held = vectors.stacked([stored for *_, stored in listed])
+    held = _stacked([stored for *_, stored in listed])
     cosines: list[float] = matrix.products(held, vector).tolist()
     refs = [
         ChunkRef(scope.key(number), scope.key(memory), (scope.name, path, line, ordinal))
@@ -255,7 +246,7 @@ def _measured(scope: ReadScope, vector: Vectors, listed: Sequence[Row]) -> dict[
     best: dict[int, Measurement] = {}
     if not listed:
         return best
-    held = vectors.stacked([stored for *_, stored in listed])
+    held = _stacked([stored for *_, stored in listed])
     cosines: list[float] = matrix.products(held, vector).tolist()
     for at, (number, start, stop, _) in enumerate(listed):
         chunk = scope.key(number)
@@ -263,3 +254,17 @@ def _measured(scope: ReadScope, vector: Vectors, listed: Sequence[Row]) -> dict[
         if chunk not in best or cosines[at] > best[chunk].cosine:
             best[chunk] = Measurement(cosines[at], (start, stop), held[at])
     return best
+
+
+def _stacked(values: Sequence[bytes]) -> Vectors:
+    """Vectors as pgvector returns them, as an array of shape (vectors, dimensions)."""
+    import numpy as np
+
+    # What comes before the numbers is as long as one of them.
+    rows = np.frombuffer(b"".join(values), ">f4").reshape(len(values), -1)
+    return rows[:, 1:].astype("<f4")
+
+
+def _literal(vector: Vectors) -> str:
+    """A vector as text, as a parameter of a query."""
+    return f"[{','.join(map(repr, vector.astype(float).tolist()))}]"

@@ -7,15 +7,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from djinn_memory.store.postgres.index.scopes import ReadScope, Row, Scopes
-from djinn_memory.store.postgres.index.selection import plain
-from djinn_memory.store.postgres.index.terms import postings
-from djinn_memory.store.postgres.index.terms.matches import (
+from djinn_memory.store.index.selection import Row
+from djinn_memory.store.postgres.index import postings
+from djinn_memory.store.postgres.index.postings import (
     TermMatches,
     common,
     joined,
     share,
 )
+from djinn_memory.store.postgres.index.scopes import ReadScope
+from djinn_memory.store.postgres.index.tables import ScopeSelections
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,8 +49,9 @@ a negative one no terms are read."""
 class PostingLists:
     """The posting lists of some scopes."""
 
-    def __init__(self, scopes: Scopes) -> None:
-        self._scopes = scopes
+    def __init__(self, selections: ScopeSelections) -> None:
+        self._of = selections.of
+        self._scopes = selections.parts()
         self._lists: dict[tuple[str, bool], TermMatches] = {}
         self._phrases: dict[Terms, TermMatches] = {}
 
@@ -74,10 +76,10 @@ class PostingLists:
             missing = [term for term in dict.fromkeys(terms) if term not in counts]
             if not missing:
                 continue
-            listed = self._scopes.rows(
+            listed = scope.rows(
                 "select term, chunks from index_counts where user_id = %s and term = any(%s) "
                 "and domain_set = any(%s)",
-                (scope.id, [plain(term) for term in missing], scope.visible),
+                (scope.id, missing, scope.visible),
             )
             counts |= dict.fromkeys(missing, 0)
             for term, chunks in listed:
@@ -107,11 +109,11 @@ class PostingLists:
         """The number of chunks with a term that begins with a text; lists also name others."""
         chunks = self.of(prefix, prefix=True).chunks.tolist()
         counts = (
-            self._scopes.rows(
+            scope.rows(
                 "select count(*) from index_terms where user_id = %s and chunk = any(%s)",
                 (scope.id, numbers),
             )
-            for scope, numbers in self._scopes.of(chunks)
+            for scope, numbers in self._of(chunks)
         )
         return sum(count for [(count,)] in counts)
 
@@ -176,7 +178,7 @@ class PostingLists:
             chunks += told
         patterns = [f" {' '.join(terms)} " for terms in sought]
         values = (pairs, chunks, scope.id, patterns, patterns)
-        listed = self._scopes.rows(_HOLDING, values) if chunks else []
+        listed = scope.rows(_HOLDING, values) if chunks else []
         held: defaultdict[int, list[Row]] = defaultdict(list)
         for row in listed:
             held[abs(row[0])].append(row[1:])
@@ -211,7 +213,7 @@ class PostingLists:
         """The posting lists of a scope."""
         entries: dict[tuple[str, bool], list[bytes]] = {key: [] for key in wanted}
         if whole := [term for term, prefix in wanted if not prefix]:
-            for term, part in self._scopes.rows(
+            for term, part in scope.rows(
                 "select term, entries from index_postings where user_id = %s and term = any(%s)",
                 (scope.id, whole),
                 binary=True,
@@ -219,7 +221,7 @@ class PostingLists:
             ):
                 entries[term, False].append(part)
         for term in (term for term, prefix in wanted if prefix):
-            begun = self._scopes.rows(
+            begun = scope.rows(
                 "select entries from index_postings "
                 "where user_id = %s and term >= %s and term < %s",
                 (scope.id, term, term + _LAST),

@@ -7,20 +7,20 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
-from djinn_memory.store.index.selection import lone
-from djinn_memory.store.index.vocabulary import (
+from djinn_memory.store.index.records import Forms, Phrase, WordMatch
+from djinn_memory.store.index.selection import Condition
+from djinn_memory.store.index.stored_words import (
     COMPOUND_PART,
     MAX_COMPOUNDS,
     MOST_PHRASES,
-    StoredVocabulary,
-    first_refs,
+    StoredWords,
+    lone,
 )
 from djinn_memory.store.index.words import Tokenizer, idf
-from djinn_memory.store.postgres.index.scopes import Row, Scopes
-from djinn_memory.store.postgres.index.selection import RowCondition, ScopeSelections
-from djinn_memory.store.postgres.index.terms.matches import TermMatches, nothing, only, summed
-from djinn_memory.store.postgres.index.words.lists import PostingLists
+from djinn_memory.store.postgres.index.posting_lists import PostingLists
+from djinn_memory.store.postgres.index.postings import TermMatches, nothing, only, summed
+from djinn_memory.store.postgres.index.scopes import ReadScope
+from djinn_memory.store.postgres.index.tables import ScopeSelections
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,18 +33,17 @@ MOST_SPLIT = 100
 """Words of a text whose frequencies are read at once."""
 
 
-class PostgresWordIndex(StoredVocabulary):
+class PostgresWordIndex(StoredWords[ReadScope]):
     """The words of some scopes. `search.backend.WordIndex` documents the methods."""
 
-    def __init__(self, scopes: Scopes) -> None:
-        self._scopes = scopes
-        self._lists = PostingLists(scopes)
+    def __init__(self, selections: ScopeSelections) -> None:
+        super().__init__(selections)
+        self._scopes = selections.parts()
+        self._lists = PostingLists(selections)
         self._split: dict[str, None] = {}
         """Words that were split and not counted."""
         self._terms: dict[Phrase, tuple[str, ...]] = {}
         self._sums: dict[WordMatch, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
-        self.selections: ScopeSelections
-        """Set by the index that owns these words."""
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -77,7 +76,7 @@ class PostgresWordIndex(StoredVocabulary):
         return self._lists.frequency(stem)
 
     def compounds_of(self, bare: str, mark: str) -> list[str]:
-        """See `StoredVocabulary`."""
+        """See `StoredWords`."""
         return self._vocabulary(
             "select term from (select distinct term, left(term, -1) as bare from index_counts "
             "where user_id = %s and domain_set = any(%s) and right(term, 1) = %s "
@@ -90,28 +89,13 @@ class PostgresWordIndex(StoredVocabulary):
     def terms_between(
         self, first: str, last: str, lengths: tuple[int, int], limit: int
     ) -> list[str]:
-        """See `StoredVocabulary`."""
+        """See `StoredWords`."""
         return self._vocabulary(
             "select distinct term from index_counts where user_id = %s and domain_set = any(%s) "
             "and term >= %s and term < %s and length(term) between %s and %s "
             "order by term limit %s",
             *(first, last, *lengths, limit),
         )
-
-    def search(
-        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
-    ) -> list[ChunkRef]:
-        """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
-        conditions = self.selections.conditions(selection)
-        ranked = (
-            ref
-            for scores in self._batches(match, conditions, 2 * limit)
-            for ref in sorted(
-                self.selections.refs(scores, conditions).values(),
-                key=lambda ref: (-scores[ref.chunk_id], ref.place),
-            )
-        )
-        return first_refs(ranked, limit, per_memory)
 
     def score(self, match: WordMatch, chunk_ids: Collection[int]) -> dict[int, float]:
         """The BM25 scores of those chunks that contain at least one of the words."""
@@ -121,16 +105,8 @@ class PostgresWordIndex(StoredVocabulary):
         chunks, scores = self._sum(match, among)
         return dict(zip(chunks.tolist(), scores.tolist(), strict=True))
 
-    def containing(self, phrases: Forms, selection: Selection) -> list[ChunkRef]:
-        """The chunks with one of these phrases in the title or the text, sorted by place."""
-        if not phrases:
-            return []
-        conditions = self.selections.conditions(selection)
-        refs = self.selections.refs(self.chunks_with(phrases), conditions).values()
-        return sorted(refs, key=lambda ref: ref.place)
-
     def chunks_with(self, phrases: Forms) -> list[int]:
-        """The same chunks of all memories sorted by number."""
+        """See `StoredWords`."""
         chunks: set[int] = set()
         for start in range(0, len(phrases), MOST_PHRASES):
             wanted = [
@@ -145,8 +121,8 @@ class PostgresWordIndex(StoredVocabulary):
                 for chunk in self._lists.all_of(terms, prefix=prefix).tolist()
             }
             patterns = [f"% {' '.join(terms)}{'' if prefix else ' '}%" for terms, prefix in wanted]
-            for scope, numbers in self._scopes.of(candidates):
-                listed = self._scopes.rows(
+            for scope, numbers in self._selections.of(candidates):
+                listed = scope.rows(
                     "select chunk from index_terms where user_id = %s and chunk = any(%s) "
                     "and telling like any(%s)",
                     (scope.id, numbers, patterns),
@@ -155,7 +131,7 @@ class PostgresWordIndex(StoredVocabulary):
         return sorted(chunks)
 
     def holding_phrase(self, spellings: Forms) -> list[int]:
-        """The chunks with a phrase in any of its forms, wherever it stands."""
+        """See `StoredWords`."""
         chunks: set[int] = set()
         for words in spellings:
             chunks.update(self._phrase(words, prefixes=False)[1].chunks.tolist())
@@ -167,10 +143,10 @@ class PostgresWordIndex(StoredVocabulary):
         if not terms:
             return []
         texts: list[tuple[tuple[object, ...], str]] = []
-        for scope, numbers in self._scopes.of(
+        for scope, numbers in self._selections.of(
             self._lists.of(terms[-1], prefix=True).chunks.tolist()
         ):
-            listed = self._scopes.rows(
+            listed = scope.rows(
                 "select path, lines_above, ordinal, title || ' ' || text "
                 "from index_chunks as chunk "
                 "join index_memories as memory on memory.user_id = chunk.user_id "
@@ -182,13 +158,9 @@ class PostgresWordIndex(StoredVocabulary):
         return [text for _, text in sorted(texts, key=lambda known: known[0])[:limit]]
 
     def _batches(
-        self, match: WordMatch, conditions: Mapping[int, RowCondition], size: int
+        self, match: WordMatch, conditions: Mapping[int, tuple[ReadScope, Condition]], size: int
     ) -> Iterator[dict[int, float]]:
-        """The scores of the best chunks, in batches. Equals are in one batch.
-
-        Filters that leave little would need many batches, so the chunks that they leave are read at
-        once after the second.
-        """
+        """See `StoredWords`. The chunks that filters leave are read after the second batch."""
         import numpy as np
 
         if match not in self._sums:
@@ -203,7 +175,7 @@ class PostgresWordIndex(StoredVocabulary):
             chunks, scores = chunks[~best], scores[~best]
             number, size = number + 1, 4 * size
             if number == FILTERED and len(chunks):
-                allowed = np.array(self.selections.chunks_of(conditions), "<i8")
+                allowed = np.array(self._selections.chunks_of(conditions), "<i8")
                 kept = np.isin(chunks, allowed)
                 chunks, scores = chunks[kept], scores[kept]
 
@@ -266,9 +238,8 @@ class PostgresWordIndex(StoredVocabulary):
         return idf(self.total, self._lists.holding(terms)), matches
 
     def _vocabulary(self, sql: str, *values: object) -> list[str]:
-        rows: list[Row] = [
-            row
+        return [
+            term
             for scope in self._scopes
-            for row in self._scopes.rows(sql, (scope.id, scope.visible, *values))
+            for (term,) in scope.rows(sql, (scope.id, scope.visible, *values))
         ]
-        return [term for (term,) in rows]

@@ -1,18 +1,16 @@
-"""What all indexes of words have in common, wherever they store their counts."""
+"""What an index answers about words, in whichever database their counts are."""
 
 from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Generic
 
-from djinn_memory.store.index.words import forms, idf
-
-if TYPE_CHECKING:
-    from djinn_memory.store.index.records import ChunkRef
-    from djinn_memory.store.index.words import Tokenizer
+from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
+from djinn_memory.store.index.selection import Condition, P, Selections
+from djinn_memory.store.index.words import Tokenizer, forms, idf
 
 COMPOUND_PART = 4
 """Minimum letters of a stem that is looked for in compounds: `Rad` is in too many words."""
@@ -24,21 +22,12 @@ MOST_PHRASES = 100
 """Maximum number of phrases that one statement looks for."""
 
 
-def first_refs(ranked: Iterable[ChunkRef], limit: int, per_memory: int) -> list[ChunkRef]:
-    """The first `limit` chunks, at most `per_memory` per memory. Reads no further than needed."""
-    refs: list[ChunkRef] = []
-    counts: Counter[int] = Counter()
-    for ref in ranked:
-        if counts[ref.memory_id] < per_memory:
-            counts[ref.memory_id] += 1
-            refs.append(ref)
-            if len(refs) == limit:
-                break
-    return refs
+class StoredWords(ABC, Generic[P]):
+    """The words of some vaults. `search.backend.WordIndex` documents the methods."""
 
-
-class StoredVocabulary(ABC):
-    """The words of some vaults. `search.backend.Vocabulary` documents the methods."""
+    def __init__(self, selections: Selections[P]) -> None:
+        self._selections = selections
+        selections.chunks_with = self.holding_phrase
 
     @property
     @abstractmethod
@@ -71,6 +60,49 @@ class StoredVocabulary(ABC):
         self, first: str, last: str, lengths: tuple[int, int], limit: int
     ) -> Iterable[str]:
         """The first terms from `first` to before `last` whose lengths are in a range."""
+
+    @abstractmethod
+    def _batches(
+        self, match: WordMatch, conditions: Mapping[int, tuple[P, Condition]], size: int
+    ) -> Iterator[Mapping[int, float]]:
+        """The scores of the best chunks that match, in batches. Equals are in one batch.
+
+        The first batch has at least `size` of all chunks. Filters that leave little would need many
+        more batches, so the chunks that they leave are read at once after a few.
+        """
+
+    @abstractmethod
+    def chunks_with(self, phrases: Forms) -> list[int]:
+        """The chunks with one of these phrases in the title or the text, sorted by number."""
+
+    @abstractmethod
+    def holding_phrase(self, spellings: Forms) -> list[int]:
+        """The chunks with a phrase in any of its forms, wherever it stands."""
+
+    def search(
+        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
+    ) -> list[ChunkRef]:
+        """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
+        conditions = self._selections.conditions(selection)
+        refs: list[ChunkRef] = []
+        counts: Counter[int] = Counter()
+        for scores in self._batches(match, conditions, 2 * limit):
+            found = self._selections.refs(scores, conditions).values()
+            for ref in sorted(found, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
+                if counts[ref.memory_id] < per_memory:
+                    counts[ref.memory_id] += 1
+                    refs.append(ref)
+                    if len(refs) == limit:
+                        return refs
+        return refs
+
+    def containing(self, phrases: Forms, selection: Selection) -> list[ChunkRef]:
+        """The chunks with one of these phrases in the title or the text, sorted by place."""
+        if not phrases:
+            return []
+        conditions = self._selections.conditions(selection)
+        refs = self._selections.refs(self.chunks_with(phrases), conditions).values()
+        return sorted(refs, key=lambda ref: ref.place)
 
     def split(self, text: str) -> list[str]:
         """The words of `text` before they are stemmed."""
@@ -115,3 +147,12 @@ class StoredVocabulary(ABC):
     def rarity(self, forms: Iterable[str]) -> float:
         """BM25's idf of a word."""
         return idf(self.total or 1, self.holding(forms))
+
+
+def lone(words: Phrase) -> bool:
+    """Whether a phrase is a single character of an unspaced script, which begins pairs."""
+    if len(words) != 1 or len(words[0]) != 1 or words[0].isascii():
+        return False
+    from djinn_memory.languages import scripts
+
+    return scripts.unspaced(words[0])

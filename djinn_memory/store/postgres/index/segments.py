@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.index.terms import postings
-from djinn_memory.store.postgres.index.terms.postings import CountedChunk
+from djinn_memory.store.postgres.index import postings
+from djinn_memory.store.postgres.index.postings import CountedChunk
 from djinn_memory.store.postgres.scopes import take_numbers
 
 if TYPE_CHECKING:

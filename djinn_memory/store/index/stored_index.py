@@ -1,0 +1,295 @@
+"""What an index answers about memories, in whichever database their rows are.
+
+`search.backend.Index` documents the methods.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from djinn_memory.models import Vault
+from djinn_memory.store.index.records import (
+    MEMORY_COLUMNS,
+    Backlink,
+    ChunkText,
+    IndexedChunk,
+    IndexedLink,
+    IndexedMemory,
+    MemoryNames,
+    MemoryOpening,
+    Order,
+    R,
+    Selection,
+    TitledRef,
+    chunk_record,
+    memory_opening,
+    memory_record,
+)
+from djinn_memory.store.index.selection import P, Row, Selections
+from djinn_memory.store.index.stored_catalog import ALL, StoredCatalog
+from djinn_memory.store.index.stored_links import StoredLinks
+
+BATCH = 500
+"""Number of memories read at once."""
+
+_PLACE = "path, memory.lines_above"
+"""The order of memories in a vault by their places."""
+
+_NEWEST_PLACE = (
+    "case when memory.block is null then 0 else length(path) end desc, "
+    "case when memory.block is null then path else '' end, path desc, memory.lines_above desc"
+)
+"""The same with the newest first: sections of journals come in reverse. A further journal of a day
+has a longer name, such as `2026-11-20.home-2.md`."""
+
+_ORDERS: dict[str, tuple[tuple[str, ...], str]] = {
+    "newest": (("memory.date",), _NEWEST_PLACE),
+    "written": (("coalesce(memory.created, memory.date)",), _NEWEST_PLACE),
+    "title": (("memory.title",), _PLACE),
+    "place": ((), _PLACE),
+}
+"""What each order compares, and the place by which it sorts equals."""
+
+_TITLE = ("vault", "id", "path", "block", "title")
+_NAMES = (*_TITLE, "memory_id", "type", "aliases")
+_OPENING = ("memory_id", "vault", "id", "path", "block", "type", "date", "text", "fields")
+
+_CHUNK = "ordinal, headings, first_line, last_line, page, parts, text"
+
+
+class Claim(NamedTuple):
+    """A memory with an id, which others may have too."""
+
+    id: str
+    place: tuple[str, str, str | None]
+    """The id of its vault, its path, and its block."""
+    readers: str | None
+    """Who reads it, as a text to compare; None for everybody."""
+    age: tuple[str, int, str]
+    """It sorts by age."""
+
+
+class StoredIndex(StoredCatalog[P], ABC):
+    """Reads one state of an index, limited to some vaults. Numbers hold for this index only."""
+
+    def __init__(self, selections: Selections[P], links: StoredLinks[P]) -> None:
+        super().__init__(selections, links)
+        selections.neighbours = links.neighbours
+        self._roots: dict[str, str] = {}
+        """The absolute paths of vaults, by id."""
+
+    vaults: tuple[Vault, ...]
+    """The vaults of this view that the index contains."""
+
+    @abstractmethod
+    def _claims(self, ids: Collection[str]) -> Iterator[Claim]:
+        """The memories of the home with these ids."""
+
+    def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
+        """The chunks with these numbers."""
+        return {chunk.chunk_id: chunk for chunk in self._chunks(self._tables.chunk, chunk_ids)}
+
+    def chunks_of(
+        self, memory_ids: Collection[int], first: int | None = None
+    ) -> dict[int, list[IndexedChunk]]:
+        """The chunks of each memory in order; with `first` only that many of each."""
+        chunks: dict[int, list[IndexedChunk]] = {}
+        limit = "" if first is None else f"ordinal < {first:d} and "
+        for chunk in self._chunks(f"{limit}{self._tables.owner}", memory_ids):
+            chunks.setdefault(chunk.memory_id, []).append(chunk)
+        return chunks
+
+    def texts(self, chunk_ids: Collection[int]) -> Iterator[ChunkText]:
+        """The texts of chunks in the order of `chunk_ids`, with titles and dates."""
+        tables, known = self._tables, {}
+        for part, numbers in self._selections.of(chunk_ids):
+            listed = part.rows(
+                f"select {tables.chunk}, {tables.memory}, ordinal, first_line, last_line, text, "
+                f"title, date {tables.known_chunks} "
+                f"where {tables.own} and {tables.chunk} {tables.among}",
+                (numbers,),
+            )
+            for number, memory, ordinal, first, last, *text in listed:
+                key = part.key(number)
+                known[key] = ChunkText(key, part.key(memory), ordinal, (first, last), *text)
+        yield from (known[key] for key in chunk_ids if key in known)
+
+    def memories(
+        self,
+        selection: Selection = ALL,
+        *,
+        order: Order = "newest",
+        limit: int | None = None,
+        skip: int = 0,
+        fields: Collection[str] | None = None,
+    ) -> Iterator[IndexedMemory]:
+        """Yield the memories of a selection while they are read; `fields` are those to load."""
+        ids = self._ordered(selection, order, limit, skip)
+        for start in range(0, len(ids), BATCH):
+            batch = ids[start : start + BATCH]
+            known = self.lookup(batch, fields=fields)
+            yield from (known[key] for key in batch)
+
+    def lookup(
+        self, memory_ids: Collection[int], *, fields: Collection[str] | None = None
+    ) -> dict[int, IndexedMemory]:
+        """Memories by number. `fields` are the front matter keys to load; None loads all."""
+        read = list(self._read(memory_ids, MEMORY_COLUMNS, fields=fields))
+        ids = {columns["id"] for _, columns in read if columns["id"]}
+        owned = owners(self._claims(ids)) if ids else set()
+        loaded = {}
+        for vault, columns in read:
+            place = vault.id, columns["path"], columns["block"]
+            columns["owns_id"] = (columns["id"], place) in owned
+            memory = memory_record(IndexedMemory, columns, vault, fields)
+            loaded[memory.memory_id] = memory
+        return loaded
+
+    def openings(
+        self,
+        selection: Selection,
+        *,
+        characters: int,
+        fields: Collection[str],
+        limit: int,
+    ) -> Iterator[MemoryOpening]:
+        """Yield the beginnings of the newest memories of a selection, newest first."""
+        ids = self._ordered(selection, "newest", limit)
+        openings = {}
+        for vault, columns in self._read(ids, _OPENING, fields=fields, characters=characters):
+            openings[columns["memory_id"]] = memory_opening(columns, vault, fields)
+        yield from (openings[key] for key in ids)
+
+    def titles(self, selection: Selection = ALL) -> list[TitledRef]:
+        """The location and title of each memory of a selection, sorted by path."""
+        return list(self._placed(TitledRef, selection, _TITLE))
+
+    def names(self, selection: Selection = ALL) -> list[MemoryNames]:
+        """The memories of a selection with all their names, sorted by path."""
+        return list(self._placed(MemoryNames, selection, _NAMES))
+
+    def resolve(self, name: str) -> list[IndexedMemory]:
+        """The memories that a name could mean: one, none, or several that share the name."""
+        known = self.lookup(self._links.resolve(name))
+        return sorted(known.values(), key=lambda memory: memory.address)
+
+    def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
+        """The links from and to these memories, without links from or to hidden vaults."""
+        return self._links.links(memory_ids)
+
+    def backlinks(self, memory_ids: Collection[int]) -> list[Backlink]:
+        """The links in texts of other memories to these, without links from hidden vaults."""
+        return self._links.backlinks(memory_ids)
+
+    def _ordered(
+        self, selection: Selection, order: Order, limit: int | None = None, skip: int = 0
+    ) -> list[int]:
+        """The numbers of the memories of a selection in an order."""
+        return [
+            part.key(number)
+            for part, (number,) in self._sorted(selection, order, self._tables.memory, limit, skip)
+        ]
+
+    def _placed(self, kind: type[R], selection: Selection, names: Sequence[str]) -> Iterator[R]:
+        """Records of the memories of a selection with these columns, sorted by place."""
+        for part, row in self._sorted(selection, "place", self._tables.select(names)):
+            vault, columns = self._described(part, names, row)
+            yield memory_record(kind, columns, vault)
+
+    def _sorted(
+        self,
+        selection: Selection,
+        order: Order | Literal["place"],
+        select: str,
+        limit: int | None = None,
+        skip: int = 0,
+    ) -> list[tuple[P, Row]]:
+        """The rows of a query over the memories of a selection in an order, without some."""
+        keys, place = _ORDERS[order]
+        if order == "written":
+            keys = (*keys, self._tables.modified)
+        most = None if limit is None or limit < 0 else limit + skip
+        falling = " desc" if place is _NEWEST_PLACE else ""
+        by = ", ".join([*(f"{key}{falling}" for key in keys), f"{self._tables.vault_order}{place}"])
+        limited = "" if most is None else f" limit {most:d}"
+        listed = [
+            (row[: len(keys)], part, row[len(keys) :])
+            for part, row in self._selections.selected(
+                selection, ", ".join([*keys, select]), after=f"order by {by}{limited}"
+            )
+        ]
+        if len({part.position for _, part, _ in listed}) > 1:
+            # Sorting keeps the order of equals: by vault, then as in the vault.
+            listed.sort(key=lambda each: each[1].name)
+            listed.sort(key=lambda each: each[0], reverse=bool(falling))
+        return [(part, row) for _, part, row in listed[skip:most]]
+
+    def _read(
+        self,
+        memory_ids: Collection[int],
+        names: Sequence[str],
+        *,
+        fields: Collection[str] | None,
+        characters: int = 0,
+    ) -> Iterator[tuple[Vault, dict[str, Any]]]:
+        """These columns of memories with their vaults; see `Tables.columns`."""
+        tables = self._tables
+        for part, numbers in self._selections.of(memory_ids):
+            where = part.readable
+            where.add(f"{tables.memory} {tables.among}", numbers)
+            select = tables.select(names, fields, characters)
+            for row in part.rows(
+                f"select {select} {tables.memories} where {where.sql}", where.values
+            ):
+                yield self._described(part, names, row)
+
+    def _described(self, part: P, names: Sequence[str], row: Row) -> tuple[Vault, dict[str, Any]]:
+        """The columns of a row with numbers of the index, and the vault of its memory."""
+        columns = dict(zip(names, row, strict=True))
+        vault = part.vault_of(columns["vault"])
+        if vault.id not in self._roots:
+            self._roots[vault.id] = str(vault.root.resolve())
+        columns["file"] = f"{self._roots[vault.id]}/{columns['path']}"
+        for name in ("memory_id", "first_chunk"):
+            if columns.get(name) is not None:
+                columns[name] = part.key(columns[name])
+        return vault, columns
+
+    def _chunks(self, column: str, keys: Collection[int]) -> Iterator[IndexedChunk]:
+        """The chunks whose column has one of these numbers, in order."""
+        tables = self._tables
+        for part, numbers in self._selections.of(keys):
+            for number, memory, *columns in part.rows(
+                f"select {tables.chunk}, {tables.owner}, {_CHUNK} {tables.chunks_alone} "
+                f"where {tables.own} and {column} {tables.among} order by 2, ordinal",
+                (numbers,),
+            ):
+                yield chunk_record(part.key(number), part.key(memory), columns)
+
+
+def readers(agent: str | None, excluded: str) -> str | None:
+    """Who reads memories of an agent's vault, except some agents; see `Claim`."""
+    return f"{agent or ''} but {excluded}" if agent or excluded else None
+
+
+def owners(claims: Iterable[Claim]) -> set[tuple[str, tuple[str, str, str | None]]]:
+    """The id and place of each memory that owns its id, as every reader sees it.
+
+    A memory for everybody keeps its id whatever memories of some agents hold, so that nobody is
+    shown a trace of what is hidden. Among memories with the same readers the oldest keeps it.
+    """
+    by_id: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by_id.setdefault(claim.id, []).append(claim)
+    return {
+        (own.id, own.place)
+        for alike in by_id.values()
+        for own in alike
+        if not any(
+            (other.readers is None and own.readers is not None)
+            or (other.readers == own.readers and other.age < own.age)
+            for other in alike
+        )
+    }

@@ -1,1 +1,0 @@
-"""Compares the search index of a server with what it follows from."""

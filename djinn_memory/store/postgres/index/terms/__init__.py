@@ -1,1 +1,0 @@
-"""Posting lists, and what BM25 makes of them. It needs no server."""
