@@ -104,6 +104,16 @@ def test_a_leg_is_a_file_and_a_line_and_is_explained(copy: Path, home: Home) -> 
     assert '"tags": {' in djinn(copy, home, "memory", "search", "kettle", "--json")
 
 
+def test_a_column_in_hits_touches_three_files(copy: Path, home: Home) -> None:
+    note = home.root / "vaults" / "shared" / "lamp.md"
+    note.write_text("---\nmood: [calm, bright]\n---\nThe harbour lamp.\n")
+    djinn(copy, home, "index")
+    assert follow("A column in hits", copy) <= 3
+    assert "  calm, bright\n" in djinn(copy, home, "memory", "search", "harbour lamp")
+    for arguments in (("search", "lamp"), ("list",), ("show", "lamp")):
+        assert '"mood": "calm, bright"' in djinn(copy, home, "memory", *arguments, "--json")
+
+
 def test_an_operation_touches_two_files_and_a_command_three(copy: Path, home: Home) -> None:
     assert follow("An operation", copy) <= 2
     code = (

@@ -23,7 +23,7 @@ from djinn_memory.models import Problem, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.runtime import Runtime
-from djinn_memory.search.stages.planes import ShownTexts
+from djinn_memory.search.state import PlaneLimits
 from djinn_memory.search.query import plain
 
 C = TypeVar("C", bound=AgentContext)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from djinn_memory.notes.note import Note
     from djinn_memory.notes.note_file import NoteMemory
 
-UNSETTLED = "unsettled"
+_UNSETTLED = "unsettled"
 """A key in `meta` that exists while any link may need a new target."""
 
-ADDED = "added "
+_ADDED = "added "
 """A prefix of the `meta` value for `settled`, while only new links are unresolved."""
 
 
@@ -63,15 +63,15 @@ def unsettle(connection: apsw.Connection, *, names: bool = True) -> None:
     """
     mark = meta.get(connection, "links")
     if names or mark is None:
-        meta.put(connection, "links", UNSETTLED)
-    elif mark != UNSETTLED and not mark.startswith(ADDED):
-        meta.put(connection, "links", f"{ADDED}{mark}")
+        meta.put(connection, "links", _UNSETTLED)
+    elif mark != _UNSETTLED and not mark.startswith(_ADDED):
+        meta.put(connection, "links", f"{_ADDED}{mark}")
 
 
 def settled(connection: apsw.Connection) -> str | None:
     """The `mark` of the last `resolve`, or None if a note has changed since."""
     mark = meta.get(connection, "links")
-    return None if mark == UNSETTLED or (mark and mark.startswith(ADDED)) else mark
+    return None if mark == _UNSETTLED or (mark and mark.startswith(_ADDED)) else mark
 
 
 def targets(connection: apsw.Connection, vaults: Sequence[Vault]) -> list[LinkTarget]:
@@ -122,7 +122,7 @@ def resolve(
     from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 
     # If no name changed, only new links are resolved.
-    only = " where how is null" if meta.get(connection, "links") == f"{ADDED}{mark}" else ""
+    only = " where how is null" if meta.get(connection, "links") == f"{_ADDED}{mark}" else ""
     known = targets(connection, vaults)
     # Attachments have negative keys: they are targets, but no row of the index.
     known += [

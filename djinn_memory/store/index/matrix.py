@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import apsw
 from msgspec import Struct, field
 
+from djinn_memory.store.index.records import Measurement
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import rows
 
@@ -33,7 +34,7 @@ MAX_BYTES = 64_000_000
 question."""
 
 
-class HeldVectors(Struct):
+class _HeldVectors(Struct):
     """The vectors of one space in memory, for one state of the database."""
 
     space: VectorSpace
@@ -44,7 +45,7 @@ class HeldVectors(Struct):
     """Vectors by window id."""
 
 
-_HELD: WeakKeyDictionary[apsw.Connection, HeldVectors | None] = WeakKeyDictionary()
+_HELD: WeakKeyDictionary[apsw.Connection, _HeldVectors | None] = WeakKeyDictionary()
 
 
 def hold(connection: apsw.Connection) -> None:
@@ -62,6 +63,18 @@ def products(vectors: Vectors, query: Vectors) -> Vectors:
     # BLAS adds up the last rows of a matrix in another order.
     result: Vectors = np.einsum("ij,j->i", vectors, query)
     return result
+
+
+def measured(
+    chunks: Sequence[int], spans: Sequence[tuple[int, int]], vectors: Vectors, query: Vectors
+) -> dict[int, Measurement]:
+    """The best window of each chunk. Of equal windows the first counts."""
+    best: dict[int, Measurement] = {}
+    values: list[float] = products(vectors, query).tolist()
+    for chunk, span, vector, cosine in zip(chunks, spans, vectors, values, strict=True):
+        if chunk not in best or cosine > best[chunk].cosine:
+            best[chunk] = Measurement(cosine, span, vector)
+    return best
 
 
 def cosines(
@@ -99,7 +112,7 @@ def of_windows(
     return vectors
 
 
-def _held(connection: apsw.Connection, space: VectorSpace) -> HeldVectors | None:
+def _held(connection: apsw.Connection, space: VectorSpace) -> _HeldVectors | None:
     """The vectors in memory for a space, or None if this connection keeps none."""
     if connection not in _HELD:
         return None
@@ -108,7 +121,7 @@ def _held(connection: apsw.Connection, space: VectorSpace) -> HeldVectors | None
     state = connection.data_version("main")
     held = _HELD.get(connection)
     if held is None or (held.space.number, held.state) != (space.number, state):
-        held = _HELD[connection] = HeldVectors(space, state)
+        held = _HELD[connection] = _HeldVectors(space, state)
     return held
 
 

@@ -36,7 +36,7 @@ class IndexedFile(Struct, frozen=True):
     problem: str | None
 
 
-class KnownMemory(Struct, frozen=True):
+class _KnownMemory(Struct, frozen=True):
     """The index's record of a memory in a note."""
 
     memory_id: int
@@ -117,10 +117,10 @@ def contents(connection: apsw.Connection, vault: Vault) -> list[tuple[str, bytes
     )
 
 
-def of_note(connection: apsw.Connection, note_id: int | None) -> dict[str | None, KnownMemory]:
+def of_note(connection: apsw.Connection, note_id: int | None) -> dict[str | None, _KnownMemory]:
     """The memories of a note by block id. The key None stands for a whole note."""
     return {
-        block: KnownMemory(*row)
+        block: _KnownMemory(*row)
         for block, *row in connection.execute(
             "select block, id, digest, lines_above, characters_above from memory where note_id = ?",
             (note_id,),
@@ -245,7 +245,7 @@ def keep_vaults(connection: apsw.Connection, uuids: Collection[str]) -> None:
         links.unsettle(connection)
 
 
-def _shift(connection: apsw.Connection, before: KnownMemory, source: NoteMemory) -> None:
+def _shift(connection: apsw.Connection, before: _KnownMemory, source: NoteMemory) -> None:
     """Move an unchanged memory, its chunks and its links to their new position in the file."""
     lines, characters = source.line - before.line, source.offset - before.offset
     if not (lines or characters):

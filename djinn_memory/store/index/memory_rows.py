@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME_BREAK = " \n"
 """Separates names, so that no phrase spans two of them."""
 
-MAX_NAMES = 2_000
+_MAX_NAMES = 2_000
 """Maximum characters of tags, and of aliases, that are indexed with every chunk of a note. The rest
 is indexed with the first chunk only: 100,000 tags in every chunk of a long note would fill the
 disk."""
@@ -288,7 +288,7 @@ def _columns(
 ) -> tuple[words.Columns, words.Columns]:
     """The columns of a chunk, and the names for the next chunk."""
     columns = replace(names, headings=NAME_BREAK.join(headings), body=text)
-    return columns, replace(names, aliases=names.aliases[:MAX_NAMES], tags=names.tags[:MAX_NAMES])
+    return columns, replace(names, aliases=names.aliases[:_MAX_NAMES], tags=names.tags[:_MAX_NAMES])
 
 
 def _spoken(language: str | None) -> str | None:

@@ -271,6 +271,10 @@ MEMORY_COLUMNS = (
 )  # fmt: skip
 """The columns of an `IndexedMemory`, as each store names them in its `Tables`."""
 
+COLUMN_FIELDS = (access.DOMAIN,)
+"""The fields of the front matter that are columns of a `Memory`, and so of a hit. They are read
+whichever fields are asked for; several values are separated by commas."""
+
 R = TypeVar("R", TitledRef, MemoryNames, IndexedMemory)
 
 
@@ -285,11 +289,11 @@ def memory_record(
     values["block"] = UNSET if values["block"] is None else values["block"]
     for name in ("tags", "aliases"):
         if name in values:
-            values[name] = read_texts(values[name])
+            values[name] = _read_texts(values[name])
     if "fields" in values:
         pairs = read_pairs(values["fields"])
-        domains = [value for key, value in pairs if key == access.DOMAIN]
-        values["domain"] = ", ".join(domains) or None
+        for name in COLUMN_FIELDS:
+            values[name] = ", ".join(value for key, value in pairs if key == name) or None
         values["fields"] = tuple(pair for pair in pairs if fields is None or pair[0] in fields)
     return kind(**values)
 
@@ -308,12 +312,12 @@ def chunk_record(chunk_id: int, memory_id: int, columns: Sequence[Any]) -> Index
     ordinal, headings, first, last, page, parts, text = columns
     read = _read(parts or "[]")
     return IndexedChunk(
-        chunk_id, memory_id, ordinal, read_texts(headings), (first, last), page,
+        chunk_id, memory_id, ordinal, _read_texts(headings), (first, last), page,
         tuple(Part(offset, number, tuple(path)) for offset, number, path in read), text,
     )  # fmt: skip
 
 
-def read_texts(stored: Any) -> tuple[str, ...]:
+def _read_texts(stored: Any) -> tuple[str, ...]:
     """A list of texts, as JSON or as a driver reads it."""
     return tuple(_read(stored))
 

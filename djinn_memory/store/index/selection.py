@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 
-from djinn_memory.home import access
 from djinn_memory.models import Vault
 from djinn_memory.store.index.predicates import Kind, predicates
-from djinn_memory.store.index.records import ChunkRef, Forms, Selection, read_pairs
+from djinn_memory.store.index.records import COLUMN_FIELDS, ChunkRef, Forms, Selection, read_pairs
 
 Row = tuple[Any, ...]
 
@@ -72,8 +71,7 @@ class Tables(Struct, frozen=True):
         many characters.
         """
         columns = ", ".join(self.columns[name] for name in names)
-        # The domain is told whichever fields are read.
-        wanted = ["'" + key.replace("'", "''") + "'" for key in (*(fields or ()), access.DOMAIN)]
+        wanted = ["'" + key.replace("'", "''") + "'" for key in (*(fields or ()), *COLUMN_FIELDS)]
         keys = "true" if fields is None else f"key in ({', '.join(wanted)})"
         return columns.replace("{keys}", keys).replace("{characters}", str(characters))
 

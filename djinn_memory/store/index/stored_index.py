@@ -31,7 +31,7 @@ from djinn_memory.store.index.selection import P, Row, Selections
 from djinn_memory.store.index.stored_catalog import ALL, StoredCatalog
 from djinn_memory.store.index.stored_links import StoredLinks
 
-BATCH = 500
+_BATCH = 500
 """Number of memories read at once."""
 
 _PLACE = "path, memory.lines_above"
@@ -127,8 +127,8 @@ class StoredIndex(StoredCatalog[P], ABC):
     ) -> Iterator[IndexedMemory]:
         """Yield the memories of a selection while they are read; `fields` are those to load."""
         ids = self._ordered(selection, order, limit, skip)
-        for start in range(0, len(ids), BATCH):
-            batch = ids[start : start + BATCH]
+        for start in range(0, len(ids), _BATCH):
+            batch = ids[start : start + _BATCH]
             known = self.lookup(batch, fields=fields)
             yield from (known[key] for key in batch)
 
@@ -138,7 +138,7 @@ class StoredIndex(StoredCatalog[P], ABC):
         """Memories by number. `fields` are the front matter keys to load; None loads all."""
         read = list(self._read(memory_ids, MEMORY_COLUMNS, fields=fields))
         ids = {columns["id"] for _, columns in read if columns["id"]}
-        owned = owners(self._claims(ids)) if ids else set()
+        owned = _owners(self._claims(ids)) if ids else set()
         loaded = {}
         for vault, columns in read:
             place = vault.id, columns["path"], columns["block"]
@@ -274,7 +274,7 @@ def readers(agent: str | None, excluded: str) -> str | None:
     return f"{agent or ''} but {excluded}" if agent or excluded else None
 
 
-def owners(claims: Iterable[Claim]) -> set[tuple[str, tuple[str, str, str | None]]]:
+def _owners(claims: Iterable[Claim]) -> set[tuple[str, tuple[str, str, str | None]]]:
     """The id and place of each memory that owns its id, as every reader sees it.
 
     A memory for everybody keeps its id whatever memories of some agents hold, so that nobody is

@@ -134,14 +134,8 @@ class SqliteVectorIndex:
         windows = [window for window in windows if window[0] in held]
         if not windows:
             return {}
-        vectors = np.stack([held[key] for key, *_ in windows])
-        cosines: list[float] = matrix.products(vectors, vector).tolist()
-        measured: dict[int, Measurement] = {}
-        for cosine, vector, (_, chunk, *span) in zip(cosines, vectors, windows, strict=True):
-            # Of equal windows the first.
-            if chunk not in measured or cosine > measured[chunk].cosine:
-                measured[chunk] = Measurement(cosine, (span[0], span[1]), vector)
-        return measured
+        chunks, spans = [each[1] for each in windows], [(each[2], each[3]) for each in windows]
+        return matrix.measured(chunks, spans, np.stack([held[key] for key, *_ in windows]), vector)
 
     def ask_measure(
         self, vector: Vectors, chunk_ids: Collection[int]

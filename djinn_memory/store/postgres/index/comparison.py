@@ -17,7 +17,7 @@ from djinn_memory.store.postgres.values import comparable
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
-TERMS = 2_000
+_TERMS = 2_000
 """Number of terms whose posting lists are read at once."""
 
 _JSON = frozenset({"headings", "parts", "fields", "candidates"})
@@ -193,7 +193,7 @@ def _wrong_lists(tx: Cursor, scope: UUID, sums: Counter[str], numbers: set[int])
             "where user_id = %(scope)s and term in (select distinct term from index_postings "
             "where user_id = %(scope)s and (%(last)s::text is null or term > %(last)s) "
             "order by term limit %(limit)s) group by term",
-            {"scope": scope, "last": last, "limit": TERMS},
+            {"scope": scope, "last": last, "limit": _TERMS},
         )
         lists = tx.fetchall()
         if not lists:

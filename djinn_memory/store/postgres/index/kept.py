@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 64 * 2**20
 """Memory for posting lists. A list takes 16 bytes for each chunk with the term."""
 
-MOST_SCOPES = 64
+_MOST_SCOPES = 64
 """Scopes that are kept, each as its reader sees it."""
 
 
@@ -70,7 +70,7 @@ class KeptScopes:
     def _make_room(self) -> None:
         size = sum(kept.bytes for _, kept in self._scopes.values())
         for oldest in list(self._scopes)[:-1]:
-            if size <= MOST_BYTES and len(self._scopes) <= MOST_SCOPES:
+            if size <= MOST_BYTES and len(self._scopes) <= _MOST_SCOPES:
                 return
             size -= self._scopes.pop(oldest)[1].bytes
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST_READ = 1_000
+_MOST_READ = 1_000
 """Chunks with all words of a phrase, of which all are read to count those with the phrase. Of more
 chunks a sample is read, and the count is estimated."""
 
-SAMPLED = 400
+_SAMPLED = 400
 """The size of that sample."""
 
-Terms = tuple[str, ...]
+_Terms = tuple[str, ...]
 
 _LAST = chr(0x10FFFF)
 
@@ -53,7 +53,7 @@ class PostingLists:
         self._of = selections.of
         self._scopes = selections.parts()
         self._lists: dict[tuple[str, bool], TermMatches] = {}
-        self._phrases: dict[Terms, TermMatches] = {}
+        self._phrases: dict[_Terms, TermMatches] = {}
 
     @cached_property
     def total(self) -> int:
@@ -117,7 +117,7 @@ class PostingLists:
         )
         return sum(count for [(count,)] in counts)
 
-    def all_of(self, terms: Terms, *, prefix: bool = False) -> NDArray[np.int64]:
+    def all_of(self, terms: _Terms, *, prefix: bool = False) -> NDArray[np.int64]:
         """The chunks that contain all of these terms, in any order."""
         lists = sorted((self.of(term, prefix=prefix).chunks for term in terms), key=len)
         shared = lists[0]
@@ -126,8 +126,8 @@ class PostingLists:
         return shared
 
     def phrases(
-        self, wanted: Iterable[Terms], among: NDArray[np.int64] | None = None
-    ) -> dict[Terms, TermMatches]:
+        self, wanted: Iterable[_Terms], among: NDArray[np.int64] | None = None
+    ) -> dict[_Terms, TermMatches]:
         """The chunks that contain phrases of several terms; with `among` only those of these.
 
         It also reads at once how many chunks contain the phrases, see `holding`.
@@ -141,7 +141,7 @@ class PostingLists:
             sought = candidates
         else:
             sought = {terms: common(chunks, among) for terms, chunks in candidates.items()}
-        read: dict[Terms, list[TermMatches]] = {terms: [] for terms in missing}
+        read: dict[_Terms, list[TermMatches]] = {terms: [] for terms in missing}
         for scope in self._scopes if missing else ():
             for terms, part in self._read_phrases(scope, candidates, sought).items():
                 read[terms].append(_numbered(scope, part))
@@ -150,16 +150,16 @@ class PostingLists:
             self._phrases |= matches
         return matches
 
-    def holding(self, terms: Terms) -> int:
+    def holding(self, terms: _Terms) -> int:
         """The number of chunks with a phrase of `phrases`. It is estimated if there are many."""
         return sum(scope.kept.phrase_counts[terms] for scope in self._scopes)
 
     def _read_phrases(
         self,
         scope: ReadScope,
-        candidates: Mapping[Terms, NDArray[np.int64]],
-        sought: Mapping[Terms, NDArray[np.int64]],
-    ) -> dict[Terms, TermMatches]:
+        candidates: Mapping[_Terms, NDArray[np.int64]],
+        sought: Mapping[_Terms, NDArray[np.int64]],
+    ) -> dict[_Terms, TermMatches]:
         """The sought chunks of a scope that contain phrases. Counts the phrases, too."""
         counts = scope.kept.phrase_counts
         pairs: list[int] = []
@@ -169,7 +169,7 @@ class PostingLists:
             told = set(scope.numbers(sought[terms]))
             if terms not in counts:
                 own = scope.numbers(candidates[terms])
-                step = -(-len(own) // SAMPLED) if len(own) > MOST_READ else 1
+                step = -(-len(own) // _SAMPLED) if len(own) > _MOST_READ else 1
                 sample = set(own[::step])
                 samples[pair] = sample, len(own) / (len(sample) or 1)
                 pairs += [-pair] * len(sample - told)
@@ -190,7 +190,7 @@ class PostingLists:
             for pair, terms in enumerate(sought, 1)
         }
 
-    def _weighed(self, scope: ReadScope, terms: Terms, listed: Sequence[Row]) -> TermMatches:
+    def _weighed(self, scope: ReadScope, terms: _Terms, listed: Sequence[Row]) -> TermMatches:
         """Chunks that contain a phrase, as they are stored."""
         import numpy as np
 

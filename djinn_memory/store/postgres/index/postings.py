@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ENTRY = [("chunk", "<u4"), ("length", "<u4"), ("domain_set", "<u2"), ("weight", "<u2")]
+_ENTRY = [("chunk", "<u4"), ("length", "<u4"), ("domain_set", "<u2"), ("weight", "<u2")]
 """The fields of an entry, as numpy names types."""
 
-ENTRY_FORMAT = "<IIHH"
+_ENTRY_FORMAT = "<IIHH"
 """The same for `struct`."""
 
 SIZE = 12
 """The number of bytes of an entry."""
 
-MOST = 0xFFFF
+_MOST = 0xFFFF
 """The greatest weighted count that an entry holds."""
 
-WEIGHTS = (3, 3, 2, 2, 1, 1)
+_WEIGHTS = (3, 3, 2, 2, 1, 1)
 """Weights of the columns of `ChunkTerms`, as in the local index."""
 
 TELLING = ("title", "body")
@@ -36,13 +36,13 @@ TELLING = ("title", "body")
 
 NAMING = ("aliases", "headings", "tags", "path")
 
-K1, B = 1.2, 0.75
+_K1, _B = 1.2, 0.75
 """The constants of FTS5's BM25."""
 
-DENSE = 4_000_000
+_DENSE = 4_000_000
 """Numbers of chunks over this range are added up in an array of all numbers, which is faster."""
 
-EDGE = "\n"
+_EDGE = "\n"
 """Ends a column, so that no phrase spans two."""
 
 
@@ -58,13 +58,8 @@ class CountedChunk(NamedTuple):
 
 def counted(domain_set: int, terms: ChunkTerms) -> CountedChunk:
     """The terms of a chunk with this set of domains, counted."""
-    return CountedChunk(domain_set, length(terms), weighted(terms))
-
-
-def weighted(terms: ChunkTerms) -> Counter[str]:
-    """How often each term occurs in a chunk, weighted by column."""
     counts: Counter[str] = Counter()
-    for column, weight in zip(terms, WEIGHTS, strict=True):
+    for column, weight in zip(terms, _WEIGHTS, strict=True):
         if weight == 1:
             counts.update(column.split(" "))
             continue
@@ -72,7 +67,7 @@ def weighted(terms: ChunkTerms) -> Counter[str]:
             counts[term] += weight
     # A token of nothing only takes a place.
     del counts[""]
-    return counts
+    return CountedChunk(domain_set, length(terms), counts)
 
 
 def length(terms: ChunkTerms) -> int:
@@ -82,12 +77,12 @@ def length(terms: ChunkTerms) -> int:
 
 def stream(terms: ChunkTerms, columns: tuple[str, ...]) -> str:
     """Some columns as a server stores them: each a line, with a space on both sides of a term."""
-    return EDGE.join(f" {getattr(terms, column)} " for column in columns)
+    return _EDGE.join(f" {getattr(terms, column)} " for column in columns)
 
 
 def unstream(telling: str, naming: str) -> ChunkTerms:
     """The terms of a chunk from what a server stores."""
-    stored = zip((*TELLING, *NAMING), [*telling.split(EDGE), *naming.split(EDGE)], strict=True)
+    stored = zip((*TELLING, *NAMING), [*telling.split(_EDGE), *naming.split(_EDGE)], strict=True)
     return ChunkTerms(**{column: line[1:-1] for column, line in stored})
 
 
@@ -95,13 +90,13 @@ def entries(stored: bytes) -> NDArray[np.void]:
     """The entries of a list as an array."""
     import numpy as np
 
-    return np.frombuffer(stored, np.dtype(ENTRY))
+    return np.frombuffer(stored, np.dtype(_ENTRY))
 
 
 def occurrences(terms: ChunkTerms, phrase: str) -> int:
     """How often a phrase occurs in a chunk, weighted by column. Its terms are joined by a space."""
     total = 0
-    for column, weight in zip(terms, WEIGHTS, strict=True):
+    for column, weight in zip(terms, _WEIGHTS, strict=True):
         text, sought, at = f" {column} ", f" {phrase} ", -1
         while (at := text.find(sought, at + 1)) >= 0:
             total += weight
@@ -115,7 +110,7 @@ def grouped(chunks: Mapping[int, CountedChunk]) -> dict[str, bytearray]:
     lists: dict[str, bytearray] = {}
     for number, (domain_set, size, weights) in chunks.items():
         for term, weight in weights.items():
-            entry = pack(ENTRY_FORMAT, number, size, domain_set, min(weight, MOST))
+            entry = pack(_ENTRY_FORMAT, number, size, domain_set, min(weight, _MOST))
             lists.setdefault(term, bytearray()).extend(entry)
     return lists
 
@@ -172,7 +167,7 @@ def summed(
     """The chunks without repetitions and sorted, and the sum of the values of each."""
     import numpy as np
 
-    if len(chunks) and (span := int(np.ptp(chunks)) + 1) <= DENSE:
+    if len(chunks) and (span := int(np.ptp(chunks)) + 1) <= _DENSE:
         first = chunks.min()
         sums = np.bincount(chunks - first, values, span)
         held = np.bincount(chunks - first, minlength=span).nonzero()[0]
@@ -184,4 +179,4 @@ def summed(
 
 def share(weights: Any, lengths: Any, means: Any) -> Any:
     """BM25 of a term in chunks, without its idf. Numbers or arrays."""
-    return weights * (K1 + 1) / (weights + K1 * (1 - B + B * lengths / means))
+    return weights * (_K1 + 1) / (weights + _K1 * (1 - _B + _B * lengths / means))

@@ -23,7 +23,7 @@ MERGED_SEGMENTS = 24
 MAX_GONE = 1_000
 """Chunks that are gone, and stay in posting lists, beyond the number of those that are there."""
 
-SEGMENT_CHUNKS = 20_000
+_SEGMENT_CHUNKS = 20_000
 """Chunks that are read at once when the posting lists are written again."""
 
 
@@ -91,7 +91,7 @@ def counted_chunks(tx: Cursor, scope: UUID) -> Iterator[dict[int, CountedChunk]]
         tx.execute(
             "select chunk, domain_set, telling, naming from index_terms "
             "where user_id = %s and chunk > %s order by chunk limit %s",
-            (scope, last, SEGMENT_CHUNKS),
+            (scope, last, _SEGMENT_CHUNKS),
         )
         chunks = {
             chunk: postings.counted(number, postings.unstream(telling, naming))

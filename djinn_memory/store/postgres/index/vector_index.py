@@ -20,19 +20,19 @@ from djinn_memory.store.postgres.index.writer import EXACT_WINDOWS
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
-TIES = 16
+_TIES = 16
 """Windows that are read beyond those that are asked for. Which of equal ones come first depends on
 their places."""
 
-MOST_EXPLORED = 1000
+_MOST_EXPLORED = 1000
 """The greatest `hnsw.ef_search`."""
 
-EXPLORED_FOR_EACH = 1.5
+_EXPLORED_FOR_EACH = 1.5
 """Windows that HNSW explores for each that a search reads. Among 200,000 it finds .998 of the ten
 nearest, as with 2, which takes the server 22 % longer; with 1, .95 to .99, as its graph was
 made."""
 
-EXPLORED = int(216 * EXPLORED_FOR_EACH)
+EXPLORED = int(216 * _EXPLORED_FOR_EACH)
 """For the windows that a search reads: its depth of 200, and the ties."""
 
 
@@ -141,11 +141,18 @@ class PostgresVectorIndex:
             )
             for scope, numbers in self._scopes.of(chunk_ids)
         ]
-        return lambda: {
-            chunk: measured
-            for scope, read in sent
-            for chunk, measured in _measured(scope, vector, read()).items()
-        }
+
+        def answer() -> dict[int, Measurement]:
+            best: dict[int, Measurement] = {}
+            for scope, read in sent:
+                if listed := read():
+                    chunks = [scope.key(number) for number, *_ in listed]
+                    spans = [(start, stop) for _, start, stop, _ in listed]
+                    held = _stacked([stored for *_, stored in listed])
+                    best |= matrix.measured(chunks, spans, held, vector)
+            return best
+
+        return answer
 
     def token_signs(self, starts: Mapping[int, int]) -> dict[int, bytes]:
         """The token signs of windows, given by chunk and start."""
@@ -173,7 +180,7 @@ class PostgresVectorIndex:
         self, scope: ReadScope, vector: Vectors, where: Condition | None, depth: int
     ) -> Callable[[], list[ChunkRef]]:
         """Ask for the chunks of the `depth` nearest windows that meet a condition."""
-        read = self._ask_rows(scope, vector, where, depth + TIES)
+        read = self._ask_rows(scope, vector, where, depth + _TIES)
         return lambda: _nearest_first(scope, vector, read())[:depth]
 
     def _ask_rows(
@@ -184,7 +191,7 @@ class PostgresVectorIndex:
         if scope.near and self._many(scope, where):
             half = f"halfvec({self.space.dimensions:d})"
             order = f"windows.vector::{half} <=> %s::{half}"
-            self._explore(min(int(count * EXPLORED_FOR_EACH), MOST_EXPLORED))
+            self._explore(min(int(count * _EXPLORED_FOR_EACH), _MOST_EXPLORED))
         joined, narrowed, values = "", "", []
         if where is not None:
             joined = (
@@ -239,21 +246,6 @@ def _nearest_first(scope: ReadScope, vector: Vectors, listed: Sequence[Row]) -> 
     ]
     order = sorted(range(len(refs)), key=lambda at: (-cosines[at], refs[at].place))
     return [refs[at] for at in order]
-
-
-def _measured(scope: ReadScope, vector: Vectors, listed: Sequence[Row]) -> dict[int, Measurement]:
-    """The best window of each chunk. The windows are sorted by chunk and start."""
-    best: dict[int, Measurement] = {}
-    if not listed:
-        return best
-    held = _stacked([stored for *_, stored in listed])
-    cosines: list[float] = matrix.products(held, vector).tolist()
-    for at, (number, start, stop, _) in enumerate(listed):
-        chunk = scope.key(number)
-        # Of equal windows the first.
-        if chunk not in best or cosines[at] > best[chunk].cosine:
-            best[chunk] = Measurement(cosines[at], (start, stop), held[at])
-    return best
 
 
 def _stacked(values: Sequence[bytes]) -> Vectors:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FILTERED = 2
+_FILTERED = 2
 """Batches of the best chunks that are filtered, before all chunks that a filter leaves are read."""
 
-MOST_SPLIT = 100
+_MOST_SPLIT = 100
 """Words of a text whose frequencies are read at once."""
 
 
@@ -64,7 +64,7 @@ class PostgresWordIndex(StoredWords[ReadScope]):
         """The words of `text` before they are stemmed."""
         words = self._tokenizer.split(text)
         # Whoever splits a question asks for the frequencies of its words, one by one.
-        self._split.update(dict.fromkeys(words[:MOST_SPLIT]))
+        self._split.update(dict.fromkeys(words[:_MOST_SPLIT]))
         return words
 
     def frequency(self, stem: str) -> int:
@@ -174,7 +174,7 @@ class PostgresWordIndex(StoredWords[ReadScope]):
             yield dict(zip(chunks[best].tolist(), scores[best].tolist(), strict=True))
             chunks, scores = chunks[~best], scores[~best]
             number, size = number + 1, 4 * size
-            if number == FILTERED and len(chunks):
+            if number == _FILTERED and len(chunks):
                 allowed = np.array(self._selections.chunks_of(conditions), "<i8")
                 kept = np.isin(chunks, allowed)
                 chunks, scores = chunks[kept], scores[kept]

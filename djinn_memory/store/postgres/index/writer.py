@@ -29,7 +29,7 @@ EXACT_WINDOWS = 20_000
 MANY_NOTES = 500
 """A load of so many notes changes what the planner has to know."""
 
-NEAR_OPTIONS = "with (m = 24, ef_construction = 128)"
+_NEAR_OPTIONS = "with (m = 24, ef_construction = 128)"
 """Of the ten nearest among 200,000 windows .994 are found; with pgvector's own options .92. The
 index is as large, and takes three times as long to make."""
 
@@ -105,7 +105,7 @@ def index_vectors(tx: Cursor, scope: UUID) -> None:
     # Names and the conditions of an index take no parameters; a scope is a UUID, which is safe.
     tx.execute(
         f"create index if not exists {near_index(scope)} on index_windows using hnsw "
-        f"((vector::halfvec({row[0]:d})) halfvec_cosine_ops) {NEAR_OPTIONS} "
+        f"((vector::halfvec({row[0]:d})) halfvec_cosine_ops) {_NEAR_OPTIONS} "
         f"where user_id = '{scope}'".encode()
     )
 
@@ -181,7 +181,7 @@ class IndexRows:
                 memory.name, memory.created, memory.updated, memory.date, memory.dated,
                 memory.digest, memory.line, domain_set,
                 [tag for tag, _ in memory.tags],
-                sorted({key for _, folded in memory.tags for key in tag_keys(folded)}),
+                sorted({key for _, folded in memory.tags for key in _tag_keys(folded)}),
                 [alias for alias, _ in memory.aliases],
                 [name for _, name in memory.aliases],
                 _link_keys(note.path, memory),
@@ -318,6 +318,6 @@ def _link_keys(path: str, memory: MemoryRows) -> list[str]:
     return sorted(lookup_keys(target))
 
 
-def tag_keys(folded: str) -> list[str]:
+def _tag_keys(folded: str) -> list[str]:
     """A tag and the tags above it: `project/x` and `project:x` belong to `project`."""
     return [folded, *(folded[:at] for at, sign in enumerate(folded) if sign in "/:")]
