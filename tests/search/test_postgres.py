@@ -214,7 +214,7 @@ def test_many_vectors_get_an_index(
     selections = (Selection(), Selection(Filters(excluded=(("path", "long"),))))
     with opened(tables, home, [vault]) as index:
         exact = [index.vectors.nearest(vector, each, 5) for each in selections]
-    for module in ("writer", "vector_index"):
+    for module in ("writer", "postgres_vectors"):
         monkeypatch.setattr(f"djinn_memory.store.postgres.index.{module}.EXACT_WINDOWS", 5)
     push(tables, djinn, vault, ["lamp.md"])
     with opened(tables, home, [vault]) as index:

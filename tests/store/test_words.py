@@ -17,7 +17,7 @@ from djinn_memory.search.legs.words_query import MAX_TERMS, MAX_TIMES, compose, 
 from djinn_memory.store.index import words
 from djinn_memory.store.index.records import WordMatch
 from djinn_memory.store.index.sqlite_tables import SqliteSelections
-from djinn_memory.store.index.word_index import SqliteWordIndex
+from djinn_memory.store.index.sqlite_words import SqliteWordIndex
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from djinn_memory.store.index import compartments, links, memories
 from djinn_memory.store.index.records import IndexedLink
 from djinn_memory.store.index.selection import Row
 from djinn_memory.store.index.sqlite_tables import SqlitePart, SqliteSelections
+from djinn_memory.store.index.sqlite_vectors import SqliteVectorIndex, TokenSigns, no_token_signs
+from djinn_memory.store.index.sqlite_words import SqliteWordIndex
 from djinn_memory.store.index.stored_index import Claim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
-from djinn_memory.store.index.vector_index import SqliteVectorIndex, TokenSigns, no_token_signs
-from djinn_memory.store.index.word_index import SqliteWordIndex
 from djinn_memory.store.sqlite import peek
 
 _AMONG = "in (select value from json_each(%s))"

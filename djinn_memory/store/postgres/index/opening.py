@@ -11,8 +11,8 @@ from djinn_memory.models import Vault
 from djinn_memory.store.postgres.connection import connect, reading, snapshot
 from djinn_memory.store.postgres.index.kept import KeptScopes
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+from djinn_memory.store.postgres.index.postgres_vectors import EXPLORED, exploring
 from djinn_memory.store.postgres.index.scopes import Scopes, scope_queries
-from djinn_memory.store.postgres.index.vector_index import EXPLORED, exploring
 from djinn_memory.store.postgres.migrations import state
 from djinn_memory.store.postgres.scopes import names as scope_names
 from djinn_memory.store.postgres.servers import server_address

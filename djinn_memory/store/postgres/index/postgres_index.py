@@ -16,10 +16,10 @@ from djinn_memory.notes.link_resolution import LinkTarget
 from djinn_memory.store.index.records import IndexedLink
 from djinn_memory.store.index.stored_index import Claim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
+from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
+from djinn_memory.store.postgres.index.postgres_vectors import PostgresVectorIndex
+from djinn_memory.store.postgres.index.postgres_words import PostgresWordIndex
 from djinn_memory.store.postgres.index.scopes import ReadScope, Scopes
-from djinn_memory.store.postgres.index.tables import ScopeSelections
-from djinn_memory.store.postgres.index.vector_index import PostgresVectorIndex
-from djinn_memory.store.postgres.index.word_index import PostgresWordIndex
 
 _LINK = (
     "link.memory, link.number, memory.path, link.target_scope, link.target_path, "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.store.index.selection import Row
 from djinn_memory.store.postgres.index import postings
+from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
 from djinn_memory.store.postgres.index.postings import (
     TermMatches,
     common,
@@ -16,7 +17,6 @@ from djinn_memory.store.postgres.index.postings import (
     share,
 )
 from djinn_memory.store.postgres.index.scopes import ReadScope
-from djinn_memory.store.postgres.index.tables import ScopeSelections
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,8 +15,8 @@ from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.connection import PASS_ON
 from djinn_memory.store.postgres.index import link_writer, postings, segments
 from djinn_memory.store.postgres.index.cleaning import binary_vector, clean, cleaned_json, copy_rows
+from djinn_memory.store.postgres.index.postgres_tables import field_key
 from djinn_memory.store.postgres.index.scopes import NEAR
-from djinn_memory.store.postgres.index.tables import field_key
 from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows, WindowRows
 from djinn_memory.store.postgres.scopes import take_numbers
 

@@ -17,10 +17,10 @@ from djinn_memory.store.index.stored_words import (
     lone,
 )
 from djinn_memory.store.index.words import Tokenizer, idf
+from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
 from djinn_memory.store.postgres.index.posting_lists import PostingLists
 from djinn_memory.store.postgres.index.postings import TermMatches, nothing, only, summed
 from djinn_memory.store.postgres.index.scopes import ReadScope
-from djinn_memory.store.postgres.index.tables import ScopeSelections
 
 if TYPE_CHECKING:
     import numpy as np
