@@ -287,6 +287,8 @@ def memory_record(
     """
     values = {**columns, "vault": vault.name}
     values["block"] = UNSET if values["block"] is None else values["block"]
+    if "dated" in values:
+        values["dated"] = bool(values["dated"])
     for name in ("tags", "aliases"):
         if name in values:
             values[name] = _read_texts(values[name])

@@ -68,8 +68,9 @@ class SqliteLinks(StoredLinks[SqlitePart]):
         part = self._part
         bound = part.compartments, list(part.vaults), *values
         for key, vault, path, *row, compartment, candidates in part.rows(_LINKS + where, bound):
-            source, target, text, line, start, field, embed, *more = row
-            link = IndexedLink(source, target, text, line, start, field, bool(embed), *more)
+            source, target, text, line, start, field, embed, how, ambiguous, *rest = row
+            shown = bool(embed), how, bool(ambiguous)
+            link = IndexedLink(source, target, text, line, start, field, *shown, *rest)
             yield StoredLink(key, link, part.vault_of(vault).name, path), compartment, candidates
 
     @cached_property
