@@ -23,8 +23,8 @@ from djinn_memory.models import Problem, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.runtime import Runtime
-from djinn_memory.search.state import PlaneLimits
 from djinn_memory.search.query import plain
+from djinn_memory.search.state import PlaneLimits
 
 C = TypeVar("C", bound=AgentContext)
 
