@@ -240,6 +240,12 @@ def test_for_the_clients_of_a_server(tool: Tool | None, read_only: bool) -> None
             assert not [*wrong_tools(text, read_only), *wrong_commands(text)], (place, text)
         elif remedy.arguments and words.offers(remedy):
             assert tool and remedy.arguments.keys() <= tool.argument_names.keys(), (place, text)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_every_operation_for_the_clients_of_a_server(read_only: bool) -> None:
+    # The words for an operation of another tool are the same in each tool.
+    words = ToolWording(None, TOOLS, read_only=read_only)
     for remedy in every_operation():
         text = said(words, remedy)
         assert not wrong_tools(text, read_only), text
