@@ -12,17 +12,18 @@ from typing import Protocol
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, Remedy
-from djinn_memory.secrets import commands, named
+from djinn_memory.secrets import commands, formats, named, translations
 from djinn_memory.secrets.codes import cards, codes, one_time
 from djinn_memory.secrets.commands import options
-from djinn_memory.secrets.named import headers, urls
+from djinn_memory.secrets.formats import cookies, hashes, password_files
+from djinn_memory.secrets.named import headers, pairs, urls
 from djinn_memory.secrets.phrases import passphrases, wallets
 from djinn_memory.secrets.rules import assigned, by_word
 from djinn_memory.secrets.tables import columns
 from djinn_memory.secrets.text import SearchedText, compiled
 from djinn_memory.secrets.tokens import Candidate, discord, private_keys, tokens
 
-_RULES = by_word((*named.RULES, *commands.RULES))
+_RULES = by_word((*named.RULES, *translations.RULES, *formats.RULES, *commands.RULES))
 
 
 class Allowances(Protocol):
@@ -136,6 +137,10 @@ def _candidates(text: str) -> Iterator[Candidate]:
     yield from urls(searched)
     yield from headers(searched)
     yield from assigned(searched, _RULES)
+    yield from pairs(searched)
+    yield from password_files(searched, near_numbers)
+    yield from hashes(searched)
+    yield from cookies(searched)
     yield from options(searched)
     yield from codes(near_numbers)
     yield from cards(near_numbers)

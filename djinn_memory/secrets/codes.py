@@ -73,6 +73,11 @@ _RULES = by_word((
     # Gate: 4821. Lock box 4821. The bike lock is 4821. Safe: 17-34-8. Safe: left 17, right 34.
     Rule("door gate safe alarm garage tresor",
          rf"(?:{_LOCK}|alarm){_OF}{_SIGN}{_NO_TIME}{_DIGITS}"),
+    # The alarm panel takes 4821.
+    Rule("alarm door gate garage safe key",
+         rf"(?:{_LOCK}|alarm)(?:[ \t](?:panel|pad|lock|keypad|system))?"
+         rf"[ \t](?:takes|needs|wants|accepts)[ \t]{_NO_TIME}{_DIGITS}"
+         r"(?=[ \t]*(?:[.,;!)\n]|\Z|(?:and|then)\b))"),
     Rule("lock key", rf"{_BOX}{_OF}(?:{_IS}|[ \t]){_DIGITS}"),
     Rule("lock", rf"lock{_OF}(?:{_IS}|[ \t]){_DIGITS}", r"(?:pad|(?:bike|luggage|suitcase)[ -])"),
     Rule("safe lock tresor comb",

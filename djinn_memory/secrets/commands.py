@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from djinn_memory.secrets.rules import Rule, judged
 from djinn_memory.secrets.text import SearchedText, compiled
 from djinn_memory.secrets.tokens import Candidate
-from djinn_memory.secrets.values import QUOTES, VALUE, given
+from djinn_memory.secrets.values import QUOTES, VALUE, continues, given
 
 _GAP = r"[ \t]{1,4}"
 _NAME = rf"[{QUOTES}]?[^\s:,%{QUOTES}]{{1,60}}"
@@ -81,7 +81,7 @@ def options(text: SearchedText) -> Iterator[Candidate]:
         for option, command in _BY_LETTER.get(text.text[place + 2 : place + 3], ()):
             match = compiled(option).match(text.text, place + 1)
             span = judged(text.text, match, given) if match else None
-            if match and span:
+            if match and span and not (match["bare"] and continues(text.text, *span)):
                 line = _COMMAND.split(text.text[max(0, place - 300) : place])[-1]
                 if compiled(command).search(line):
                     yield "a password", *span, match.start()

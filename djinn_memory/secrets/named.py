@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from djinn_memory.secrets.rules import Rule
+from djinn_memory.secrets.rules import Rule, judged
 from djinn_memory.secrets.text import SearchedText
 from djinn_memory.secrets.tokens import Candidate
 from djinn_memory.secrets.values import (
@@ -16,6 +16,7 @@ from djinn_memory.secrets.values import (
     WORDS,
     credential,
     given,
+    hyphenated,
     machine_made,
     password,
     plain,
@@ -37,36 +38,47 @@ _BASIC = (
     r"[ \t]{1,4}(?P<value>[\w.~+/=-]{12,4000})"
 )
 
-_REST = r"[\w.-]{0,40}?"
+_REST = r"(?:[\w.]|-(?!>)){0,40}+"
 """The rest of a name after its keyword, as in `PASSWORD_OLD`."""
-_OF = r"(?:[ \t](?:for|of|to|on|at|f\u00fcr|zu[mr]|von|vom|im|de|du|del)[ \t][^\n:=]{1,40}?)?"
+_OF = (
+    r"(?:[ \t](?:for|of|to|on|at|f\u00fcr|zu[mr]|von|vom|im|de|du|del|del[al]|do|da|para|pour|per"
+    r"|em|en|voor|van|till|til|f\u00f6r|do|k)[ \t][^\n:=]{1,40}?)?"
+)
 _BELOW = (
     r"\*{0,3}:\*{0,3}(?:[ \t]{0,8}\r?\n){1,2}(?:[ \t]{0,8}```\w{0,10}\r?\n)?"
     rf"[ \t>]{{0,8}}{VALUE}[ \t]{{0,8}}(?=\r?(?:\n|\Z))"
 )
 """A value alone on the next line, perhaps in a fence."""
+_JOINED = r"(?P<quoted>(?!))?(?P<bare>[^\W\d_]{2,24}(?:-[^\W\d_]{2,24}){1,5})"
 _BARE_WORD = r"(?P<quoted>(?!))?(?P<bare>[^\W\d_]{4,24})"
-_PLAIN = (
-    rf"[{QUOTES}*_]{{0,2}}{_BARE_WORD}"
-    rf"(?=[{QUOTES}*_)]{{0,3}}[ \t]{{0,4}}(?:[.,;!|\r\n]|\Z|[ \t](?:and|und|for|on|user)\b))"
-)
+_END = rf"(?=[{QUOTES}*_)]{{0,3}}[ \t]{{0,4}}(?:[.,;!|\r\n]|\Z|[ \t](?:and|und|for|on|user)\b))"
+_PLAIN = rf"[{QUOTES}*_]{{0,2}}{_BARE_WORD}{_END}"
 """A word at the end of a sentence or clause."""
+_LAST = r"(?=[ \t]{0,8}(?:[\r\n]|\Z))"
+_GENERAL = (
+    r"\b(?:an?|any|every|each|no|some|which|what|one|another|such|eine?|une?|una|cada|chaque|jedes"
+    r"|ein)(?:[ \t][^\W\d_]{2,15}){0,2}[ \t]"
+)
+"""The start of a sentence about passwords in general: `a good password is short`."""
 
 _COLON = rf"[{QUOTES}]?\*{{0,3}}[ \t]{{0,4}}[:\u2192]\*{{0,3}}[ \t]{{1,8}}"
 _VERB = r"[ \t](?:is|was|ist|lautet|est|es)(?:[ \t](?:now|still))?[ \t]"
 _APART = r"(?<![\w/.-])"
 
 _PASSWORD = (
-    r"(?:pass(?:wor[dt]|wd|phrase|code|e(?<=mot de passe)|(?<=_pass)(?![a-z]))"
-    r"|pwd|kennwort|(?<=contrase)\u00f1a|senha)"
+    r"(?:pass(?:wor[dt]|w\u00f6rter|wd|phrase|code|ord"
+    r"|e(?:(?<=mot de passe)|(?<=palavra-passe)|(?<=mots de passe))|(?<=_pass)(?![a-z]))"
+    r"|pwd|kennwort|contrase\u00f1a|senha)"
 )
-_PASSWORDS = "pass pw kennwort \u00f1a senha"
+_PASSWORDS = "pass pw kennwort contrase\u00f1a senha"
 _WORD = r"(?:password|passwort|passphrase|pass|pwd?)"
 _NAME = rf"[{QUOTES}]?[\w.@+-]{{1,60}}[{QUOTES}]?"
 _SIGN_IN = (
     r"(?:log(?:ged|ging|s)?[ -]?(?:in|on)(?:to)?|sign(?:ed|ing|s)?[ -]?(?:in|on)(?:to)?"
     r"|ssh(?: in)?|connect(?:ed)?)[ \t](?:\S{1,30}[ \t]){0,5}?"
 )
+_PAIR = rf" / {VALUE}{_LAST}"
+_ACCOUNT = rf"(?:\A|\n)[ \t>]{{0,6}}(?:[*+\u2022-][ \t])?[^\n:/]{{2,40}}:[ \t]{{1,3}}{_NAME}"
 _CREDENTIALS = (
     r"(?:creds|credentials|login|zugangsdaten|identifiants)"
     r"(?:[ \t](?:for|to|of|on)[ \t][^\n:]{1,40}?)?"
@@ -81,23 +93,43 @@ def _key(value: str, _quoted: bool) -> bool:
     return machine_made(value, 16)
 
 
+def tagged(value: str, quoted: bool) -> bool:
+    """Whether the content of an XML element for a password is one."""
+    return password(value, quoted) or hyphenated(value, quoted) or plain(value, quoted)
+
+
 def _network_key(value: str, quoted: bool) -> bool:
     return password(value, quoted) or (len(value) >= 8 and value.isdigit())
 
 
 RULES = (
     # Password: hunter2. The password for the router is hunter2. DB_PASSWORD_OLD=hunter2.
-    Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}{IS}{VALUE}", judge=password),
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}{IS}{VALUE}", judge=password, more=True),
     Rule(_PASSWORDS, rf"{_PASSWORD}{_BELOW}", judge=strong),
+    # Password - hunter2. POSTGRES_PASSWORD hunter2.
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_OF}[ \t][\u2013\u2014-][ \t]{VALUE}{_LAST}", judge=password),
+    Rule("pass", rf"pass(?:wor[dt]|wd|phrase)?[ \t]{{1,3}}{VALUE}{_LAST}",
+         r"(?:\A|\n)[ \t]{0,8}(?:(?:env|arg|set|export)[ \t]{1,3})?[\w.-]{0,40}", password),
     Rule("pass", rf"pass[{QUOTES}]?[ \t]{{0,4}}[:=][ \t]{{0,8}}{VALUE}", _APART, strong),
-    Rule("pw psk", rf"(?:pw|psk){IS}{VALUE}", _APART, password),
+    Rule("pw psk", rf"(?:pws?|psk){_OF}{IS}{VALUE}", _APART, judge=password, more=True),
+    # Define("DB_PASSWORD", "hunter2"). Name="password" value="hunter2".
+    # <Password>hunter2</Password>.
+    Rule(_PASSWORDS, rf"{_PASSWORD}[\w.-]{{0,40}}[{QUOTES}][ \t]{{0,4}},[ \t]{{0,4}}(?=[\"'])"
+         rf"(?:{VALUE})(?![\"'][ \t]*,)", judge=password),
+    Rule(_PASSWORDS, rf"{_PASSWORD}[\w.-]{{0,40}}[{QUOTES}][ \t]{{1,4}}value[ \t]?={VALUE}",
+         judge=password),
+    Rule(_PASSWORDS, rf"{_PASSWORD}[\w.-]{{0,40}}>(?P<quoted>(?!))?"
+         rf"(?P<bare>[^\s<>{QUOTES}]{{4,200}})</", r"<[\w:.-]{0,40}", judge=tagged),
+    # Password = Pelican-in-fog.
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}[{QUOTES}]?\*{{0,3}}[ \t]{{0,4}}[:=\u2192]\*{{0,3}}"
+         rf"[ \t]{{0,8}}[{QUOTES}*_]{{0,2}}{_JOINED}{_END}", judge=hyphenated),
     # Password: sunflower. PGPASSWORD=sunflower. The password is sunflower.
     Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}(?:[ \t]is)?{_COLON}{_PLAIN}", judge=plain),
     Rule("pw", rf"pw{_COLON}{_PLAIN}", _APART, plain),
     Rule(_PASSWORDS,
          rf"(?:{_PASSWORD}|pass|pwd?)=[{QUOTES}]?{_BARE_WORD}[{QUOTES}]?(?=[\s;&`]|\Z)",
          judge=plain),
-    Rule(_PASSWORDS, rf"{_PASSWORD}{_OF}{_VERB}{_PLAIN}", judge=plain_spoken),
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_OF}{_VERB}{_PLAIN}", unless=_GENERAL, judge=plain_spoken),
     # Password hunter2! Log in as bob with the password sunflower.
     Rule("pass", rf"passwor[dt][ \t]{{1,4}}{VALUE}", judge=spoken),
     Rule("pass pw", rf"{_WORD}[ \t]{{1,4}}{_PLAIN}",
@@ -106,9 +138,15 @@ RULES = (
          r"[,;/(]?[ \t]{1,3}(?:and[ \t])?", plain_spoken),
     Rule("pass", rf"password[ \t](?=[{QUOTES}]){VALUE}", r"with[ \t](?:encrypted[ \t])?", given),
     # Hunter2! is the password.
-    Rule("pass", "passwor[dt]",
+    Rule("pass", r"(?<=[ \t])passwor[dt]",
          rf"(?<![^\s{QUOTES}(])(?P<bare>[^\s{QUOTES}]{{6,60}})(?P<quoted>(?!))?[{QUOTES}]?"
          r"[ \t](?:is|was|as|ist)[ \t](?:[\w-]{1,20}[ \t]){0,4}?", spoken),
+    # Use hunter2 as the password.
+    Rule("pass", r"(?<=[ \t])passwor[dt]\b"
+         r"(?![ \t-]?(?:hash|manag|algorithm|field|encod|encrypt|stor|scheme))",
+         rf"\b(?:use|enter|type|try|set|put)[ \t]{{1,3}}[{QUOTES}]?(?P<bare>[^\s{QUOTES}]{{6,60}})"
+         rf"(?P<quoted>(?!))?[{QUOTES}]?[ \t]as[ \t](?:[\w-]{{1,20}}[ \t]){{0,4}}?",
+         password),
     # Wi-Fi: Harbour, key hunter2.
     Rule("key psk pw pass code", rf"(?:key|psk|{_WORD}|code){_OF}{IS}{VALUE}", _NETWORK + _APART,
          _network_key),
@@ -125,7 +163,7 @@ RULES = (
          rf"{_SIGN_IN}as[ \t]{_NAME},?[ \t]{{1,3}}(?:with|using)[ \t]{_PLAIN}", judge=plain_spoken),
     Rule("log", rf"logs in with[ \t]{VALUE}", judge=credential),
     Rule("log", rf"login\s{{1,9}}\S{{1,100}}\s{{1,9}}password\s{{1,9}}{VALUE}", judge=password),
-    Rule("log sign", r"(?:log|sign)[ -]?(?:in|on)\b",
+    Rule("log sign", r"(?<=[ \t]to[ \t])(?:log|sign)[ -]?(?:in|on)\b",
          rf"{_NAME}[ \t]?[/:][ \t]?{VALUE}[ \t]to[ \t]", credential),
     # Credentials: admin / hunter2. User admin, password hunter2.
     Rule("cred log zugangsdaten identifi",
@@ -136,16 +174,19 @@ RULES = (
          judge=plain_spoken),
     Rule("pass pw", rf"{_WORD}[ \t:=]{{1,3}}{VALUE}",
          rf"user(?:name)?(?:{IS}|[ \t]{{1,3}}){_NAME}[,;/]?[ \t]{{1,3}}(?:and[ \t])?", credential),
-    Rule("admin root", rf"(?:admin|root)[ \t]?[/:][ \t]?{VALUE}", _APART, spoken),
+    Rule("admin root", rf"(?:admin|root)[ \t]?[/:][ \t]?{VALUE}", _APART, judge=spoken),
     Rule("admin root", rf"(?:admin|root):(?!\S{{0,60}}/){VALUE}", _APART, credential),
     # Api_key = 5f3c...
+    Rule("key", r"key[ \t]{1,3}(?P<quoted>(?!))?(?P<bare>(?:0x)?[a-f\d]{64})\b",
+         r"\b(?:private|secret|signing|wallet)[ _-]?", judge=_key, kind="a private key"),
     Rule("secret", rf"secret_access_key[ \t]{VALUE}", judge=_key, kind="a secret"),
     *(Rule(word, rf"{name}{_REST}{IS}{VALUE}", before, _key, "a secret")
       for word, name, before in (
           ("secret", "secret", ""),
           ("token", r"token(?!i[sz])", _NO_PAGE),
           ("cred", "credentials?", ""),
-          ("key", "key", r"(?:api|access|private|auth|encryption|signing|account)[ _.-]?"),
+          ("key", "key", r"(?:api|access|private|auth|encryption|signing|account|client|master"
+           r"|shared)[ _.-]?"),
       )),
 )  # fmt: skip
 
@@ -165,6 +206,14 @@ def urls(text: SearchedText) -> Iterator[Candidate]:
             real = real and user.isalnum() and user.lower() not in WORDS and password(value, False)
         if real and not re.match(r"[\[{$%*]|\d{1,5}(?:[/?#]|\Z)", value):
             yield "a password in a URL", *match.span(name), scheme.start()
+
+
+def pairs(text: SearchedText) -> Iterator[Candidate]:
+    """The passwords of lines such as `- Mail: anna / hunter2!`."""
+    for match in text.at((" / ",), _PAIR, _ACCOUNT):
+        span = judged(text.text, match, spoken)
+        if span:
+            yield "a password", *span, match.start()
 
 
 def headers(text: SearchedText) -> Iterator[Candidate]:

@@ -10,22 +10,28 @@ from hashlib import sha256
 from djinn_memory.secrets.rules import Rule, by_word, matches
 from djinn_memory.secrets.text import SearchedText
 from djinn_memory.secrets.tokens import Candidate
-from djinn_memory.secrets.values import prose, random_words, word_list
+from djinn_memory.secrets.values import joining_words, prose, random_words, word_list
 
+_TOKEN = r"(?:[^\W\d_]{3,15}\d{0,4}|\d{1,6})"
+"""A word or a number of a passphrase."""
 _PASSPHRASE = (
     r"pass(?:[ -]?phrase|word|wort)(?:[ \t](?:for|of|to|on)[ \t][^\n:=.]{1,40}?)?"
     r"(?:[ \t]\([^()\n]{1,30}\))?[\"'`]?\*{0,2}[ \t]{0,4}"
     r"(?P<is>[:=\u2192\u2013-]|->|(?=[\"'`\u201c])"
     r"|(?<=[ \t])(?:is|was|lautet|ist)(?:[ \t]now)?:?(?=[ \t]))?\*{0,2}[ \t]{0,4}[\"'`\u201c]?"
-    r"(?P<value>[a-z]{3,12}(?P<gap>[ ._-])(?:[a-z]{3,12}(?P=gap)){2,8}[a-z]{3,12})"
+    rf"(?P<value>{_TOKEN}(?P<gap>[ ._-])(?:{_TOKEN}(?P=gap)){{2,8}}{_TOKEN})"
     r"(?=[\"'`\u201d]?[ \t]{0,4}(?:[.,;!)\r\n]|\Z))"
 )
 _LIST = (
     r"(?=(?:[a-z]{3,8}+[^a-z]{1,5}+){3})"
-    r"(?P<list>[a-z]{3,8}+(?:(?:[\s,;|>*_`\"'\u2022-]|\d{1,2}[.):]?(?!\d))++[a-z]{3,8}+){11,40})"
+    r"(?P<list>[a-z]{3,8}+(?:(?:[\s,;|>*_`\"'\u2022-]|\d{1,2}[.):]?(?!\d))++"
+    r"(?!(?:recovery|seed|backup|secret|wallet|mnemonic|phrase|words)\b[a-z \t]{0,20}[:=])"
+    r"[a-z]{3,8}+){11,60})"
     "(?![a-z])"
 )
-"""At least twelve short words. Most texts already fail at the first three."""
+"""At least twelve short words, up to the name of another list.
+
+Most texts fail at the first three."""
 _ALONE = (
     re.compile(rf"\n(?=[a-z1*-])(?:1[.)]?[ \t]|[*-][ \t]|){_LIST}"),
     re.compile(rf": {_LIST}"),
@@ -52,10 +58,11 @@ _PROSE = 4
 def passphrases(text: SearchedText) -> Iterator[Candidate]:
     """At least four words that a text calls a passphrase or a password."""
     for match in text.at(("pass",), _PASSPHRASE, r"(?<!\w)"):
-        words = re.split("[ ._-]", match["value"])
+        words = [word for word in re.split("[ ._-]", match["value"].lower()) if len(word) > 2]
         # `password strength meter test` without a sign between is no password.
         named = match["is"] is not None or match[0].startswith("passphrase ")
-        if named and random_words(words):
+        sentence = joining_words().intersection(words)
+        if named and len(words) > 2 and not sentence and random_words(words):
             yield "a passphrase", *match.span("value"), match.start()
 
 

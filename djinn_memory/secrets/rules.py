@@ -7,14 +7,25 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from djinn_memory.secrets.text import SearchedText
+from djinn_memory.secrets.text import SearchedText, beyond_ascii, compiled
 from djinn_memory.secrets.tokens import Candidate
-from djinn_memory.secrets.values import Judge, given
+from djinn_memory.secrets.values import QUOTES, VALUE, Judge, continues, given, spoken
 
 _ENDS = ".,;:?)]}>*_"
 """Characters that may follow a value in a sentence or in Markdown."""
 _NEXT = re.compile(r"[;&,|](?=[\w .-]{1,40}[\"']?[=:])")
 """The start of another value after an unquoted one."""
+_MORE = re.compile(
+    rf"[{QUOTES}]?[ \t]{{0,3}}(?:[,;/&|\u3001\uff0c]"
+    r"|[ \t](?:and|or|und|oder|y|e|et|ou|en|och|\u0438)[ \t])"
+    r"[ \t]{0,3}(?P<renewed>(?:(?:and|but|then|the|my|now)[ \t]){0,2}"
+    r"(?:new|old|other|next|second|current|previous|latest)(?:[ \t]one)?"
+    rf"(?:[ \t](?:is|was)[ \t]|[ \t]{{0,2}}[:=][ \t]{{0,2}}))?{VALUE}"
+)
+"""Another value after a value."""
+_PLURAL = re.compile(
+    r"w\u00f6rter|(?:words?|phrase|code|pwd|\u00f1a|senha|pass|woord|pw)(?:s|en)\b"
+)
 _ARN = r"\barn:[^\s\"']*"
 """An Amazon resource name. It says where a secret is stored and does not contain it."""
 
@@ -32,39 +43,93 @@ class Rule(Struct, frozen=True):
     """The test of the value."""
     kind: str = "a password"
     """The kind of secret, with its article."""
+    unless: str = ""
+    """An expression for what must not precede the match."""
+    more: bool = False
+    """Whether other values may follow the first."""
 
 
-RuleTable = dict[str, list[Rule]]
-"""Rules by their words."""
+class RulesAtWord(Struct):
+    """The rules that are tried at one word."""
+
+    letters: bytes
+    """The letters of the word beyond ASCII. Few texts have them."""
+    rules: list[Rule]
+
+
+class RuleTable(Struct):
+    """Rules by their words."""
+
+    ascii: dict[str, RulesAtWord]
+    """The rules at words of ASCII letters."""
+    others: dict[str, RulesAtWord]
+    """The rules at other words."""
 
 
 def by_word(rules: Iterable[Rule]) -> RuleTable:
     """A table of the rules."""
-    table: RuleTable = {}
+    table = RuleTable({}, {})
     for rule in rules:
         for word in rule.words.split():
-            table.setdefault(word, []).append(rule)
+            words = table.ascii if word.isascii() else table.others
+            words.setdefault(word, RulesAtWord(beyond_ascii(word), [])).rules.append(rule)
     return table
 
 
 def matches(
-    text: SearchedText, rules: RuleTable
+    text: SearchedText, table: RuleTable
 ) -> Iterator[tuple[Rule, re.Match[str], re.Match[str]]]:
     """Each match of a rule, with the match of the text before it; without `before`, with itself."""
-    for word, at_word in rules.items():
-        if word in text.words:
-            for rule in at_word:
-                for match in text.at((word,), rule.pattern, rule.before):
-                    before = rule.before and text.preceding(match.start(), rule.before)
-                    yield rule, match, before or match
+    words, letters = text.words, text.beyond_ascii
+    for word, at_word in table.ascii.items():
+        if word in words:
+            yield from _matches(text, word, at_word)
+    for word, at_word in table.others.items() if letters else ():
+        if at_word.letters in letters and word in words:
+            yield from _matches(text, word, at_word)
+
+
+def _matches(
+    text: SearchedText, word: str, at_word: RulesAtWord
+) -> Iterator[tuple[Rule, re.Match[str], re.Match[str]]]:
+    places = text.places(word)
+    for rule in at_word.rules:
+        pattern, end = compiled(rule.pattern), 0
+        for place in places:
+            match = pattern.match(text.lower, place) if place >= end else None
+            before = match and text.preceding(place, rule.before) if rule.before else match
+            if match and before:
+                end = match.end()
+                yield rule, match, before
 
 
 def assigned(text: SearchedText, rules: RuleTable) -> Iterator[Candidate]:
     """The values that the rules reveal and their judges accept as secrets."""
     for rule, match, before in matches(text, rules):
-        span = judged(text.text, match if match.re.groups else before, rule.judge)
-        if span and not text.preceding(match.start(), _ARN):
-            yield rule.kind, *span, before.start()
+        values = match if match.re.groups else before
+        span = judged(text.text, values, rule.judge)
+        if not span or text.preceding(match.start(), _ARN):
+            continue
+        if rule.unless and text.preceding(match.start(), rule.unless):
+            continue
+        if rule.judge is given and not values["quoted"] and continues(text.text, *span):
+            continue
+        yield rule.kind, *span, before.start()
+        if values is match and rule.more:
+            yield from _further(text, rule, match, span[1])
+
+
+def _further(
+    text: SearchedText, rule: Rule, match: re.Match[str], stop: int
+) -> Iterator[Candidate]:
+    """The other values of a list or a sentence: `passwords: A, B`, `was A, the new one is B`."""
+    while more := _MORE.match(text.lower, stop):
+        many = more["renewed"] or _PLURAL.search(text.lower, match.start(), match.start() + 20)
+        span = judged(text.text, more, rule.judge if many else spoken)
+        if not span:
+            return
+        yield rule.kind, *span, match.start()
+        stop = span[1]
 
 
 def judged(text: str, match: re.Match[str], judge: Judge) -> tuple[int, int] | None:

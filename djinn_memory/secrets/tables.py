@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from djinn_memory.secrets.text import SearchedText
 from djinn_memory.secrets.tokens import Candidate
 from djinn_memory.secrets.values import password, plain
 
-_HEAD_WORDS = ("pass", "pw", "kennwort", "\u00f1a", "senha")
+_HEAD_WORDS = ("pass", "pw", "kennwort", "contrase\u00f1a", "senha")
 _RULE = re.compile(r"\n[ \t>]{0,8}[|:-][|: \t-]{2,400}\r?(?=\n|\Z)")
 _HEAD = re.compile(
     r"(?:[\w-]{1,20} ){0,3}(?:passwor[dt]|passwd|passphrase|passcode|kennwort|contrase\u00f1a"
     r"|mot de passe|senha|pwd)"
 )
+_LONGEST_HEAD = 1000
+"""Maximum length of the head of a table, in characters."""
 _LINE = re.compile(r"[^\n]*\n?")
 _CELL = re.compile(r"((?:\\\||[^|])*+)(?:\||\Z)")
 _FIRST = re.compile(r"[> \t]*\|?")
@@ -24,13 +27,16 @@ _MARKS = "*_` \t\r\n"
 def columns(searched: SearchedText) -> Iterator[Candidate]:
     """Passwords in tables."""
     text, lower = searched.text, searched.lower
-    if "|" not in text or not any(map(searched.places, _HEAD_WORDS)):
+    if "|" not in text:
         return
     end = 0
-    for rule in _RULE.finditer(lower):
-        if rule.start() < end:
+    for place in sorted(chain.from_iterable(map(searched.places, _HEAD_WORDS))):
+        stop = lower.find("\n", place, place + _LONGEST_HEAD) if place >= end else -1
+        rule = _RULE.match(lower, stop) if stop >= 0 else None
+        if not rule:
+            end = max(end, stop)
             continue
-        head = lower[max(end, rule.start() - 1000) : rule.start()].rpartition("\n")[2]
+        head = lower[max(end, stop - _LONGEST_HEAD) : stop].rpartition("\n")[2]
         headed = [bool(_HEAD.fullmatch(cell)) for _, cell in _cells(head)]
         end = rule.end()
         if not any(headed):

@@ -14,6 +14,7 @@ _NUMBER = re.compile(
 """The start of a code: four digits but not a date, digits between dashes, or digits and letters.
 All digits are zeros, and letters and dashes beyond Latin-1 are question marks, because a search for
 one character takes a tenth of the time of a search for any of ten."""
+_ASCII = bytes(range(128))
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 
 
@@ -24,23 +25,35 @@ class SearchedText:
     faster than a search for an expression.
     """
 
-    def __init__(self, text: str, lower: str, spans: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        text: str,
+        lower: str,
+        spans: Sequence[tuple[int, int]],
+        beyond_ascii: bytes = b"",
+    ) -> None:
         self.text = text
         self.lower = lower
         self.spans = spans
         """The parts that are searched for words."""
-        self.words = "\n".join(lower[slice(*span)] for span in spans)
+        whole = spans == [(0, len(lower))]
+        self.words = lower if whole else "\n".join(lower[slice(*span)] for span in spans)
         """The text of these parts."""
         self.numbers: Sequence[int] = ()
         """The start of each number that may be a code. `near_numbers` sets it."""
+        self.beyond_ascii = beyond_ascii
+        """The characters beyond ASCII, in UTF-8."""
         self._places: dict[str, list[int]] = {}
 
     @classmethod
     def of(cls, text: str) -> SearchedText:
         """The whole of `text` as a searched text."""
+        if text.isascii():
+            return cls(text, text.lower(), [(0, len(text))])
         # Bytes lower the letters of ASCII alone, so that each character keeps its place.
-        lower = text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
-        return cls(text, lower, [(0, len(lower))])
+        encoded = text.encode(errors="surrogatepass").lower()
+        lower = encoded.decode(errors="surrogatepass")
+        return cls(text, lower, [(0, len(lower))], encoded.translate(None, _ASCII))
 
     def near_numbers(self) -> SearchedText:
         """The same text, searched for words only near numbers that may be codes."""
@@ -52,7 +65,7 @@ class SearchedText:
             if spans and start <= spans[-1][1]:
                 start = spans.pop()[0]
             spans.append((start, number + _BEHIND))
-        near = SearchedText(self.text, self.lower, spans)
+        near = SearchedText(self.text, self.lower, spans, self.beyond_ascii)
         near.numbers = numbers
         return near
 
@@ -84,6 +97,11 @@ class SearchedText:
     def preceding(self, place: int, pattern: str) -> re.Match[str] | None:
         """The match of `pattern` in lower case that ends at `place`."""
         return compiled(rf"(?:{pattern})\Z").search(self.lower, max(0, place - _BEFORE), place)
+
+
+def beyond_ascii(word: str) -> bytes:
+    """The characters of a word beyond ASCII, in UTF-8."""
+    return word.encode().translate(None, _ASCII)
 
 
 @cache

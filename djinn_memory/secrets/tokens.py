@@ -60,7 +60,7 @@ _TOKENS = (
     ("an Azure key", "AccountKey= SharedAccessKey=", r"[A-Za-z0-9+/]{40,100}={0,2}"),
     ("an Azure signature", "sig=", r"[A-Za-z0-9%+/]{41,110}(?:=|%3[Dd])"),
     ("a Mailgun key", "key-", r"(?<![\w-]key-)[a-f0-9]{32}"),
-    ("an age key", "AGE-SECRET-KEY-1", r"[0-9A-Za-z]{58}"),
+    ("an age key", "AGE-SECRET-KEY-1", r"[0-9A-Za-z]{50,70}"),
     ("a JSON web token", "eyJ",
      r"(?<![\w-]eyJ)[\w-]{10,2000}+\.ey[\w-]{10,8000}+\.[\w-]{16,2000}"),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +14,8 @@ Judge = Callable[[str, bool], bool]
 QUOTES = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e"
 IS = (
     rf"[{QUOTES}]?\]?(?:\*{{0,3}}[ \t]{{0,4}}(?::=|=>|->|\u2192|=|:|\uff1a)\*{{0,3}}[ \t]{{0,8}}"
-    r"|[ \t]{1,4}(?:is|was|ist|lautet|est|es|=|(?:changed|set|reset)[ \t]to)"
+    r"|[ \t]{1,4}(?:is|was|are|were|ist|lautet|est|es|\u00e8|\u00e9|\u00e4r|er|jest|este|l\u00e0|="
+    r"|(?:changed|set|reset)[ \t]to)"
     r"(?:[ \t](?:now|still|just|set to|jetzt|noch))?[ \t:]{1,4})"
 )
 VALUE = (
@@ -50,6 +52,9 @@ _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.\w|\w+://")
 _DATE = re.compile(r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4})?[T\d:.Z+-]*$")
 _INNER = re.compile(r"[!@#$%^&*+=?~]")
 _PHRASE = re.compile(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,7}")
+_FOLLOWING = re.compile(r"[ \t]{1,4}([^\W\d_]{1,15})\b|[.,;!?](?=\s|\Z)")
+_COMMANDS = frozenset({"ssh", "sudo", "psql", "sqlplus", "docker", "git"})
+"""Words of sentences about passwords that are also commands."""
 _INFLECTED = re.compile(r"\w{4}(?:ed|ly|ing)\Z")
 _NAME = re.compile(
     r"(?-i:[A-Z_-]+)|[a-z_-]*(?:passw|pswd|secret)[a-z_-]*"
@@ -71,6 +76,12 @@ def word_list(name: str) -> list[str]:
 def prose() -> frozenset[str]:
     """Words of sentences about passwords. They are unlikely in a password."""
     return frozenset(word_list("prose.txt"))
+
+
+@lru_cache(maxsize=1)
+def joining_words() -> frozenset[str]:
+    """Words that join a sentence in several languages. A passphrase of random words has none."""
+    return frozenset(word_list("sentences.txt"))
 
 
 def password(value: str, quoted: bool) -> bool:
@@ -114,6 +125,7 @@ def plain(value: str, _quoted: bool) -> bool:
         literal(value)
         and not _NAME.fullmatch(value)
         and word not in prose()
+        and word not in joining_words()
         and not _INFLECTED.search(word)
     )
 
@@ -121,6 +133,41 @@ def plain(value: str, _quoted: bool) -> bool:
 def plain_spoken(value: str, quoted: bool) -> bool:
     """Whether a single word after `password is` is a password, not a description of one."""
     return value.islower() and plain(value, quoted) and not _QUALITY.search(value)
+
+
+def hyphenated(value: str, quoted: bool) -> bool:
+    """Whether words joined by hyphens are a password: three of them, or two with capitals."""
+    words = value.split("-")
+    several = len(words) > 2 or (len(words) == 2 and value != value.lower())
+    return several and literal(value) and not quoted and random_words(map(str.lower, words))
+
+
+def labelled(value: str, quoted: bool) -> bool:
+    """Whether the Latin text after a word for `password` in another script is a password."""
+    word = value.isascii() and value.isalpha() and plain(value, quoted)
+    return password(value, quoted) or word
+
+
+def basic(value: str, _quoted: bool) -> bool:
+    """Whether a value is the base 64 of a user name, a colon and a password."""
+    try:
+        padded = value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4)
+        user, colon, secret = b64decode(padded, validate=True).decode("ascii").partition(":")
+    except ValueError:
+        return False
+    return bool(colon and user and len(secret) > 2) and (user + secret).isprintable()
+
+
+def continues(text: str, start: int, stop: int) -> bool:
+    """Whether the word at `start` is followed by another word of a sentence, or by its end.
+
+    `sshpass -p shows it to others` is a sentence, and `sshpass -p kestrel ssh host` is a command.
+    """
+    following = _FOLLOWING.match(text, stop)
+    if not (following and text[start:stop].isalpha() and text[start:stop].islower()):
+        return False
+    word = (following[1] or "").lower()
+    return not word or (word in joining_words() | prose() and word not in _COMMANDS)
 
 
 def _letters_only(value: str, quoted: bool) -> bool:

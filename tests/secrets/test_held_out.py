@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from djinn_memory.secrets import find, mask
 from tests.secrets.held_out import LOOKALIKES, SECRETS
 
@@ -12,7 +10,6 @@ def between(text: str) -> str:
     return f"First line.\n{text}\nLast line."
 
 
-@pytest.mark.xfail(strict=True, reason="19 of 60 are caught")
 def test_secrets_are_caught_whole() -> None:
     left = [
         text for text, *values in SECRETS if any(value in mask(between(text)) for value in values)
@@ -20,7 +17,6 @@ def test_secrets_are_caught_whole() -> None:
     assert len(SECRETS) == 60 and len(SECRETS) - len(left) >= 57, "\n".join(left)
 
 
-@pytest.mark.xfail(strict=True, reason="2 of 60 are taken for secrets")
 def test_lookalikes_pass() -> None:
     taken = [text for text in LOOKALIKES if find(between(text))]
     assert len(LOOKALIKES) == 60 and len(taken) <= 1, "\n".join(taken)

@@ -66,6 +66,20 @@ def test_what_is_no_secret_passes(text: str) -> None:
     assert not find(f"First line.\n{text}\nLast line.")
 
 
+PHRASE = "gravel antenna puppy cloud ribbon tomato wisdom harvest lunar shell piano drift"
+
+
+@pytest.mark.parametrize("between", ["\n", "; ", "\n\n", " and the "])
+def test_each_of_several_recovery_phrases_is_masked(between: str) -> None:
+    text = between.join(f"recovery phrase = {PHRASE}" for _ in range(4))
+    assert not any(word in mask(text).split() for word in PHRASE.split())
+
+
+def test_each_of_several_passwords_is_masked() -> None:
+    text = "passwords: Kiefer!2019, Birke!2020; Buche!2021 and Eiche!2022"
+    assert mask(text) == "passwords: Ki****, Bi****; Bu**** and Ei****"
+
+
 def test_a_list_of_words_needs_the_checksum_of_a_wallet_or_a_word_about_one() -> None:
     # Every word is one of a wallet's.
     tags = "book film music travel food garden sport science history art nature family"
@@ -132,7 +146,12 @@ def test_mixed_pieces(pieces: list[str]) -> None:
      "MTA4NTYzMjE4OTM0NTY3ODkw.", "sig=%", "://a:b/", " ", "\n", "1", "1-", "12 ", "ab ", "- ",
      "abandon\n", " -p a", "--password ", "wifi key ", "the password ", "user: a, ", "htpasswd -b ",
      "wpa_passphrase a ", "net use /user:a ", "password send ", "recovery code ", "enter 1 at the ",
-     "aGVsbG8gd29ybGQ+/"],
+     "aGVsbG8gd29ybGQ+/", "passwords: Ab1!efgh, ", "passwords: A1!efgh and ", "cookie: a=b; ",
+     "a=b;", "wifi:T:a;", "a:5432:b:c:", ":*:", "$2b$12$", "$6$a", "{sha}", "sessionid=", " / ",
+     "\"'", "'\"\"", "密码是", "пароль ", "wachtwoord van de ", "clave: ", "passphrase a 1 ",
+     "recovery phrase = abandon ", "name=\"password\" value=", "<password>", "('pw_pass', '",
+     "jdbc:oracle:thin:a/", "auth: aGVsbG8gd29ybGQ+", "use a1b2c3d4 as password ",
+     "|password|\n|-|\n"],
 )  # fmt: skip
 def test_hostile_lines_take_bounded_work(piece: str) -> None:
     assert_linear(lambda size: find(piece * (size // len(piece))), 1_000_000)
