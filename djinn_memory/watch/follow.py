@@ -26,6 +26,7 @@ from djinn_memory.watch.backoff import Backoff
 from djinn_memory.watch.folders import FollowedFolders
 from djinn_memory.watch.heard import ALL, FileChanged, FileDropped, Heard, Notice, StopWatch, Tell
 from djinn_memory.watch.inbox import FAILURES, Inbox, Mark, inbox_folder
+from djinn_memory.watch.kept_server import KeptServer
 from djinn_memory.watch.pending import PendingChanges
 
 TICK_SECONDS = 1.0
@@ -49,10 +50,14 @@ def follow(
     """
     watched: Home | None = home
     settled: dict[str, Mark] = {}
-    while watched:
-        # By the new settings its state may lie elsewhere.
-        with claim(watched):
-            watched = _Watch(watched, names, tell, heard, settled, jobs).run()
+    server = KeptServer()
+    try:
+        while watched:
+            # By the new settings its state may lie elsewhere.
+            with claim(watched):
+                watched = _Watch(watched, names, tell, heard, settled, server, jobs).run()
+    finally:
+        server.release()
 
 
 class _Watch:
@@ -65,6 +70,7 @@ class _Watch:
         tell: Tell,
         heard: Heard,
         settled: dict[str, Mark],
+        server: KeptServer,
         jobs: Sequence[Job],
     ) -> None:
         self._home = home
@@ -82,9 +88,11 @@ class _Watch:
         )
         self._inbox: Inbox | None = None
         self._settled = settled
+        self._server = server
         self._jobs = jobs
         self._pending = PendingChanges(self._vaults)
         self._reading, self._making, self._taking = Backoff(), Backoff(), Backoff()
+        self._serving = Backoff()
         self._warned: set[str] = set()
         self._last: Notice | None = None
         self._stopped = False
@@ -208,6 +216,7 @@ class _Watch:
         self._pending.ripen(now)
         if now - self._polled > self._settings.poll_seconds:
             self._polled = now
+            self._try(lambda: self._server.keep(self._home), self._serving)
             for name in self._folders.polled:
                 self._pending.add(FileChanged(name, ALL))
             self._open_inbox()

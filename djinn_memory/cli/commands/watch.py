@@ -106,7 +106,8 @@ def watch(call: Call, answer: InstalledService | RemovedService) -> None:
 
     It watches all vaults until you stop it, and turns files that are dropped into the folder of the
     setting `inbox` into documents. Where the system does not report changes, as on a network drive,
-    it scans the vault every few seconds. Exits with 0 on Ctrl-C.
+    it scans the vault every few seconds. A Postgres server inside a home, which `djinn sync init
+    --embedded` makes, runs as long as the watch. Exits with 0 on Ctrl-C.
 
     Examples:
         djinn watch

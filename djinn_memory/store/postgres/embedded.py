@@ -89,7 +89,8 @@ class EmbeddedServer:
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         """`settings` are added to those of the server; they hold when this process starts it."""
-        self.folder = folder
+        # The working folder of the server's process is compared with it.
+        self.folder = folder.resolve()
         self._settings = {**SETTINGS, "shared_buffers": _shared_buffers(), **(settings or {})}
         self._usage: int | None = None
         self._link: Path | None = None
@@ -198,17 +199,22 @@ class EmbeddedServer:
             options += ["-c", f"{name}={value}"]
         arguments = ("-w", "-s", "-t", f"{START_SECONDS:g}", "-l", log.name, "-o")
         deadline = time.monotonic() + START_SECONDS
+        # Before the start: this process may be killed during it.
+        self._stop_when_unused()
         while True:
             self._forget_stale_process()
             try:
                 run(self.folder, "pg_ctl", *arguments, shlex.join(options), "start")
-                self._stop_when_unused()
                 return
             except Unavailable as error:
                 # The processes of a killed server end after it, and keep its memory until then.
                 if "shared memory" not in _tail(log) or time.monotonic() > deadline:
+                    reason = _last_failure(log)
+                    if not reason:
+                        raise
                     raise Unavailable(
-                        f"the PostgreSQL server in {self.folder} does not start", _look_into(log)
+                        f"the PostgreSQL server in {self.folder} does not start",
+                        Remedy(purpose=f"look into {log} ({reason})"),
                     ) from error
                 pause(0.2, 0.4)
 
@@ -335,7 +341,6 @@ def _tail(log: Path) -> str:
     return ""
 
 
-def _look_into(log: Path) -> Remedy:
+def _last_failure(log: Path) -> str:
     lines = [line for line in _tail(log).splitlines() if "FATAL" in line or "PANIC" in line]
-    reason = " ".join(lines[-1].split())[-200:] if lines else ""
-    return Remedy(purpose=f"look into {log}" + (f" ({reason})" if reason else ""))
+    return " ".join(lines[-1].split())[-200:] if lines else ""

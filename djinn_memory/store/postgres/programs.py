@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -36,10 +37,11 @@ def run(folder: Path, program: str, *arguments: str) -> None:
         raise Unavailable(f"{command[0]} cannot run: {error.strerror}") from None
     if process.returncode:
         reason = " ".join(text.split())[-300:]
+        # In a container, root may lack the rights that setpriv hands on.
+        refused = os.geteuid() == 0 and re.search("^setpriv:|Permission denied", text)
         raise Unavailable(
             f"{program} failed for {folder}: {reason or process.returncode}",
-            # Root may lack the right to hand its rights on, for example in a container.
-            *([_ANOTHER_USER] if os.geteuid() == 0 else []),
+            *([_ANOTHER_USER] if refused else []),
         )
 
 
