@@ -11,12 +11,15 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.memories.hooks import answers
+from djinn_memory.memories.hooks import answers, payloads
 from djinn_memory.memories.recall import session_log
 from tests.memories.hooks.events import (
     CODEX,
@@ -27,6 +30,12 @@ from tests.memories.hooks.events import (
     spool_of,
     stop,
     tool,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=10,
 )
 
 SLOW = {"typer", "rich", "msgspec", "yaml", "pathlib", "djinn_memory.djinn"}
@@ -144,6 +153,31 @@ def test_ten_megabytes_are_recorded_cut(home: Home) -> None:
     with Djinn(home) as djinn:
         assert djinn.episodes.list().total == 2
         assert djinn.problems == []
+
+
+def test_many_keys_are_not_parsed(home: Home) -> None:
+    many = {f"k{number}": {"n": number} for number in range(200_000)}
+    for large in (
+        tool("make") | {"tool_input": many},
+        tool("make") | {"more": {"inner": [many]}},
+        tool("make") | many,
+    ):
+        assert call(home.root, large) == ""
+    entries = [json.loads(line) for line in spool_of(home).read().splitlines()]
+    assert {(entry["event"], entry["session"]) for entry in entries} == {("PostToolUse", "one")}
+    assert entries[0]["tool_input"]["k0"] == {"n": 0}
+    assert [entry["tool_input"] for entry in entries[1:]] == [{"command": "make"}] * 2
+    assert all(len(json.dumps(entry)) < 5_000 for entry in entries)
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=8), st.integers(0, 400))
+def test_the_beginning_of_an_object_is_one(value: dict[str, Any], end: int) -> None:
+    text = json.dumps(value)[:end]
+    if text:
+        begun = json.loads(payloads._beginning(text) or "{}")
+        assert set(begun) <= set(value)
+        keys = [key for key in value if key in begun]
+        assert all(begun[key] == value[key] for key in keys[:-1])
 
 
 def test_an_input_that_does_not_end(home: Home) -> None:
