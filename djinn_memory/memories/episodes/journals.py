@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from socket import gethostname
@@ -18,7 +18,14 @@ from djinn_memory.notes import journal
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.slugs import unique
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.system.files import create, inside, make_folder, read_regular, write_atomic
+from djinn_memory.system.files import (
+    create,
+    inside,
+    make_folder,
+    read_regular,
+    sync_files,
+    write_atomic,
+)
 from djinn_memory.system.interrupts import deferred
 
 FULL = 1_000_000
@@ -74,43 +81,59 @@ def _written_name(place: Path) -> str | None:
 
 
 def append(
-    writer: VaultWriter, home: Home, day: str, records: Mapping[str, str], *, once: bool = False
+    writer: VaultWriter, home: Home, days: Mapping[str, Mapping[str, str]], *, once: bool = False
 ) -> dict[str, str]:
-    """Append records to the journals of a day. `records` has texts of `journal.compose` by block.
+    """Append records to the journals of days: texts of `journal.compose` by block, by day.
 
     Returns the path of each new record by its block. With `once`, a record is skipped if a journal
-    of the day has its block.
+    of its day has its block. Afterwards all of them survive a power cut.
     """
-    name, number = home_name(home), 1
-    waiting = dict(records)
-    for path in _journals(writer.vault, day) if once else ():
-        for block in _BLOCK.findall(disk.read(writer.vault, path)):
-            waiting.pop(block.decode(), None)
+    name = home_name(home)
+    there = _journals(writer.vault, days) if once else {}
     places: dict[str, str] = {}
-    while waiting:
-        path = journal.path_of(day, name, number)
-        for block in _append(writer, path, journal.header(day, name).encode(), waiting):
-            del waiting[block]
-            places[block] = path
-            writer.written[path] = None
-        number += 1
+    created: list[Path] = []
+    try:
+        for day, records in days.items():
+            waiting, number = dict(records), 1
+            for path in there.get(day, ()):
+                for block in _BLOCK.findall(disk.read(writer.vault, path)):
+                    waiting.pop(block.decode(), None)
+            while waiting:
+                path = journal.path_of(day, name, number)
+                head = journal.header(day, name).encode()
+                for block in _append(writer, path, head, waiting, created):
+                    del waiting[block]
+                    places[block] = path
+                    writer.written[path] = None
+                number += 1
+    finally:
+        sync_files(created)
     return places
 
 
-def _journals(vault: Vault, day: str) -> Iterator[str]:
-    """The paths of the journals of a day, of all homes."""
+def _journals(vault: Vault, days: Container[str]) -> Mapping[str, list[str]]:
+    """The paths of the journals of days, of all homes, by day."""
     folder = inside(vault.root, "journal")
+    paths: dict[str, list[str]] = {}
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
-            name = entry.name
-            if name.startswith(f"{day}.") and name.endswith(".md") and entry.is_file():
-                yield f"journal/{name}"
+            day, _, rest = entry.name.partition(".")
+            if day in days and rest.endswith(".md") and entry.is_file():
+                paths.setdefault(day, []).append(f"journal/{entry.name}")
+    return paths
 
 
 def _append(
-    writer: VaultWriter, path: str, header: bytes, records: Mapping[str, str]
+    writer: VaultWriter,
+    path: str,
+    header: bytes,
+    records: Mapping[str, str],
+    created: list[Path],
 ) -> Sequence[str]:
-    """Append to one file what it has room for. Returns the blocks of these records."""
+    """Append to one file what it has room for. Returns the blocks of these records.
+
+    A new file is added to `created`: it survives a power cut only after `sync_files`.
+    """
     vault = writer.vault
     file, private = inside(vault.root, path), is_private(vault)
     if file != vault.root.resolve() / path:
@@ -129,7 +152,8 @@ def _append(
             make_folder(file.parent, private=private)
             blocks, text = _fitting(records, len(header), len(header))
             with deferred(), suppress(FileExistsError):
-                create(file, header + text, private=private)
+                create(file, header + text, private=private, sync=False)
+                created.append(file)
                 return blocks
             continue
         keep = journal.appendable(path, data)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import lru_cache, partial
-from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -131,9 +130,10 @@ def record_turns(
     once = any(turn.source for turn in turns)
     if drafts:
         with writing(runtime, vault, embeds=False) as writer:
-            for day, group in groupby(drafts, key=lambda draft: draft.day):
-                records = {str(draft.episode.block): draft.record for draft in group}
-                places |= journals.append(writer, home, day, records, once=once)
+            days: dict[str, dict[str, str]] = {}
+            for draft in drafts:
+                days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record
+            places = journals.append(writer, home, days, once=once)
     episodes = [
         replace(
             draft.episode,
