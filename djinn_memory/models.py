@@ -133,9 +133,9 @@ class Calibration(Struct, frozen=True):
 class Progress(Struct, frozen=True):
     """The progress of a long run."""
 
-    stage: Literal["read", "import", "embed", "prepare", "wait", "check", "pull", "push"]
+    stage: Literal["read", "import", "record", "embed", "prepare", "wait", "check", "pull", "push"]
     done: int
-    """The number of notes, of kB, or of texts that are done."""
+    """The number of notes, of kB, of episodes, or of texts that are done."""
     total: int | None
     note: str = ""
 

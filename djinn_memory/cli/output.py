@@ -191,6 +191,7 @@ class ProgressLine:
     _LABELS: ClassVar = {
         "read": "reading",
         "import": "importing, in kB:",
+        "record": "recording",
         "embed": "embedding",
         "prepare": "preparing",
         "check": "checking",

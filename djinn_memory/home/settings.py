@@ -212,6 +212,22 @@ class PatternsConfig(Struct, forbid_unknown_fields=True):
     evidence: Annotated[int, Meta(ge=1, le=200)] = 20
 
 
+Span = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?:\d{1,4}[dw]|\d{1,2}y)\Z",
+        description="a time such as 30d, 8w or 2y, at most 99y",
+    ),
+]
+
+
+class ImportConfig(Struct, forbid_unknown_fields=True):
+    """Settings of `djinn import`."""
+
+    calendar_past: Span = "2y"
+    calendar_future: Span = "1y"
+
+
 class SyncConfig(Struct, forbid_unknown_fields=True):
     """Settings of `djinn sync`."""
 
@@ -348,7 +364,7 @@ class UpkeepConfig(Struct, forbid_unknown_fields=True):
     half_lives: dict[str, Days] = field(default_factory=dict)
 
 
-class Config(Struct, forbid_unknown_fields=True):
+class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
     """All settings of `config.yaml`."""
 
     agents: Annotated[list[Name], Meta(min_length=1)] = field(default_factory=lambda: ["me"])
@@ -368,6 +384,7 @@ class Config(Struct, forbid_unknown_fields=True):
     watch: WatchConfig = field(default_factory=WatchConfig)
     working: WorkingConfig = field(default_factory=WorkingConfig)
     sessions: SessionsConfig = field(default_factory=SessionsConfig)
+    imports: ImportConfig = field(default_factory=ImportConfig)
     patterns: PatternsConfig = field(default_factory=PatternsConfig)
     sync: SyncConfig = field(default_factory=SyncConfig)
     secrets: SecretsConfig = field(default_factory=SecretsConfig)

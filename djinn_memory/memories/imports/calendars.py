@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from djinn_memory.home.access import DOMAIN
@@ -46,7 +46,7 @@ def write_calendars(
     written = []
     with writing(runtime, vault, embeds=False) as writer:
         for name in wanted:
-            events = sorted(set(planned[name]), key=sort_key)[:MOST_EVENTS]
+            events = nearest(planned[name])
             text = "\n".join([HEAD, "", *(masked(event_line(event))[0] for event in events)])
             path = paths[name]
             if path is None:
@@ -55,6 +55,11 @@ def write_calendars(
                 writer.rewrite(path, partial(_with_events, text=text, domain=domain))
             written.append(WrittenCalendar(vault.name, path, name, len(events)))
     return written, writer.problems
+
+
+def nearest(events: Iterable[PlannedEvent]) -> list[PlannedEvent]:
+    """The next ones of the events of a calendar, as many as its note has, in order."""
+    return sorted(set(events), key=sort_key)[:MOST_EVENTS]
 
 
 def _path(runtime: Runtime, vault: Vault, name: str) -> str | None:

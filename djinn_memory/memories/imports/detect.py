@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.memories.imports.formats.chat_log import MESSAGES, is_chat
 from djinn_memory.memories.imports.formats.chatgpt import is_chatgpt
 from djinn_memory.memories.imports.formats.claude import is_claude
 from djinn_memory.memories.imports.formats.slack import is_slack
 from djinn_memory.memories.imports.records import LINES, BadRecord, Gate, parsed, read_records
-from djinn_memory.memories.imports.requests import FormatChoice, ImportFormat
-from djinn_memory.memories.imports.trees import HEAD, Tree
+from djinn_memory.memories.imports.requests import (
+    FORMATS,
+    FormatChoice,
+    ImportFormat,
+    ImportHistory,
+)
+from djinn_memory.memories.imports.trees import HEAD, Tree, open_tree
 from djinn_memory.models import Problem
+from djinn_memory.system.files import expand
 
 LISTS = (
     "users.json", "org_users.json", "channels.json", "groups.json", "dms.json", "mpims.json",
@@ -30,6 +39,14 @@ _DAY = re.compile(r"(?:(?P<root>.+)/)?(?P<folder>[^/]+)/\d{4}-\d\d-\d\d\.json")
 
 LOOKED_AT = 50
 """Maximum number of lines that are searched for a record of a known form."""
+
+
+CALENDAR = b"BEGIN:VCALENDAR"
+
+NEWLINE = b"\n"
+
+AGAIN = "export or download it again"
+"""What to do about a file that is cut off."""
 
 
 class Export(Struct, frozen=True):
@@ -53,6 +70,51 @@ class Export(Struct, frozen=True):
     def size(self) -> int:
         """Its size in bytes."""
         return sum(self.tree.entries[name].size for name in self.names)
+
+
+def requested_exports(
+    request: ImportHistory, hides: Container[Path], problems: list[Problem]
+) -> Iterator[Export]:
+    """The exports at the paths of a request. Raises the first problem if there are none.
+
+    For `hides` see `open_tree`.
+    """
+    if not request.paths:
+        raise UsageError("give at least one path", argument="paths")
+    kind: type[DjinnError] = DjinnError
+    count = 0
+    for path in dict.fromkeys(map(expand, request.paths)):
+        number, before = 0, len(problems)
+        try:
+            tree = open_tree(path, hides)
+            for export in _in_tree(tree, request, problems):
+                number += 1
+                yield export
+            inner = any(name.lower().endswith(".zip") for name in tree.entries)
+            if not number and inner and not tree.path.is_dir():
+                raise UsageError("has only archives; unpack it, then import the folder")
+            if not number and "" in tree.entries and not tree.entries[""].size:
+                raise UsageError("is empty")
+            if not number and len(problems) == before:
+                raise UsageError(f"has no known format; djinn imports {FORMATS}")
+        except DjinnError as error:
+            if not problems:
+                kind = type(error)
+            problems.append(Problem(os.path.normpath(path), str(error)))
+        count += number
+    if not count:
+        raise kind(f"{problems[0].what}: {problems[0].why}")
+
+
+def _in_tree(tree: Tree, request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
+    """The exports in a tree, and in the archives in a folder."""
+    yield from find_exports(tree, request.format, problems)
+    for name in tree.entries:
+        if name.lower().endswith(".zip") and tree.path.is_dir():
+            try:
+                yield from find_exports(open_tree(tree.path / name), request.format, problems)
+            except DjinnError as error:
+                problems.append(Problem(tree.shown(name), str(error)))
 
 
 def find_exports(tree: Tree, form: FormatChoice, problems: list[Problem]) -> Iterator[Export]:
@@ -95,8 +157,15 @@ def _workspaces(tree: Tree, names: Sequence[str]) -> Iterator[Export]:
             days[match["root"] or ""].append(name)
     for root, files in days.items():
         listed = any(_below(root, name) in tree.entries for name in LISTS)
-        if listed or any(_sniffed(tree, name)[0] == "slack" for name in files[:5]):
+        if listed or any(_is_slack_day(tree, name) for name in files[:5]):
             yield Export(tree, "slack", tuple(sorted(files)), "item", root)
+
+
+def _is_slack_day(tree: Tree, name: str) -> bool:
+    """Whether a file has messages of Slack. One that cannot be read is reported later."""
+    with suppress(DjinnError):
+        return _sniffed(tree, name)[0] == "slack"
+    return False
 
 
 def _below(root: str, name: str) -> str:
@@ -104,12 +173,18 @@ def _below(root: str, name: str) -> str:
 
 
 def _sniffed(tree: Tree, name: str) -> tuple[ImportFormat | None, str]:
-    """The format of a file and the layout of its records; an empty layout for no JSON."""
+    """The format of a file and the layout of its records; an empty layout for no JSON.
+
+    Raises `DjinnError` for a file that is cut off before its format can be told.
+    """
     with tree.open(name) as stream:
         head = stream.read(HEAD)
         text = head.lstrip(b" \t\r\n\x1e")
-        if text[:15].upper() == b"BEGIN:VCALENDAR":
+        start = text[: len(CALENDAR)].upper()
+        if start == CALENDAR:
             return "calendar", LINES
+        if start and CALENDAR.startswith(start):
+            raise DjinnError(f"is cut off in its first line; {AGAIN}")
         if text[:1] == b"[":
             return _first(head, stream, "item"), "item"
         if text[:1] != b"{":
@@ -123,12 +198,23 @@ def _sniffed(tree: Tree, name: str) -> tuple[ImportFormat | None, str]:
                 break
         record = parsed(line)
         if isinstance(record, BadRecord):
-            return _document(head, stream)
+            kind, layout = _document(head, stream)
+            if kind is None and record.cut and not stream.read(1):
+                _refuse_cut(line if not end else head, not end)
+            return kind, layout
         inner = record.get("conversations") if isinstance(record, dict) else None
         if isinstance(inner, list) and inner and _is_conversation(inner[0]):
             return record_format(inner[0]), "conversations.item"
         following = map(parsed, more.split(b"\n")[:LOOKED_AT])
         return next(filter(None, map(record_format, chain([record], following))), None), LINES
+
+
+def _refuse_cut(data: bytes, one_line: bool) -> None:
+    """Raise `DjinnError` for a JSON document that breaks off, if these bytes are all of it."""
+    whole = parsed(data)
+    if isinstance(whole, BadRecord) and whole.cut:
+        where = "its first line" if one_line else f"line {data.count(NEWLINE) + 1:,}"
+        raise DjinnError(f"is cut off in {where}; {AGAIN}")
 
 
 def _is_conversation(record: Any) -> bool:
@@ -140,7 +226,10 @@ def _is_conversation(record: Any) -> bool:
 def _first(head: bytes, stream: Any, prefix: str) -> ImportFormat | None:
     """The format of the first elements of a file whose head was read."""
     both = io.BufferedReader(_Joined(head, stream))
-    for _, element in islice(read_records(both, prefix), 5):
+    for place, element in islice(read_records(both, prefix), 5):
+        if isinstance(element, BadRecord) and element.cut:
+            why = element.why.removeprefix("the file ")
+            raise DjinnError(f"{why.replace('here', place or 'its first record')}; {AGAIN}")
         if kind := record_format(element):
             return kind
     return None

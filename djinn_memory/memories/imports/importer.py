@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable, UsageError
+from djinn_memory.errors import Busy, Refused, Unavailable
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.ahead import EmbeddingAhead
-from djinn_memory.memories.imports.calendars import write_calendars
-from djinn_memory.memories.imports.detect import Export, find_exports
+from djinn_memory.memories.imports.calendars import MOST_EVENTS, nearest, write_calendars
+from djinn_memory.memories.imports.chronology import Chronology
+from djinn_memory.memories.imports.detect import Export, requested_exports
+from djinn_memory.memories.imports.formats.occurrences import Period
 from djinn_memory.memories.imports.hooked import HookedPrompts
 from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
 from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.imports.requests import (
-    FORMATS,
     ImportedFile,
     ImportHistory,
     ImportReport,
     WrittenCalendar,
 )
-from djinn_memory.memories.imports.trees import Tree, open_tree
 from djinn_memory.memories.imports.turns import TurnDraft, continuation, draft, pieces
 from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
-from djinn_memory.system.files import expand
+from djinn_memory.system.durations import duration
 from djinn_memory.system.locks import lock
 
 FIRST_BATCH = 125
@@ -44,10 +44,14 @@ FIRST_BATCH = 125
 Each further batch is twice as large, up to `BATCH`."""
 
 BATCH = 2_000
-"""Maximum number of exchanges that are recorded at once. A kill loses at most so many."""
+"""Number of exchanges that are recorded at once, and the rest of their day. A kill loses at most
+twice as many."""
 
 BATCH_CHARACTERS = 4_000_000
 """Maximum characters of these exchanges, which limits the memory that they take."""
+
+MOST_READ = 256_000_000
+"""Bytes of exchanges that are read before they are recorded, which limits the temporary file."""
 
 PROGRESS_BYTES = 1_000_000
 """Bytes between two reports of the progress."""
@@ -68,7 +72,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     if request.domain is not None:
         runtime.home.check_domains([request.domain], agent)
     problems: list[Problem] = []
-    exports = [*_exports(request, HiddenPaths(runtime.home, agent), problems)]
+    exports = [*requested_exports(request, HiddenPaths(runtime.home, agent), problems)]
     total = sum(export.size for export in exports)
     ahead, hooked = EmbeddingAhead(runtime.home), HookedPrompts(runtime, agent)
     run = _Run(runtime, request, agent, vault, problems, ahead, hooked, total)
@@ -76,9 +80,12 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
         # What is recorded is told by the index, so it must know all of it.
         read(runtime.state, [vault], progress=runtime.progress)
         with run.ahead:
-            for export in exports:
-                run.read(export)
-            run.record()
+            try:
+                for export in exports:
+                    run.read(export)
+                run.record_all()
+            finally:
+                run.exchanges.close()
         calendars = run.write_calendars()
     embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
@@ -109,44 +116,10 @@ def _alone(runtime: Runtime, vault: Vault) -> Iterator[None]:
         yield
 
 
-def _exports(
-    request: ImportHistory, hides: HiddenPaths, problems: list[Problem]
-) -> Iterator[Export]:
-    """The exports at the paths of a request. Raises the first problem if there are none."""
-    if not request.paths:
-        raise UsageError("give at least one path", argument="paths")
-    kind: type[DjinnError] = DjinnError
-    count = 0
-    for path in dict.fromkeys(map(expand, request.paths)):
-        number, before = 0, len(problems)
-        try:
-            tree = open_tree(path, hides)
-            for export in _in_tree(tree, request, problems):
-                number += 1
-                yield export
-            inner = any(name.lower().endswith(".zip") for name in tree.entries)
-            if not number and inner and not tree.path.is_dir():
-                raise UsageError("has only archives; unpack it, then import the folder")
-            if not number and len(problems) == before:
-                raise UsageError(f"has no known format; djinn imports {FORMATS}")
-        except DjinnError as error:
-            if not problems:
-                kind = type(error)
-            problems.append(Problem(os.path.normpath(path), str(error)))
-        count += number
-    if not count:
-        raise kind(f"{problems[0].what}: {problems[0].why}")
-
-
-def _in_tree(tree: Tree, request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
-    """The exports in a tree, and in the archives in a folder."""
-    yield from find_exports(tree, request.format, problems)
-    for name in tree.entries:
-        if name.lower().endswith(".zip") and tree.path.is_dir():
-            try:
-                yield from find_exports(open_tree(tree.path / name), request.format, problems)
-            except DjinnError as error:
-                problems.append(Problem(tree.shown(name), str(error)))
+def _period(now: datetime, runtime: Runtime) -> Period:
+    """The time whose occurrences of repeating events are read."""
+    settings = runtime.home.config.imports
+    return Period(now - duration(settings.calendar_past), now + duration(settings.calendar_future))
 
 
 class _FileCount(Struct):
@@ -188,8 +161,10 @@ class _Run(Struct):
     reported: int = 0
     masked: int = 0
     files: list[_FileCount] = field(default_factory=list)
+    exchanges: Chronology = field(default_factory=Chronology)
+    """The exchanges that were read, each with the number of its file."""
     batch: list[tuple[_FileCount, Exchange]] = field(default_factory=list)
-    """The exchanges that are not recorded yet, each with its file. Small files share a batch."""
+    """The exchanges that are recorded next, each with its file."""
     characters: int = 0
     """The size of the batch."""
     most: int = FIRST_BATCH
@@ -207,31 +182,51 @@ class _Run(Struct):
         self.files.append(count)
         now = self.runtime.now()
         user = (self.request.user or "").strip().casefold()
-        reading = Reading(export, user, now, self._advance)
+        reading = Reading(export, user, now, _period(now, self.runtime), self._advance)
         changed = min(now, max(export.tree.entries[name].at for name in export.names))
         for entry in exchanges(timed(reading.messages(), changed)):
             if isinstance(entry, Problem):
                 self.problems.append(entry)
             elif isinstance(entry, LeftOut):
-                count.left_out[entry.reason] += 1
+                count.left_out[entry.reason] += entry.number
             elif isinstance(entry, PlannedEvent):
-                self._calendar(count, entry.calendar).append(entry)
+                planned = self._calendar(count, entry.calendar)
+                planned.append(entry)
+                if len(planned) >= 10 * MOST_EVENTS:
+                    planned[:] = nearest(planned)
             else:
-                self._add(count, entry)
+                self._count(count, entry)
+                self.exchanges.add(len(self.files) - 1, entry)
+                if self.exchanges.size >= MOST_READ:
+                    self.record_all()
 
-    def _add(self, count: _FileCount, exchange: Exchange) -> None:
+    def _count(self, count: _FileCount, exchange: Exchange) -> None:
         count.episodes += 1
         if count.export.format == "calendar":
             # A calendar without coming events has a note that must lose those of an earlier import.
             self._calendar(count, exchange.first.session)
         count.sessions.add(hash(exchange.first.session))
-        self.batch.append((count, exchange))
-        self.characters += len(exchange.first.text) + sum(map(len, exchange.replies))
-        if len(self.batch) >= self.most or self.characters >= BATCH_CHARACTERS:
-            self.record()
-            self.most = min(2 * self.most, BATCH)
-            if self.written:
-                self.ahead.begin()
+
+    def record_all(self) -> None:
+        """Record the exchanges that were read, day by day, so that each journal is opened once."""
+        total, day = len(self.exchanges), None
+        for done, (number, exchange) in enumerate(self.exchanges.take()):
+            assert exchange.first.at is not None
+            last, day = day, exchange.first.at.astimezone().date()
+            if self._full(new_day=day != last):
+                self._record()
+                self.most = min(2 * self.most, BATCH)
+                if self.written:
+                    self.ahead.begin()
+                self.runtime.progress(Progress("record", done, total))
+            self.batch.append((self.files[number], exchange))
+            self.characters += len(exchange.first.text) + sum(map(len, exchange.replies))
+        self._record()
+
+    def _full(self, *, new_day: bool) -> bool:
+        """Whether the batch is recorded before an exchange of this day or of a new one is added."""
+        most = self.most if new_day else 2 * self.most
+        return len(self.batch) >= most or self.characters >= BATCH_CHARACTERS
 
     def _calendar(self, count: _FileCount, name: str) -> list[PlannedEvent]:
         """The coming events of a calendar so far. One without a name is named after its file."""
@@ -269,7 +264,7 @@ class _Run(Struct):
             total = max(self.bytes, self.done)
             self.runtime.progress(Progress("import", self.done >> 10, total >> 10, "kB"))
 
-    def record(self) -> None:
+    def _record(self) -> None:
         """Record the batch, as far as it is new."""
         turns = self._new_turns()
         self.batch, self.characters = [], 0

@@ -49,6 +49,8 @@ class LeftOut(Struct, frozen=True):
 
     reason: str
     """What it is, in the plural, such as `system messages`."""
+    number: int = 1
+    """How many of these there are."""
 
 
 Read = Message | LeftOut | Problem | PlannedEvent

@@ -13,19 +13,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.imports.detect import LISTS, Export
+from djinn_memory.memories.imports.detect import AGAIN, LISTS, Export
 from djinn_memory.memories.imports.formats.calendar import UnreadableCalendarError, read_calendar
 from djinn_memory.memories.imports.formats.chat_log import ChatLog
 from djinn_memory.memories.imports.formats.chatgpt import read_chatgpt
 from djinn_memory.memories.imports.formats.claude import read_claude
+from djinn_memory.memories.imports.formats.occurrences import Period
 from djinn_memory.memories.imports.formats.slack import Workspace
 from djinn_memory.memories.imports.messages import Read
 from djinn_memory.memories.imports.records import BadRecord, read_records
 from djinn_memory.memories.imports.trees import UNREADABLE, reason
 from djinn_memory.models import Problem
-
-MOST_CALENDAR = 50_000_000
-"""Maximum size in bytes of a calendar, which is read as a whole."""
 
 MOST_PROBLEMS = 20
 """Maximum number of problems of a file that are reported by themselves."""
@@ -41,6 +39,8 @@ class Reading(Struct):
     user: str
     """The name of the user, in lower case; may be empty."""
     now: datetime
+    period: Period
+    """The time whose occurrences of repeating events are read."""
     advance: Advance
     """Gets the number of bytes that were read."""
     bad: int = 0
@@ -86,8 +86,7 @@ class Reading(Struct):
         for place, record in read_records(stream, self.export.layout, self.advance):
             where = f"{shown}, {place}" if place else shown
             if not isinstance(record, dict):
-                why = record.why if isinstance(record, BadRecord) else "it is not a JSON object"
-                yield Problem(where, f"{why}; it was left out")
+                yield Problem(where, _left_out(record))
                 continue
             try:
                 # As a whole, so that a conversation with a fault is left out as a whole.
@@ -107,12 +106,8 @@ class Reading(Struct):
         yield from self._records(log.read, shown, stream)
 
     def _calendar(self, shown: str, stream: BinaryIO) -> Iterator[Read]:
-        data = stream.read(MOST_CALENDAR + 1)
-        self.advance(len(data))
-        if len(data) > MOST_CALENDAR:
-            raise DjinnError(f"is longer than {MOST_CALENDAR:,} bytes; split the calendar")
         try:
-            for read in read_calendar(data.decode("utf-8", "replace"), self.now):
+            for read in read_calendar(stream, self.now, self.period, self.advance):
                 yield _named(read, shown)
         except UnreadableCalendarError as error:
             yield Problem(shown, str(error))
@@ -150,6 +145,15 @@ class Reading(Struct):
         yield from self._records(
             lambda message: iter([workspace.read(message, place)]), shown, stream
         )
+
+
+def _left_out(record: object) -> str:
+    """Why a record is left out."""
+    if not isinstance(record, BadRecord):
+        return "it is not a JSON object; it was left out"
+    if record.cut:
+        return f"{record.why}; the records before were read; {AGAIN}"
+    return f"{record.why}; it was left out"
 
 
 def _named(read: Read, where: str) -> Read:

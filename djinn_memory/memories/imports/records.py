@@ -34,10 +34,18 @@ LINES = "lines"
 """The layout of a file with a record on each line."""
 
 
+_CUT_LITERAL = re.compile(
+    r"(?:(?:^|[\s:,\[])(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|-)|(?:^|\d)(?:\.|\.?\d*[eE][+-]?))\Z"
+)
+"""A word or a number that breaks off, and is not JSON so far."""
+
+
 class BadRecord(Struct, frozen=True):
     """A record that cannot be read."""
 
     why: str
+    cut: bool = False
+    """Whether the file ends within it."""
 
 
 def read_records(
@@ -69,7 +77,10 @@ def _lines(stream: BinaryIO, advance: Callable[[int], None]) -> Iterator[tuple[s
                     break
             yield f"line {number}", BadRecord(f"it is longer than {MOST_BYTES:,} bytes")
         elif line.strip(b" \t\r\n\x1e"):
-            yield f"line {number}", parsed(line)
+            record = parsed(line)
+            if isinstance(record, BadRecord) and record.cut and not line.endswith(b"\n"):
+                record = BadRecord("the file is cut off in this line", True)
+            yield f"line {number}", record
 
 
 def parsed(line: bytes) -> Any:
@@ -82,8 +93,20 @@ def parsed(line: bytes) -> Any:
         return json.loads(text.strip("\x1e \t\r\n\0"))
     except RecursionError:
         return BadRecord("it is nested too deep")
+    except json.JSONDecodeError as error:
+        return BadRecord(f"it is not JSON ({error})", _breaks_off(error))
     except ValueError as error:
         return BadRecord(f"it is not JSON ({error})")
+
+
+def _breaks_off(error: json.JSONDecodeError) -> bool:
+    """Whether a text that is not JSON could be the beginning of JSON."""
+    rest = error.doc[error.pos :]
+    return (
+        not rest.strip()
+        or error.msg.startswith(("Unterminated string", "Invalid \\uXXXX"))
+        or _CUT_LITERAL.fullmatch(rest) is not None
+    )
 
 
 def _elements(
@@ -99,8 +122,14 @@ def _elements(
             yield f"element {number}" if prefix else "", element
     except (ijson.JSONError, ValueError, RecursionError) as error:
         why = str(error).split("\n", 1)[0].strip() or type(error).__name__
-        behind = f"after element {number}" if number else ""
-        yield behind, BadRecord(f"the file is not JSON from here on, or is cut off ({why})")
+        behind = f"after element {number:,}" if number else ""
+        if "premature EOF" in why or _CUT_LITERAL.search(gate.tail.decode("ascii", "replace")):
+            yield (
+                behind,
+                BadRecord(f"the file is cut off from here on, at byte {gate.size:,}", True),
+            )
+        else:
+            yield behind, BadRecord(f"the file is not JSON from here on ({why})")
 
 
 class Gate:
@@ -117,6 +146,10 @@ class Gate:
         self._stream, self._advance = stream, advance
         self.since = 0
         """The bytes that were read of the current record. The parser's caller resets it."""
+        self.size = 0
+        """The bytes that were read."""
+        self.tail = b""
+        """The last of them."""
         self._depth = 0
         self._opened = b""
         """The start of the string that the bytes so far end in; empty outside of strings."""
@@ -126,6 +159,8 @@ class Gate:
             raise ValueError(f"a record is longer than {MOST_BYTES:,} bytes")
         data = self._stream.read(size)
         self.since += len(data)
+        self.size += len(data)
+        self.tail = (self.tail + data[-8:])[-8:]
         self._advance(len(data))
         self._check(self._opened + data)
         return data

@@ -116,7 +116,10 @@ def _file(path: Path) -> Tree:
     with path.open("rb") as file:
         head = file.read(4)
     if head == b"PK\3\4":
-        raise DjinnError("cannot be read: the archive is damaged or cut off; download it again")
+        raise DjinnError(
+            "cannot be read: the archive is damaged, or cut off after "
+            f"{path.stat().st_size:,} bytes; download it again"
+        )
     entry = Entry("", path.stat().st_size, _changed(path))
     return Tree(path, {"": entry}, lambda _: path.open("rb", buffering=0))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from djinn_memory.memories.patterns.requests import (
 from djinn_memory.memories.patterns.writer import PatternWriter
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
+from djinn_memory.system.durations import duration
 from djinn_memory.system.locks import lock
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0
 """Seconds to wait for another consolidation for the same agent."""
-
-_AGE = re.compile(r"(\d{1,4})\s*([dw])")
 
 
 def consolidate(runtime: Runtime, request: Consolidate) -> ConsolidationReport:
@@ -92,7 +90,8 @@ def _patterns(
 
 
 def _age(text: str) -> timedelta:
-    match = _AGE.fullmatch(text.strip())
-    if not match:
-        raise UsageError(f"{text}: not an age; write 7d or 2w", argument="min_age")
-    return timedelta(days=int(match[1]) * (7 if match[2] == "w" else 1))
+    try:
+        return duration(text)
+    except ValueError:
+        why = f"{text}: not an age; write 7d or 2w"
+        raise UsageError(why, argument="min_age") from None

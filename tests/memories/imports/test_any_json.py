@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.imports.detect import find_exports
+from djinn_memory.memories.imports.formats.occurrences import Period
 from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
 from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.imports.requests import FormatChoice
@@ -24,6 +25,7 @@ from tests.examples import examples
 from tests.memories.imports.exports import BOAT, CALENDAR, DAY, LOG, trip
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
+PERIOD = Period(NOW - timedelta(days=730), NOW + timedelta(days=365))
 
 KEYS = st.sampled_from(
     ["role", "content", "text", "type", "message", "messages", "author", "id", "ts", "timestamp",
@@ -67,7 +69,7 @@ def read(path: Path, form: FormatChoice) -> None:
         assert "\n" not in str(error)
         return
     for export in exports:
-        messages = Reading(export, "user", NOW, lambda _: None).messages()
+        messages = Reading(export, "user", NOW, PERIOD, lambda _: None).messages()
         for entry in exchanges(timed(messages, NOW)):
             assert isinstance(entry, Exchange | LeftOut | PlannedEvent | Problem)
             assert not (isinstance(entry, Problem) and "report this bug" in entry.why), entry

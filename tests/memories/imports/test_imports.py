@@ -23,6 +23,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.requests import MAX_TEXT
 from djinn_memory.memories.imports import importer
 from djinn_memory.memories.imports.formats.calendar import read_calendar
+from djinn_memory.memories.imports.formats.occurrences import Period
 from djinn_memory.memories.imports.messages import Message
 from djinn_memory.memories.imports.records import Gate
 from djinn_memory.memories.imports.requests import ImportReport
@@ -245,7 +246,9 @@ def test_a_calendar_that_is_cut_off_or_none(djinn: Djinn, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("rule", ["", "RRULE:FREQ=DAILY;UNTIL=19710103T100000Z"])
-def test_events_before_1971_are_left_out(djinn: Djinn, tmp_path: Path, rule: str) -> None:
+def test_events_before_1971_are_left_out(home: Home, tmp_path: Path, rule: str) -> None:
+    home.edit((("import", "calendar_past"), "99y"))
+    djinn = Djinn(Home(home.root))
     file = tmp_path / "a.ics"
     file.write_text(calendar_of(["UID:a", "DTSTART:19691230T100000Z", *filter(None, [rule])]))
     report = djinn.import_history([file])
@@ -350,7 +353,9 @@ def test_a_daily_event_is_read_in_linear_time() -> None:
 
     def read(days: int) -> None:
         now = datetime(2000, 1, 1, 12, tzinfo=UTC) + timedelta(days=days)
-        messages = [each for each in read_calendar(text, now) if isinstance(each, Message)]
+        period = Period(datetime(2000, 1, 1, tzinfo=UTC), now)
+        found = read_calendar(BytesIO(text.encode()), now, period, lambda _: None)
+        messages = [each for each in found if isinstance(each, Message)]
         assert len({message.at for message in messages}) == len(messages) == days + 1
 
     assert_linear(read, 4_000)
