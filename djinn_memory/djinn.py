@@ -97,6 +97,7 @@ class Djinn(Namespace):
             Runtime(home, progress, resident=resident, read_only=read_only, clock=clock)
         )
         self.runtime.intake = take_in
+        self.runtime.take_back = _take_back
 
     def __enter__(self) -> Djinn:
         return self
@@ -458,3 +459,13 @@ class Djinn(Namespace):
         from djinn_memory.memories.recall.audit import record
 
         return record(self._state, call)
+
+
+def _take_back(runtime: Runtime) -> None:
+    """Take back interrupted changes of notes. Most of the time there are none."""
+    from djinn_memory.memories.changes.kept_bytes import KeptBytes
+
+    if not runtime.read_only and KeptBytes(runtime.home).pending():
+        from djinn_memory.memories.changes.commit import recover_before_reading
+
+        recover_before_reading(runtime.state)

@@ -81,6 +81,8 @@ class Runtime:
         self.intake: Callable[[Runtime, str | None], None] | None = None
         """Takes in what was recorded elsewhere, before an agent reads memories. It reports failures
         as `problems`."""
+        self.take_back: Callable[[Runtime], None] | None = None
+        """Takes back a change of notes that was interrupted, before its notes are read."""
         self._flags = {"resident": resident, "read_only": read_only}
         self._lock = threading.RLock()
 
@@ -184,6 +186,8 @@ class Runtime:
         if filters:
             self.home.check_domains(filters.domains, name)
         self.take_in(agent)
+        if self.take_back:
+            self.take_back(self)
         vaults = self.home.scope(name, filters.vaults if filters else ())
         self.refresh(vaults)
         return vaults

@@ -209,12 +209,14 @@ class State:
             yield
 
     @contextlib.contextmanager
-    def vault_lock(self, vault: Vault) -> Iterator[None]:
+    def vault_lock(self, vault: Vault, *, timeout: float | None = None) -> Iterator[None]:
         """Lock out other writers of a vault in this home, for the duration of one write.
 
-        Removes at once the scratch files that a killed writer left behind.
+        Removes at once the scratch files that a killed writer left behind. Raises `Busy` after
+        `timeout` seconds, or when the holder stalls.
         """
-        with lock(self.vault_lock_path(vault), timeout=STALLED_SECONDS) as killed:
+        seconds = STALLED_SECONDS if timeout is None else timeout
+        with lock(self.vault_lock_path(vault), timeout=seconds) as killed:
             if killed or vault.id not in self._tidied:
                 self._tidied.add(vault.id)
                 for path in leftovers_below(vault.root, self.scratch_seconds(vault)):

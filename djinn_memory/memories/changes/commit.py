@@ -33,6 +33,7 @@ from djinn_memory.store.state import State
 from djinn_memory.system.files import saved_ns
 from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.locks import lock
+from djinn_memory.system.waits import GLANCE_SECONDS
 
 LOCK_SECONDS = 30.0
 """Maximum wait for another change set without progress."""
@@ -60,7 +61,7 @@ def locked(state: State, vaults: Sequence[Vault]) -> Iterator[None]:
     """
     with ExitStack() as stack:
         stack.enter_context(_changes_lock(state, LOCK_SECONDS))
-        _recover(state)
+        _recover(state, LOCK_SECONDS)
         for vault in sorted(vaults, key=lambda vault: vault.id):
             stack.enter_context(state.vault_lock(vault))
         # Ctrl-C waits until the files are whole.
@@ -137,7 +138,7 @@ def recover(state: State) -> None:
     """
     if KeptBytes(state.home).pending():
         with suppress(Busy), _changes_lock(state, 0), deferred():
-            _recover(state)
+            _recover(state, GLANCE_SECONDS)
 
 
 def recover_before_reading(state: State) -> None:
@@ -149,7 +150,7 @@ def recover_before_reading(state: State) -> None:
         recover(state)
 
 
-def _recover(state: State) -> None:
+def _recover(state: State, seconds: float) -> None:
     kept = KeptBytes(state.home)
     kept.tidy()
     for identity in kept.pending():
@@ -165,7 +166,7 @@ def _recover(state: State) -> None:
         else:
             with ExitStack() as stack:
                 for vault in _vaults_of(state, recorded.plan):
-                    stack.enter_context(state.vault_lock(vault))
+                    stack.enter_context(state.vault_lock(vault, timeout=seconds))
                 _take_back(state, identity, recorded.plan)
 
 

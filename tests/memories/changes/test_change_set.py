@@ -224,6 +224,21 @@ APPLY = "djinn_memory.memories.changes.files.apply"
 KEEP = "djinn_memory.memories.changes.kept_bytes.create"
 
 
+def test_what_a_kill_cut_short_is_taken_back_before_notes_are_read(home: Home) -> None:
+    """The half that was done would else be read: two notes with one name."""
+    with Djinn(home) as djinn:
+        djinn.entities.add("Robert", "person")
+        djinn.entities.add("Rob", "person")
+        before = tree(home.root / "vaults")
+    killed(home, kill_at(APPLY, 2).format('djinn.entities.merge("Rob", "Robert")'))
+    assert tree(home.root / "vaults") != before
+    with Djinn(home) as djinn:
+        assert [entity.title for entity in djinn.entities.list().entities] == ["Rob", "Robert"]
+        assert tree(home.root / "vaults") == before
+        djinn.entities.merge("Rob", "Robert")
+        assert [entity.title for entity in djinn.entities.list().entities] == ["Robert"]
+
+
 @pytest.mark.parametrize(("place", "number"), [(KEEP, 2), (APPLY, 1), (APPLY, 4)])
 def test_what_a_kill_cut_short_is_taken_back_by_the_next_writer(
     djinn: Djinn, vaults: Path, place: str, number: int
