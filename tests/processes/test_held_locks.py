@@ -319,8 +319,8 @@ def joined(
     """A home that has joined a server and has sent its notes."""
     place = copied(furnished[0], tmp_path_factory.mktemp("joined") / "place")
     address = postgres.address(postgres.create())
-    held.djinn(place, "sync", "init", "--url", address.conninfo, DJINN_POSTGRES_URL="")
-    held.djinn(place, "sync", "run", DJINN_POSTGRES_URL=address.conninfo)
+    for verb in ("init", "run"):
+        held.djinn(place, "sync", verb, DJINN_POSTGRES_URL=address.conninfo)
     (place / "home" / "vaults" / "shared" / "late.md").write_text("# Late\n\nA late note.\n")
     return place, address
 

@@ -193,7 +193,8 @@ def _move(call: Call) -> MovedVault:
 
     request, home = call.request, call.djinn.home
     before = home.named((request.name,))[0].root
-    vault = move_vault(call.djinn.runtime.state, request.name, request.folder)
+    with call.djinn.runtime.busy(patient=True):
+        vault = move_vault(call.djinn.runtime.state, request.name, request.folder)
     return MovedVault(VaultEntry.of(vault, home.vaults), before)
 
 
