@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
@@ -41,8 +42,10 @@ _names = count(1)
 
 
 def database_of(address: ServerAddress) -> str:
-    """The name of a database."""
-    return str(conninfo_to_dict(address.conninfo)["dbname"])
+    """The name of a database, or of the schema of a cluster that stands for it."""
+    parts = conninfo_to_dict(address.conninfo)
+    schema = re.match(r"-c search_path=(\w+)", str(parts.get("options", "")))
+    return schema[1] if schema else str(parts["dbname"])
 
 
 class DatabaseServer:
@@ -127,7 +130,7 @@ class ClusterServer(DatabaseServer):
         pytest.skip("the schemas of a cluster cannot be copied")
 
     def drop(self, database: str) -> None:
-        self.execute(f"drop schema {database} cascade")
+        self.execute(f"drop schema if exists {database} cascade")
 
     @contextmanager
     def migrated(self, model: VectorModel = MODEL) -> Iterator[ServerAddress]:

@@ -52,7 +52,7 @@ def test_a_home_that_did_not_come_back(homes: tuple[Djinn, Djinn], tables: Table
 
     # The tombstone is old, and the other home was seen lately.
     tables.connection.execute("update notes set written_at = now() - interval '200 days'")
-    tables.connection.execute("update homes set seen_at = seen_at - interval '100 days'")
+    tables.connection.execute("update homes set seen_at = now() - interval '100 days'")
     first.sync.run()
     assert tables.value("select count(*) from notes where deleted") == 1
     lost = str(ids[1])

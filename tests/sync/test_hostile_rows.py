@@ -138,11 +138,10 @@ def test_one_id_in_both_tables(homes: tuple[SyncedHome, SyncedHome]) -> None:
     ben.sync()
     insert(anna, "a.png", table="attachments", content=b"png")
     with closing(connect(anna.address)) as connection:
-        connection.execute(
-            "update attachments set rev = 9, note_id = (select note_id from notes "
-            "where path = 'a.md'); update notes set rev = 9 where path = 'a.md'; "
-            "update scopes set rev = 9"
-        )
+        key = connection.execute("select note_id from notes where path = 'a.md'").fetchone()
+        connection.execute("update attachments set rev = 9, note_id = %s", key)
+        connection.execute("update notes set rev = 9 where path = 'a.md'")
+        connection.execute("update scopes set rev = 9")
     anna.write("b.md", "# edited\n")
     anna.write("a.md", "# edited\n")
     for home in homes:

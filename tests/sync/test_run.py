@@ -742,7 +742,7 @@ def test_a_lost_connection_is_resumed(
         def cut(progress: Progress) -> None:
             if progress.stage == "push" and progress.done >= 4:
                 pid = link.connection.info.backend_pid
-                administrator.execute("select pg_terminate_backend(%s)", (pid,))
+                administrator.execute("select pg_terminate_backend(%s::int)", (pid,))
 
         link.runtime.progress = cut
         with pytest.raises(ServerLost, match="run the command again"):

@@ -98,6 +98,7 @@ def secure_rows(cursor: Cursor) -> None:
     This holds for the owner of the tables too, who keeps the scopes that exist now. A superuser
     sees everything. Only the owner writes `role_scopes`, also after `grant all on all tables`.
     """
+    change_in_order(cursor)
     cursor.execute("select current_schema()")
     schema = str(_single(cursor))
     for statement in OPEN_UNSCOPED:

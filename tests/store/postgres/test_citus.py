@@ -11,7 +11,13 @@ import pytest
 from djinn_memory.errors import Unavailable
 from djinn_memory.store.postgres import catalog
 from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.connection import ServerAddress, connect, reading, writing
+from djinn_memory.store.postgres.connection import (
+    ServerAddress,
+    connect,
+    reading,
+    snapshot,
+    writing,
+)
 from djinn_memory.store.postgres.scopes import register, scopes
 from tests.postgres import CLUSTER
 
@@ -56,6 +62,24 @@ class TestCluster:
             assert known == {first: (1, 1), second: (2, 2)}
             connection.execute("delete from scopes where user_id = %s", (second,))
             assert connection.execute("select count(*) from notes").fetchone() == (1,)
+
+    def test_a_reader_sees_one_state_of_a_node(self, database: ServerAddress) -> None:
+        scope = uuid4()
+        names = "select name from scopes where user_id = %s"
+        with (
+            closing(connect(database)) as connection,
+            closing(connect(database)) as other,
+            other.cursor() as cursor,
+        ):
+            register(cursor, scope, "one")
+            with reading(connection, database) as reader:
+                assert reader.execute(names, (scope,)).fetchall() == [("one",)]
+                cursor.execute("update scopes set name = 'two' where user_id = %s", (scope,))
+                assert reader.execute(names, (scope,)).fetchall() == [("one",)]
+            with snapshot(connection, database, (), [f"{names[:-2]}'{scope}'"]) as (tx, [listed]):
+                assert listed == [("two",)]
+                cursor.execute("update scopes set name = 'three' where user_id = %s", (scope,))
+                assert tx.execute(names, (scope,)).fetchall() == listed
 
 
 @pytest.mark.skipif(bool(CLUSTER), reason="the server is a cluster")

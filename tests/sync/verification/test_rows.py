@@ -47,7 +47,8 @@ TAMPERED_LISTS = {
     "where term = (select max(term) from index_postings)",
     "index_domain_sets": "update index_domain_sets set length = length + 1",
     "index_segments": "delete from index_segments",
-    "knowledge_relations": "update knowledge_relations set target_entity_id = gen_random_uuid()",
+    "knowledge_relations": "update knowledge_relations set target_entity_id = "
+    "'c0ffee00-0000-4000-8000-000000000000'",
     "outranked_notes": "insert into outranked_notes (user_id, kind, name, note_id) "
     "select user_id, 'fact', 'no/body', note_id from notes limit 1",
 }
