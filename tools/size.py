@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=62_100, files=672, names=2_465)
+LIMIT = Size(lines=62_920, files=680, names=2_495)
 
 
 def measure(package: Path) -> Size:
