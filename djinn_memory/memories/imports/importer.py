@@ -21,7 +21,7 @@ from djinn_memory.memories.imports.ahead import EmbeddingAhead
 from djinn_memory.memories.imports.calendars import MOST_EVENTS, nearest, write_calendars
 from djinn_memory.memories.imports.chronology import Chronology
 from djinn_memory.memories.imports.detect import Export, requested_exports
-from djinn_memory.memories.imports.formats.occurrences import Period
+from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
 from djinn_memory.memories.imports.hooked import HookedPrompts
 from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
 from djinn_memory.memories.imports.reading import Reading
@@ -116,10 +116,12 @@ def _alone(runtime: Runtime, vault: Vault) -> Iterator[None]:
         yield
 
 
-def _period(now: datetime, runtime: Runtime) -> Period:
+def _period(now: datetime, runtime: Runtime) -> ImportPeriod:
     """The time whose occurrences of repeating events are read."""
     settings = runtime.home.config.imports
-    return Period(now - duration(settings.calendar_past), now + duration(settings.calendar_future))
+    return ImportPeriod(
+        now - duration(settings.calendar_past), now + duration(settings.calendar_future)
+    )
 
 
 class _FileCount(Struct):

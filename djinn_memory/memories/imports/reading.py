@@ -18,7 +18,7 @@ from djinn_memory.memories.imports.formats.calendar import UnreadableCalendarErr
 from djinn_memory.memories.imports.formats.chat_log import ChatLog
 from djinn_memory.memories.imports.formats.chatgpt import read_chatgpt
 from djinn_memory.memories.imports.formats.claude import read_claude
-from djinn_memory.memories.imports.formats.occurrences import Period
+from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
 from djinn_memory.memories.imports.formats.slack import Workspace
 from djinn_memory.memories.imports.messages import Read
 from djinn_memory.memories.imports.records import BadRecord, read_records
@@ -39,7 +39,7 @@ class Reading(Struct):
     user: str
     """The name of the user, in lower case; may be empty."""
     now: datetime
-    period: Period
+    period: ImportPeriod
     """The time whose occurrences of repeating events are read."""
     advance: Advance
     """Gets the number of bytes that were read."""

@@ -93,7 +93,7 @@ class Condition(Struct):
         self.values.extend(values)
 
 
-class Part(Protocol):
+class IndexPart(Protocol):
     """What one statement reads: the index of a home, or a vault on a server."""
 
     @property
@@ -124,7 +124,7 @@ class Part(Protocol):
         """The distinct values of `expires` that the reader may see."""
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=IndexPart)
 
 
 class Selections(ABC, Generic[P]):

@@ -59,7 +59,7 @@ _OPENING = ("memory_id", "vault", "id", "path", "block", "type", "date", "text",
 _CHUNK = "ordinal, headings, first_line, last_line, page, parts, text"
 
 
-class Claim(NamedTuple):
+class IdClaim(NamedTuple):
     """A memory with an id, which others may have too."""
 
     id: str
@@ -84,7 +84,7 @@ class StoredIndex(StoredCatalog[P], ABC):
     """The vaults of this view that the index contains."""
 
     @abstractmethod
-    def _claims(self, ids: Collection[str]) -> Iterator[Claim]:
+    def _claims(self, ids: Collection[str]) -> Iterator[IdClaim]:
         """The memories of the home with these ids."""
 
     def chunks(self, chunk_ids: Collection[int]) -> dict[int, IndexedChunk]:
@@ -270,17 +270,17 @@ class StoredIndex(StoredCatalog[P], ABC):
 
 
 def readers(agent: str | None, excluded: str) -> str | None:
-    """Who reads memories of an agent's vault, except some agents; see `Claim`."""
+    """Who reads memories of an agent's vault, except some agents; see `IdClaim`."""
     return f"{agent or ''} but {excluded}" if agent or excluded else None
 
 
-def _owners(claims: Iterable[Claim]) -> set[tuple[str, tuple[str, str, str | None]]]:
+def _owners(claims: Iterable[IdClaim]) -> set[tuple[str, tuple[str, str, str | None]]]:
     """The id and place of each memory that owns its id, as every reader sees it.
 
     A memory for everybody keeps its id whatever memories of some agents hold, so that nobody is
     shown a trace of what is hidden. Among memories with the same readers the oldest keeps it.
     """
-    by_id: dict[str, list[Claim]] = {}
+    by_id: dict[str, list[IdClaim]] = {}
     for claim in claims:
         by_id.setdefault(claim.id, []).append(claim)
     return {

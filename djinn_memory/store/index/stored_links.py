@@ -114,8 +114,8 @@ class StoredLinks(ABC, Generic[P]):
         seen = {}
         for key, link, vault, path in affected:
             to = resolver.resolve(link.text, source_vault=vault, source_path=path, kind=link.kind)
-            found = [] if to.key is None else self._memories([to.key], link.block, whole=True)
-            target, ambiguous = next(iter(found), None), bool(to.ambiguous)
+            located = [] if to.key is None else self._memories([to.key], link.block, whole=True)
+            target, ambiguous = next(iter(located), None), bool(to.ambiguous)
             seen[key] = replace(link, target=target, how=to.how, ambiguous=ambiguous)
         return seen
 
@@ -183,7 +183,7 @@ class StoredLinks(ABC, Generic[P]):
         With `whole`, the whole note stands in for a missing block.
         """
         tables = self._selections.tables
-        found = []
+        located = []
         for note in notes:
             part, own = self._place(note)
             where = part.readable
@@ -198,21 +198,21 @@ class StoredLinks(ABC, Generic[P]):
             }
             wanted = block is None
             if wanted in known or (whole and True in known):
-                found.append(known.get(wanted, known.get(True, 0)))
-        return found
+                located.append(known.get(wanted, known.get(True, 0)))
+        return located
 
     def _sections(self, name: str) -> list[int]:
         """The sections of journals with this id, or else with this title."""
         for column, wanted in (("uid", name), ("name", name_key(name))):
-            found = []
+            located = []
             for part in self._selections.parts():
                 where = part.readable
                 where.add(f"memory.{column} = %s and memory.block is not null", wanted)
                 tables = self._selections.tables
                 sql = f"select {tables.memory} {tables.memories} where {where.sql}"
-                found += [part.key(number) for (number,) in part.rows(sql, where.values)]
-            if found:
-                return found
+                located += [part.key(number) for (number,) in part.rows(sql, where.values)]
+            if located:
+                return located
         return []
 
     def _around(self, memory_ids: Collection[int]) -> dict[int, tuple[str, list[Row]]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.imports.detect import find_exports
-from djinn_memory.memories.imports.formats.occurrences import Period
+from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
 from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
 from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.imports.requests import FormatChoice
@@ -25,7 +25,7 @@ from tests.examples import examples
 from tests.memories.imports.exports import BOAT, CALENDAR, DAY, LOG, trip
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
-PERIOD = Period(NOW - timedelta(days=730), NOW + timedelta(days=365))
+PERIOD = ImportPeriod(NOW - timedelta(days=730), NOW + timedelta(days=365))
 
 KEYS = st.sampled_from(
     ["role", "content", "text", "type", "message", "messages", "author", "id", "ts", "timestamp",

@@ -20,13 +20,13 @@ from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.imports.formats.calendar import read_calendar
 from djinn_memory.memories.imports.formats.calendar_file import CalendarFile
-from djinn_memory.memories.imports.formats.occurrences import Period, moment
+from djinn_memory.memories.imports.formats.occurrences import ImportPeriod, moment
 from djinn_memory.memories.imports.messages import LeftOut, Message
 from djinn_memory.models import Problem, Progress
 from tests.growth import assert_linear
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
-PERIOD = Period(NOW - timedelta(days=730), NOW + timedelta(days=365))
+PERIOD = ImportPeriod(NOW - timedelta(days=730), NOW + timedelta(days=365))
 
 
 def calendar_of(*events: str) -> str:

@@ -23,7 +23,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.requests import MAX_TEXT
 from djinn_memory.memories.imports import importer
 from djinn_memory.memories.imports.formats.calendar import read_calendar
-from djinn_memory.memories.imports.formats.occurrences import Period
+from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
 from djinn_memory.memories.imports.messages import Message
 from djinn_memory.memories.imports.records import Gate
 from djinn_memory.memories.imports.requests import ImportReport
@@ -353,7 +353,7 @@ def test_a_daily_event_is_read_in_linear_time() -> None:
 
     def read(days: int) -> None:
         now = datetime(2000, 1, 1, 12, tzinfo=UTC) + timedelta(days=days)
-        period = Period(datetime(2000, 1, 1, tzinfo=UTC), now)
+        period = ImportPeriod(datetime(2000, 1, 1, tzinfo=UTC), now)
         found = read_calendar(BytesIO(text.encode()), now, period, lambda _: None)
         messages = [each for each in found if isinstance(each, Message)]
         assert len({message.at for message in messages}) == len(messages) == days + 1

@@ -12,7 +12,7 @@ from djinn_memory.memories.imports.formats.calendar_file import CalendarFile, Ca
 from djinn_memory.memories.imports.formats.occurrences import (
     MOST_FOLLOWED,
     EventOccurrence,
-    Period,
+    ImportPeriod,
     RepeatingEvent,
     UnreadableEventError,
     end_of,
@@ -52,7 +52,7 @@ class UnreadableCalendarError(Exception):
 
 
 def read_calendar(
-    stream: BinaryIO, now: datetime, period: Period, advance: Callable[[int], None]
+    stream: BinaryIO, now: datetime, period: ImportPeriod, advance: Callable[[int], None]
 ) -> Iterator[Read]:
     """The events of a calendar file that began before `now`, and those to come.
 
@@ -79,7 +79,7 @@ def read_calendar(
 
 
 def _part(
-    file: CalendarFile, part: CalendarPart, calendar: Calendar, now: datetime, period: Period
+    file: CalendarFile, part: CalendarPart, calendar: Calendar, now: datetime, period: ImportPeriod
 ) -> Iterator[Read]:
     """The events of one calendar of a file."""
     name = name_of(calendar.get("X-WR-CALNAME")) or CHANNEL
@@ -93,7 +93,7 @@ def _part(
 
 
 def _read_events(
-    calendar: Calendar, name: str, events: list[Event], now: datetime, period: Period
+    calendar: Calendar, name: str, events: list[Event], now: datetime, period: ImportPeriod
 ) -> Iterator[Read]:
     """The events with one UID. What cannot be read becomes a problem."""
     uid = _uid(events[0])
@@ -133,12 +133,17 @@ def _single(event: Event, name: str, uid: str, now: datetime) -> Iterator[Read]:
 
 
 def _series(
-    calendar: Calendar, events: list[Event], name: str, uid: str, now: datetime, period: Period
+    calendar: Calendar,
+    events: list[Event],
+    name: str,
+    uid: str,
+    now: datetime,
+    period: ImportPeriod,
 ) -> Iterator[Read]:
     """The occurrences of a repeating event in a period."""
     if not any(key in event for event in events for key in ("RRULE", "RDATE")):
         # They stand for themselves.
-        period = Period(EARLIEST, now + FOREVER)
+        period = ImportPeriod(EARLIEST, now + FOREVER)
     repeating = RepeatingEvent(calendar, events, period)
     if repeating.first < EARLIEST:
         yield LeftOut(OLD)

@@ -45,7 +45,7 @@ class UnreadableEventError(Exception):
     """An event cannot be read. The text says why."""
 
 
-class Period(Struct, frozen=True):
+class ImportPeriod(Struct, frozen=True):
     """The time whose occurrences of repeating events are read."""
 
     begin: datetime
@@ -65,7 +65,7 @@ class EventOccurrence(Struct, frozen=True):
 class RepeatingEvent:
     """The events with one UID: a repeating one, and its changed occurrences."""
 
-    def __init__(self, calendar: Calendar, events: Sequence[Event], period: Period) -> None:
+    def __init__(self, calendar: Calendar, events: Sequence[Event], period: ImportPeriod) -> None:
         """Raises `UnreadableEventError` for rules that take too long to follow."""
         self._period = period
         self._rules = [rule for event in events for rule in _listed(event.get("RRULE"))]
@@ -146,11 +146,11 @@ class RepeatingEvent:
         """The occurrences that begin at a time, or after it, and before another."""
         if begin >= end:
             return
-        found = []
+        located = []
         for number, each in enumerate(self._query.between(begin - timedelta(days=1), end)):
             if begin <= (at := moment(each.start)) < end:
-                found.append((at, number, each))
-        for _, _, each in sorted(found, key=lambda entry: entry[:2]):
+                located.append((at, number, each))
+        for _, _, each in sorted(located, key=lambda entry: entry[:2]):
             yield each.at_its_time()
 
 

@@ -14,7 +14,7 @@ from djinn_memory.home import access
 from djinn_memory.models import Vault
 from djinn_memory.notes.link_resolution import LinkTarget
 from djinn_memory.store.index.records import IndexedLink
-from djinn_memory.store.index.stored_index import Claim, StoredIndex, readers
+from djinn_memory.store.index.stored_index import IdClaim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
 from djinn_memory.store.postgres.index.postgres_vectors import PostgresVectorIndex
@@ -55,9 +55,9 @@ class PostgresLinks(StoredLinks[ReadScope]):
 
     def _stored(self, memory_ids: Collection[int]) -> Iterator[StoredLink]:
         """See `StoredLinks`."""
-        found: list[_ReadLink] = []
+        located: list[_ReadLink] = []
         for scope, numbers in self._selections.of(memory_ids):
-            found += self._read(scope, "link.memory = any(%s)", numbers)
+            located += self._read(scope, "link.memory = any(%s)", numbers)
         for target, numbers in self._selections.of(memory_ids):
             places = target.rows(
                 "select distinct path from index_memories where user_id = %s and number = any(%s)",
@@ -65,8 +65,8 @@ class PostgresLinks(StoredLinks[ReadScope]):
             )
             where = "link.target_scope = %s and link.target_path = any(%s)"
             for scope in self._scopes.values():
-                found += self._read(scope, where, target.id, [path for (path,) in places])
-        return self._led(dict.fromkeys(found))
+                located += self._read(scope, where, target.id, [path for (path,) in places])
+        return self._led(dict.fromkeys(located))
 
     def _affected(self) -> Iterator[StoredLink]:
         """See `StoredLinks`."""
@@ -206,7 +206,7 @@ class PostgresIndex(StoredIndex[ReadScope]):
         """The scopes of the home's vaults."""
         return self._scopes.beside([replace(vault, reader=None) for vault in self._every])
 
-    def _claims(self, ids: Collection[str]) -> Iterator[Claim]:
+    def _claims(self, ids: Collection[str]) -> Iterator[IdClaim]:
         """See `StoredIndex`."""
         for scope in self._owning:
             excluded = {each.number: each.excluded for each in scope.sets}
@@ -218,4 +218,4 @@ class PostgresIndex(StoredIndex[ReadScope]):
             for uid, domain_set, path, block, created, modified in listed:
                 who = readers(scope.vault.agent, excluded[domain_set])
                 age = created, modified, path
-                yield Claim(uid, (scope.vault.id, path, block), who, age)
+                yield IdClaim(uid, (scope.vault.id, path, block), who, age)

@@ -77,7 +77,7 @@ class ReadScope(Struct, frozen=True):
 
     @property
     def readable(self) -> Condition:
-        """See `Part`."""
+        """See `IndexPart`."""
         where = Condition(["memory.user_id = %s"], [self.id])
         if self.hides:
             where.add("memory.domain_set = any(%s)", self.visible)
@@ -114,7 +114,7 @@ class ReadScope(Struct, frozen=True):
         return [path for name, path in places if name == self.name]
 
     def expiries(self) -> list[str]:
-        """See `Part`."""
+        """See `IndexPart`."""
         expiries: list[str] = self.fact(
             "select array_agg(distinct text) from (select unnest(expires) as text "
             "from index_memories where user_id = %s and expires is not null "

@@ -143,7 +143,7 @@ class SqlitePart(Struct, frozen=True):
 
     @property
     def readable(self) -> Condition:
-        """See `Part`."""
+        """See `IndexPart`."""
         where = Condition([f"note.vault_id {_ANY}"], [list(self.vaults)])
         if self.hides:
             where.add(f"memory.compartment_id {_ANY}", self.compartments)
@@ -167,7 +167,7 @@ class SqlitePart(Struct, frozen=True):
         return [(numbers[name], path) for name, path in places if name in numbers]
 
     def expiries(self) -> list[str]:
-        """See `Part`."""
+        """See `IndexPart`."""
         listed = self.rows(
             "select distinct field.folded from field join memory on memory.id = memory_id "
             f"where key = 'expires' and compartment_id {_ANY}",

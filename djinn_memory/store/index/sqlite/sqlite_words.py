@@ -11,7 +11,7 @@ import apsw
 
 from djinn_memory.store.index.records import Forms, Phrase, WordMatch
 from djinn_memory.store.index.selection import Condition
-from djinn_memory.store.index.sqlite_tables import SqlitePart, SqliteSelections
+from djinn_memory.store.index.sqlite.sqlite_tables import SqlitePart, SqliteSelections
 from djinn_memory.store.index.stored_words import (
     COMPOUND_PART,
     MAX_COMPOUNDS,
@@ -141,8 +141,8 @@ class SqliteWordIndex(StoredWords[SqlitePart]):
     def holding_phrase(self, spellings: Forms) -> list[int]:
         """See `StoredWords`."""
         wanted = " OR ".join(_quoted(words, prefixes=False) for words in spellings)
-        found = self._listed("select rowid from {words} where {words} match ?", wanted)
-        return [chunk for (chunk,) in found]
+        located = self._listed("select rowid from {words} where {words} match ?", wanted)
+        return [chunk for (chunk,) in located]
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks that contain a word with a stem."""

@@ -17,10 +17,14 @@ from djinn_memory.notes.link_resolution import LinkTarget
 from djinn_memory.store.index import compartments, links, memories
 from djinn_memory.store.index.records import IndexedLink
 from djinn_memory.store.index.selection import Row
-from djinn_memory.store.index.sqlite_tables import SqlitePart, SqliteSelections
-from djinn_memory.store.index.sqlite_vectors import SqliteVectorIndex, TokenSigns, no_token_signs
-from djinn_memory.store.index.sqlite_words import SqliteWordIndex
-from djinn_memory.store.index.stored_index import Claim, StoredIndex, readers
+from djinn_memory.store.index.sqlite.sqlite_tables import SqlitePart, SqliteSelections
+from djinn_memory.store.index.sqlite.sqlite_vectors import (
+    SqliteVectorIndex,
+    TokenSigns,
+    no_token_signs,
+)
+from djinn_memory.store.index.sqlite.sqlite_words import SqliteWordIndex
+from djinn_memory.store.index.stored_index import IdClaim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
 from djinn_memory.store.sqlite import peek
 
@@ -58,8 +62,8 @@ class SqliteLinks(StoredLinks[SqlitePart]):
         """See `StoredLinks`."""
         hidden = links.hidden_notes(self._part.connection, self._vaults)
         unreadable = compartments.hidden(self._part.connection, self._vaults)
-        found = self._read("(target_note_id is not null or link.candidates is not null)")
-        for stored, compartment, candidates in found:
+        located = self._read("(target_note_id is not null or link.candidates is not null)")
+        for stored, compartment, candidates in located:
             if compartment in unreadable or not hidden.isdisjoint(json.loads(candidates or "[]")):
                 yield stored
 
@@ -119,7 +123,7 @@ class SqliteIndex(StoredIndex[SqlitePart]):
         known = [replace(vault, reader=None) for vault in self._every]
         return {part.number: part for part in compartments.readable(self._connection, known)}
 
-    def _claims(self, ids: Collection[str]) -> Iterator[Claim]:
+    def _claims(self, ids: Collection[str]) -> Iterator[IdClaim]:
         """See `StoredIndex`."""
         listed: list[Row] = self._selections.parts()[0].rows(
             "select uid, compartment_id, path, block, coalesce(created, 'z'), mtime_ns "
@@ -130,7 +134,7 @@ class SqliteIndex(StoredIndex[SqlitePart]):
             if part := self._owning.get(number):
                 who = readers(part.vault.agent, part.excluded)
                 age = created, modified, path
-                yield Claim(uid, (part.vault.id, path, block), who, age)
+                yield IdClaim(uid, (part.vault.id, path, block), who, age)
 
 
 @contextmanager
