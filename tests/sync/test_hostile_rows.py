@@ -177,7 +177,7 @@ def test_revisions(homes: tuple[SyncedHome, SyncedHome]) -> None:
         assert "has no revision: row" in home.problems[0].why
     # The others are compared as a whole, so that both texts are kept.
     [copy] = anna.notes().keys() - {"a.md", "b.md"}
-    assert anna.notes() == {"a.md": b"# a\n", "b.md": b"# b\n", copy: b"# b\nedited\n"}
+    assert anna.notes() == {"a.md": b"# a\n", "b.md": b"# b\nedited\n", copy: b"# b\n"}
     assert ben.notes() == {**anna.notes(), "a.md": b"# a\nedited\n"}
 
 
