@@ -72,22 +72,16 @@ class StoredCatalog(Generic[P]):
                 for part, (number,) in self._selections.selected(selection, tables.memory)
             }
             totals["unresolved"] += sum(source in own for source in lost)
-        vault = tables.columns["vault"]
-        notes = {
-            part.vault_of(value).name: number
-            for part, (value, number) in self._selections.selected(
-                selection,
-                f"{vault}, count(distinct memory.note_id)",
-                after="group by 1 order by 1",
-            )
-        }
+        select = f"{tables.columns['vault']}, count(distinct memory.note_id)"
+        listed = self._selections.selected(selection, select, after="group by 1 order by 1")
+        notes = sorted(listed, key=lambda each: (-each[1][1], each[0].name))
         return CatalogStats(
-            notes=sum(notes.values()),
+            notes=sum(number for _, (_, number) in notes),
             **{name: totals[name] for name in _TOTALS},
             types=self._groups(selection, "type"),
             planes=self._groups(selection, "plane"),
             tags=self._groups(selection, "tag", tables.tags),
-            vaults=dict(sorted(notes.items(), key=lambda pair: -pair[1])),
+            vaults={part.vault_of(value).name: number for part, (value, number) in notes},
         )
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
