@@ -40,7 +40,7 @@ from djinn_memory.system.waits import RUN_SECONDS, WRITE_SECONDS, WaitBudget, li
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
-    from djinn_memory.store.index.sqlite.sqlite_index import SqliteIndex
+    from djinn_memory.store.index.local.sqlite_index import SqliteIndex
     from djinn_memory.store.index.vectors import VectorSpace
     from djinn_memory.store.postgres.index.opening import ServerIndexes
     from djinn_memory.store.postgres.index.postgres_index import PostgresIndex

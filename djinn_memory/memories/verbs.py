@@ -34,8 +34,8 @@ from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Namespace, operation
 from djinn_memory.search.suggest import unknown_values
+from djinn_memory.store.index.local.sqlite_index import peeking
 from djinn_memory.store.index.records import CatalogStats, IndexedMemory, Selection
-from djinn_memory.store.index.sqlite.sqlite_index import peeking
 from djinn_memory.store.recovery import store_errors
 
 

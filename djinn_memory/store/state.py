@@ -28,7 +28,7 @@ from djinn_memory.system.locks import lock
 
 if TYPE_CHECKING:
     from djinn_memory.store.expiring import WorkingStore
-    from djinn_memory.store.index.sqlite.sqlite_index import SqliteIndex
+    from djinn_memory.store.index.local.sqlite_index import SqliteIndex
     from djinn_memory.store.ledger import Ledger
     from djinn_memory.store.vector_cache import EmbeddingCache
 
@@ -92,7 +92,7 @@ class State:
     @contextlib.contextmanager
     def reading(self, vaults: Sequence[Vault]) -> Iterator[SqliteIndex]:
         """The index of some vaults. All reads in the block see one state of it."""
-        from djinn_memory.store.index.sqlite.sqlite_index import SqliteIndex
+        from djinn_memory.store.index.local.sqlite_index import SqliteIndex
 
         limited = any(vault.reader for vault in vaults)
         for _ in range(GRANT_TRIES):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from djinn_memory.errors import Remedy
 from djinn_memory.home import access
-from djinn_memory.store.index.sqlite.sqlite_index import peeking
+from djinn_memory.store.index.local.sqlite_index import peeking
 from djinn_memory.store.recovery import store_errors
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import Check, CheckedHome, hint, ok, some, warning

@@ -15,9 +15,9 @@ from djinn_memory.languages.detection import LATIN
 from djinn_memory.models import Vault
 from djinn_memory.search.legs.words_query import MAX_TERMS, MAX_TIMES, compose, phrase
 from djinn_memory.store.index import words
+from djinn_memory.store.index.local.sqlite_tables import SqliteSelections
+from djinn_memory.store.index.local.sqlite_words import SqliteWordIndex
 from djinn_memory.store.index.records import WordMatch
-from djinn_memory.store.index.sqlite.sqlite_tables import SqliteSelections
-from djinn_memory.store.index.sqlite.sqlite_words import SqliteWordIndex
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The meaning of a selection: predicates that a memory must meet.
 
 It is pure. Each store turns each kind of predicate into SQL, in one table: `SQLITE` in
-`store.index.sqlite.sqlite_tables`, `POSTGRES` in `store.postgres.index.postgres_tables`.
+`store.index.local.sqlite_tables`, `POSTGRES` in `store.postgres.index.postgres_tables`.
 """
 
 from __future__ import annotations

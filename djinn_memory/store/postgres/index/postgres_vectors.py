@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.models import Calibration
 from djinn_memory.store.index import matrix
+from djinn_memory.store.index.local.sqlite_vectors import MOST_WINDOWS
 from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
 from djinn_memory.store.index.selection import Condition, Row
-from djinn_memory.store.index.sqlite.sqlite_vectors import MOST_WINDOWS
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.postgres.connection import PASS_ON
 from djinn_memory.store.postgres.index.postgres_tables import POSTGRES, ScopeSelections

@@ -15,15 +15,15 @@ from djinn_memory.home import access
 from djinn_memory.models import Vault
 from djinn_memory.notes.link_resolution import LinkTarget
 from djinn_memory.store.index import compartments, links, memories
-from djinn_memory.store.index.records import IndexedLink
-from djinn_memory.store.index.selection import Row
-from djinn_memory.store.index.sqlite.sqlite_tables import SqlitePart, SqliteSelections
-from djinn_memory.store.index.sqlite.sqlite_vectors import (
+from djinn_memory.store.index.local.sqlite_tables import SqlitePart, SqliteSelections
+from djinn_memory.store.index.local.sqlite_vectors import (
     SqliteVectorIndex,
     TokenSigns,
     no_token_signs,
 )
-from djinn_memory.store.index.sqlite.sqlite_words import SqliteWordIndex
+from djinn_memory.store.index.local.sqlite_words import SqliteWordIndex
+from djinn_memory.store.index.records import IndexedLink
+from djinn_memory.store.index.selection import Row
 from djinn_memory.store.index.stored_index import IdClaim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
 from djinn_memory.store.sqlite import peek

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from djinn_memory.store.index import matrix, vectors
+from djinn_memory.store.index.local.sqlite_tables import SQLITE, SqliteSelections
 from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
-from djinn_memory.store.index.sqlite.sqlite_tables import SQLITE, SqliteSelections
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import rows
 

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import apsw
 
+from djinn_memory.store.index.local.sqlite_tables import SqlitePart, SqliteSelections
 from djinn_memory.store.index.records import Forms, Phrase, WordMatch
 from djinn_memory.store.index.selection import Condition
-from djinn_memory.store.index.sqlite.sqlite_tables import SqlitePart, SqliteSelections
 from djinn_memory.store.index.stored_words import (
     COMPOUND_PART,
     MAX_COMPOUNDS,
