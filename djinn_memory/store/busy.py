@@ -47,7 +47,8 @@ _most: ContextVar[float | None] = ContextVar("_most", default=None)
 def time_left() -> float:
     """The number of seconds that this thread may still wait for a database; see `within`."""
     most = _most.get()
-    left = BUSY_SECONDS if most is None else max(0.0, most - _thread.waited)
+    # To the microsecond, since the sum of many pauses is not exact.
+    left = BUSY_SECONDS if most is None else max(0.0, round(most - _thread.waited, 6))
     return min(left, waits.time_left())
 
 
