@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import recurring_ical_events
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from icalendar import Calendar, Event
 
@@ -23,6 +23,7 @@ from djinn_memory.memories.imports.formats.calendar_file import CalendarFile
 from djinn_memory.memories.imports.formats.occurrences import ImportPeriod, moment
 from djinn_memory.memories.imports.messages import LeftOut, Message
 from djinn_memory.models import Problem, Progress
+from tests.examples import examples
 from tests.growth import assert_linear
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -199,6 +200,7 @@ STARTS = st.datetimes(datetime(1999, 1, 1), datetime(2027, 1, 1)).map(
 FORMS = st.sampled_from(["DTSTART:{}", "DTSTART:{}Z", "DTSTART;TZID=America/New_York:{}"])
 
 
+@settings(max_examples=examples(150), deadline=None)
 @given(STARTS, FORMS, RULES, st.lists(st.integers(-400, 400), max_size=4), st.booleans())
 def test_occurrences_are_those_of_the_library(
     start: str, form: str, rule: str, days: list[int], excludes: bool
