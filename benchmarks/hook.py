@@ -35,6 +35,10 @@ EVENTS: dict[str, dict[str, object]] = {
         "tool_input": {"command": "cat log"},
         "tool_response": {"stdout": "x" * 10_000_000},
     },
+    "PostToolUse, a million keys": {
+        "tool_name": "Bash",
+        "tool_input": {f"k{number}": number for number in range(1_000_000)},
+    },
     "SessionStart (prints the context of a wake)": {"source": "startup"},
 }
 """The fields of an input, by a label that begins with the event."""

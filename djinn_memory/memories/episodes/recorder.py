@@ -44,6 +44,9 @@ MANY = 50
 MOST_NAMES = 2_000
 """Maximum number of notes of which all names are loaded."""
 
+SHORT = 200
+"""Maximum characters of a text in a context that is remembered with its mask."""
+
 TITLE = 70
 """Maximum characters of a title: the first words of the message."""
 
@@ -294,8 +297,11 @@ def _masked(message: str, response: str) -> tuple[str, str, int]:
 
 @lru_cache(maxsize=1_000)
 def _masked_name(name: str) -> str:
-    """The name of a session without secrets. Many turns have the same one."""
+    """The name of a session, or of a field, without secrets. Many turns have the same one."""
     return mask(name)
+
+
+_masked_short = lru_cache(maxsize=1_000)(masked)
 
 
 def _lines(name: str, text: str) -> str:
@@ -331,14 +337,17 @@ def masked_value(value: Any, names: tuple[str, ...]) -> Any:
     """
     if isinstance(value, dict):
         return {
-            mask(str(key)): masked_value(inner, (*names, str(key))) for key, inner in value.items()
+            _masked_name(str(key)): masked_value(inner, (*names, str(key)))
+            for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
         return [masked_value(inner, names) for inner in value]
     if not isinstance(value, str):
         return value
+    # Many turns of an import have the same context.
+    mask_of = _masked_short if len(value) <= SHORT else masked
     for label in ("", *(f"{name}: " for name in names[-2:])):
-        value = masked(value, label)[0]
+        value = mask_of(value, label)[0]
     return value
 
 
