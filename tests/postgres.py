@@ -164,9 +164,7 @@ def debian_server() -> Iterator[ServerAddress]:
     """A server of Debian's PostgreSQL packages, which have pg_trgm and no pgvector."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
     if programs is None:
-        # The package is large, so CI does not install it.
-        why = "no PostgreSQL of Debian here; apt-get install postgresql postgresql-contrib"
-        pytest.xfail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
+        pytest.skip("no PostgreSQL of Debian here; apt-get install postgresql")
     root = Path(tempfile.mkdtemp(prefix=PREFIX))
     data = root / "data"
     data.mkdir(mode=0o700)

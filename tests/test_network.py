@@ -15,7 +15,7 @@ from tests.network_calls import addresses, traced
 
 def test_no_command_talks_to_the_network(tmp_path: Path, sample: Path) -> None:
     if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
+        pytest.skip("no strace here; apt-get install strace")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     shutil.copytree(sample / "shared", tmp_path / "home" / "vaults" / "shared")
     log = tmp_path / "calls.txt"

@@ -92,7 +92,7 @@ def terminal(tmp_path: Path, user_folder: Path) -> dict[str, str]:
 
 def install(shell: str, terminal: dict[str, str]) -> str:
     if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell} here")
+        pytest.skip(f"no {shell} here; apt-get install {shell}")
     done = subprocess.run(
         [shell, "-c", "djinn --install-completion; true"],
         env=terminal, cwd=terminal["HOME"], capture_output=True, text=True, check=False,
@@ -297,7 +297,7 @@ def test_a_line_is_cut_as_bash_cuts_it(line: str, words: list[str], word: str, k
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_is_shown(shell: str, terminal: dict[str, str]) -> None:
     if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell} here")
+        pytest.skip(f"no {shell} here; apt-get install {shell}")
     first, second = (
         subprocess.run(
             [shell, "-c", f"djinn --{verb}-completion; true"],

@@ -20,7 +20,7 @@ def program() -> None:
     """The test is left out where ocrmypdf or tesseract is missing."""
     beside = Path(sys.executable).with_name("ocrmypdf")
     if not (beside.exists() or shutil.which("ocrmypdf")) or not shutil.which("tesseract"):
-        pytest.skip("needs ocrmypdf and tesseract: pip install -e '.[ocr]'")
+        pytest.skip("needs pip install -e '.[ocr]' and apt-get install tesseract-ocr")
 
 
 @pytest.mark.usefixtures("program")

@@ -43,8 +43,7 @@ logfile = {folder}/log
 def pooled(address: ServerAddress) -> Iterator[ServerAddress]:
     """The address of a PgBouncer in front of a server."""
     if PROGRAM is None:
-        why = "no PgBouncer here; apt-get install pgbouncer"
-        pytest.xfail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
+        pytest.skip("no PgBouncer here; apt-get install pgbouncer")
     parts: dict[str, Any] = conninfo_to_dict(address.conninfo)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
