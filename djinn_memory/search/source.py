@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home import access
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 Spare = Callable[[], "Embedder | None"]
 
 
-class SearchSource(Protocol):
-    """The index and the notes that a search reads."""
+class SearchSource:
+    """The index and the files of this home."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
 
     def vaults(self, agent: str, only: Sequence[str]) -> tuple[Vault, ...]:
         """The vaults that an agent sees, or those of them in `only`."""
+        return self._runtime.home.scope(agent, only)
 
     def refresh(
         self, agent: str | None, vaults: Sequence[Vault], spare: Spare | None
@@ -36,69 +40,35 @@ class SearchSource(Protocol):
 
         Returns how many changed files are left, and the problems.
         """
-
-    def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
-        """The vectors of some vaults, before the index is opened, which may have others."""
-
-    def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[Index]:
-        """A context with a consistent snapshot of the index of some vaults."""
-
-    def exists(self, vault: Vault, path: str) -> bool:
-        """Whether a note of the index still exists."""
-
-    def read(self, vault: Vault, path: str) -> bytes:
-        """The bytes of a note. Call it while the index is open."""
-
-    def steps(self) -> Sequence[SearchStep]:
-        """The steps of the source for `--explain`. Call it while the index is open."""
-
-
-class LocalSource:
-    """The index and the files of this home."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-
-    def vaults(self, agent: str, only: Sequence[str]) -> tuple[Vault, ...]:
-        """See `SearchSource`."""
-        return self._runtime.home.scope(agent, only)
-
-    def refresh(
-        self, agent: str | None, vaults: Sequence[Vault], spare: Spare | None
-    ) -> tuple[int, Sequence[Problem]]:
-        """See `SearchSource`."""
         self._runtime.take_in(agent)
         return sweep(self._runtime.state, vaults, spare)
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
-        """See `SearchSource`."""
+        """The vectors of some vaults, before the index is opened, which may have others."""
         with self._runtime.index(vaults) as index:
             return index.vectors.space
 
     def index(self, vaults: Sequence[Vault]) -> AbstractContextManager[Index]:
-        """See `SearchSource`."""
+        """A context with a consistent snapshot of the index of some vaults."""
         return self._runtime.index(vaults)
 
     def exists(self, vault: Vault, path: str) -> bool:
-        """Whether the file is on the disk."""
+        """Whether a note of the index still exists."""
         return disk.on_disk(vault, path)
 
     def read(self, vault: Vault, path: str) -> bytes:
-        """See `SearchSource`."""
+        """The bytes of a note. Call it while the index is open."""
         return disk.read(vault, path)
 
     def steps(self) -> Sequence[SearchStep]:
-        """Nothing."""
+        """The steps of the source for `--explain`. Call it while the index is open."""
         return ()
 
 
-class ServerSource:
+class ServerSource(SearchSource):
     """The index and the notes on the home's Postgres server, whose files need not be here."""
 
     _index: PostgresIndex
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
 
     def vaults(self, agent: str, only: Sequence[str]) -> tuple[Vault, ...]:
         """See `SearchSource`. With `sync.read_all` all that the server shows, also of others."""
@@ -160,4 +130,4 @@ def _suggesting_this_home() -> Iterator[None]:
 
 def source_of(runtime: Runtime, backend: str | None) -> SearchSource:
     """Where a search reads: `postgres` is the home's server, everything else this home."""
-    return ServerSource(runtime) if backend == "postgres" else LocalSource(runtime)
+    return ServerSource(runtime) if backend == "postgres" else SearchSource(runtime)

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from djinn_memory.models import AskedPeriod, Expand, Hit, Mode, Problem, SearchStep, Vault
 from djinn_memory.search.backend import Index
 from djinn_memory.search.candidate import Candidate, Scored
-from djinn_memory.search.filler import is_filler
 from djinn_memory.search.query import Query
 from djinn_memory.store.index.records import ChunkRef, IndexedChunk, IndexedMemory, Selection
 
@@ -288,7 +287,6 @@ class Search:
         """The number of changed files that are not indexed yet."""
         self._memories: dict[int, IndexedMemory] = {}
         self._chunks: dict[int, IndexedChunk] = {}
-        self._telling: dict[int, list[IndexedChunk]] = {}
 
     @property
     def as_of(self) -> str | None:
@@ -341,13 +339,3 @@ class Search:
         """A chunk. It is read once."""
         self.load([chunk_id])
         return self._chunks[chunk_id]
-
-    def telling(self, memory_id: int) -> list[IndexedChunk]:
-        """The chunks of a memory that are more than links, footnotes or a heading.
-
-        They are read once.
-        """
-        if memory_id not in self._telling:
-            chunks = self.index.chunks_of([memory_id])[memory_id]
-            self._telling[memory_id] = [chunk for chunk in chunks if not is_filler(chunk.text)]
-        return self._telling[memory_id]

@@ -83,7 +83,9 @@ def _shown_chunk(search: Search, candidate: Candidate) -> int:
         cites = len(labels & cited(chunk.text))
         return -cites, -scores.get(chunk.chunk_id, 0.0), abs(chunk.ordinal - own.ordinal)
 
-    return min(search.telling(candidate.memory_id), key=rank, default=own).chunk_id
+    chunks = search.index.chunks_of([candidate.memory_id])[candidate.memory_id]
+    telling = (chunk for chunk in chunks if not is_filler(chunk.text))
+    return min(telling, key=rank, default=own).chunk_id
 
 
 def _near_stub(search: Search, candidate: Candidate, text: str, memory: IndexedMemory) -> bool:
