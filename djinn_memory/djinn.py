@@ -97,7 +97,7 @@ class Djinn(Namespace):
             Runtime(home, progress, resident=resident, read_only=read_only, clock=clock)
         )
         self.runtime.intake = take_in
-        self.runtime.take_back = _take_back
+        self.runtime.recovery = _recover_changes
 
     def __enter__(self) -> Djinn:
         return self
@@ -461,7 +461,7 @@ class Djinn(Namespace):
         return record(self._state, call)
 
 
-def _take_back(runtime: Runtime) -> None:
+def _recover_changes(runtime: Runtime) -> None:
     """Take back interrupted changes of notes. Most of the time there are none."""
     from djinn_memory.memories.changes.kept_bytes import KeptBytes
 

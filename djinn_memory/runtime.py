@@ -81,8 +81,8 @@ class Runtime:
         self.intake: Callable[[Runtime, str | None], None] | None = None
         """Takes in what was recorded elsewhere, before an agent reads memories. It reports failures
         as `problems`."""
-        self.take_back: Callable[[Runtime], None] | None = None
-        """Takes back a change of notes that was interrupted, before its notes are read."""
+        self.recovery: Callable[[Runtime], None] | None = None
+        """Takes back changes of notes that were interrupted, before the notes are read."""
         self._flags = {"resident": resident, "read_only": read_only}
         self._lock = threading.RLock()
 
@@ -180,14 +180,17 @@ class Runtime:
         if self.intake:
             self.intake(self, agent)
 
+    def recover_changes(self) -> None:
+        """Take back changes of notes that were interrupted, before the notes are read."""
+        if self.recovery:
+            self.recovery(self)
+
     def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
         """Index changed notes, within the limits of a sweep. Returns the vaults `agent` sees."""
         name = self.home.agent(agent)
         if filters:
             self.home.check_domains(filters.domains, name)
         self.take_in(agent)
-        if self.take_back:
-            self.take_back(self)
         vaults = self.home.scope(name, filters.vaults if filters else ())
         self.refresh(vaults)
         return vaults
@@ -196,6 +199,7 @@ class Runtime:
         """Index changed notes of some vaults, within the limits of a sweep."""
         from djinn_memory.indexing.refresh import SWEEP, resolve_pending_links, sweep
 
+        self.recover_changes()
         pending, problems = sweep(self.state, vaults)
         if pending:
             why = f"{count(pending, 'changed note')} not indexed yet; {Remedy('index')}"

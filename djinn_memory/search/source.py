@@ -41,6 +41,7 @@ class SearchSource:
         Returns how many changed files are left, and the problems.
         """
         self._runtime.take_in(agent)
+        self._runtime.recover_changes()
         return sweep(self._runtime.state, vaults, spare)
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:

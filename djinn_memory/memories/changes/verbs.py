@@ -69,6 +69,7 @@ class Changes(Namespace):
 
         For a limited agent the index is refreshed first, because it tells which notes are hidden.
         """
+        self.runtime.recover_changes()
         vaults = self.runtime.home.visible(agent)
         if any(vault.reader for vault in vaults):
             return self.runtime.fresh_scope(agent)

@@ -262,6 +262,22 @@ def test_an_undo_that_was_cut_short_is_taken_back_too(djinn: Djinn, vaults: Path
     assert tree(vaults) == before
 
 
+def test_a_dry_run_of_an_undo_that_was_cut_short(djinn: Djinn, vaults: Path) -> None:
+    """`djinn undo` shows first what it would do."""
+    identity = carry_out(djinn)
+    after = tree(vaults)
+    killed(djinn.home, kill_at(APPLY, 3).format("djinn.changes.undo()"))
+    assert djinn.changes.undo(identity, dry_run=True).change.id == identity
+    assert tree(vaults) == after
+
+
+def test_a_search_takes_back_what_was_cut_short(djinn: Djinn, vaults: Path) -> None:
+    before = tree(vaults)
+    killed(djinn.home, kill_at(APPLY, 3).format("carry_out(djinn)"))
+    djinn.search("text")
+    assert tree(vaults) == before
+
+
 def test_doctor_takes_back_what_was_cut_short(djinn: Djinn, vaults: Path) -> None:
     for path in (vaults / "me").rglob("*.md"):
         path.chmod(0o600)
