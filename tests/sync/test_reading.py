@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -60,7 +60,8 @@ def test_counts(synced: Djinn) -> None:
 def test_facts_by_meaning_then_by_text(synced: Djinn, tables: TableServer) -> None:
     synced.facts.set(category="Maren", key="city", value="Gdynia", shared=True)
     synced.facts.set(category="Bob", key="street", value="Old Gdynia road 5%", shared=True)
-    synced.facts.set(category="Bob", key="code", value="gone", expires="2026-11-24", shared=True)
+    tomorrow = (date.today() + timedelta(days=1)).isoformat()
+    synced.facts.set(category="Bob", key="code", value="gone", expires=tomorrow, shared=True)
     push(synced)
     tables.connection.execute("update memory_facts set expires_at = now() where key = 'code'")
     nearest, *_ = synced.sync.facts(query="Maren city Gdynia").facts

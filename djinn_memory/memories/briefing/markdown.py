@@ -215,9 +215,7 @@ def _source(memory: MemoryExcerpt) -> str:
     return memory.address
 
 
-_SESSION_PARTS = {
-    "unfinished": "Unfinished session {unfinished}",
-    "calendar": "Today",
+_SESSION_MEMORIES = {
     "summary": "Summary",
     "profile": "Who I am",
     "handoff": "Last handoff",
@@ -230,17 +228,21 @@ _SESSION_PARTS = {
     "patterns": "Lessons and decisions{task}",
     "entities": "People and things{task}",
     "documents": "Documents{task}",
-    "suggestions": "Suggestions",
 }
+"""The parts of a session's briefing with memories, the most important first."""
 
 _LAYOUTS = {
     WakeContext: BriefingLayout(
         title="Context for {agent}{session}",
         task=" for {!r}",
-        parts=_SESSION_PARTS,
+        parts={
+            "unfinished": "Unfinished session {unfinished}",
+            "calendar": "Today",
+            **_SESSION_MEMORIES,
+            "suggestions": "Suggestions",
+        },
         ranked=(),
-        # The most important parts come first, but for the calendar, which is short.
-        removed=("suggestions", *[*_SESSION_PARTS][-2:1:-1], "calendar", "unfinished"),
+        removed=("suggestions", *reversed(_SESSION_MEMORIES), "calendar", "unfinished"),
         memory=_by_name,
         turn=_turn_by_name,
     ),

@@ -88,7 +88,11 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         problems=(*problems, *briefing.problems()),
         **parts,
     )
-    advice = (*(ended or ()), *suggestions.for_session(context), *suggestions.for_memory(briefing))
+    advice = (
+        *(ended or ()),
+        *suggestions.for_session(context),
+        *suggestions.contradictions(briefing),
+    )
     return fit(replace(context, suggestions=advice), budget)
 
 

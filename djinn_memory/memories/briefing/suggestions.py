@@ -39,7 +39,7 @@ def for_task(briefing: Briefing) -> Iterator[str]:
     if not briefing.domains:
         # A gap has no domain.
         yield from _open_gaps(runtime, briefing.agent, briefing.task)
-    yield from for_memory(briefing)
+    yield from contradictions(briefing)
     if briefing.result:
         yield from _next_steps(briefing.result.confident, briefing.result.request_id)
 
@@ -64,7 +64,7 @@ def for_session(context: WakeContext) -> Iterator[str]:
         yield f"{memories} did not fit; pass a larger {words.argument('budget')} to see all."
 
 
-def for_memory(briefing: Briefing) -> Iterator[str]:
+def contradictions(briefing: Briefing) -> Iterator[str]:
     """The open contradictions. With domains none: one may be between memories of others."""
     if not briefing.domains:
         yield from open_contradictions(briefing.runtime, briefing.agent)

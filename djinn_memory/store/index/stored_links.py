@@ -114,8 +114,8 @@ class StoredLinks(ABC, Generic[P]):
         seen = {}
         for key, link, vault, path in affected:
             to = resolver.resolve(link.text, source_vault=vault, source_path=path, kind=link.kind)
-            located = [] if to.key is None else self._memories([to.key], link.block, whole=True)
-            target, ambiguous = next(iter(located), None), bool(to.ambiguous)
+            targets = [] if to.key is None else self._memories([to.key], link.block, whole=True)
+            target, ambiguous = next(iter(targets), None), bool(to.ambiguous)
             seen[key] = replace(link, target=target, how=to.how, ambiguous=ambiguous)
         return seen
 
@@ -183,7 +183,7 @@ class StoredLinks(ABC, Generic[P]):
         With `whole`, the whole note stands in for a missing block.
         """
         tables = self._selections.tables
-        located = []
+        memories = []
         for note in notes:
             part, own = self._place(note)
             where = part.readable
@@ -198,21 +198,21 @@ class StoredLinks(ABC, Generic[P]):
             }
             wanted = block is None
             if wanted in known or (whole and True in known):
-                located.append(known.get(wanted, known.get(True, 0)))
-        return located
+                memories.append(known.get(wanted, known.get(True, 0)))
+        return memories
 
     def _sections(self, name: str) -> list[int]:
         """The sections of journals with this id, or else with this title."""
         for column, wanted in (("uid", name), ("name", name_key(name))):
-            located = []
+            sections = []
             for part in self._selections.parts():
                 where = part.readable
                 where.add(f"memory.{column} = %s and memory.block is not null", wanted)
                 tables = self._selections.tables
                 sql = f"select {tables.memory} {tables.memories} where {where.sql}"
-                located += [part.key(number) for (number,) in part.rows(sql, where.values)]
-            if located:
-                return located
+                sections += [part.key(number) for (number,) in part.rows(sql, where.values)]
+            if sections:
+                return sections
         return []
 
     def _around(self, memory_ids: Collection[int]) -> dict[int, tuple[str, list[Row]]]:

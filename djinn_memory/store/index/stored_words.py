@@ -87,8 +87,8 @@ class StoredWords(ABC, Generic[P]):
         refs: list[ChunkRef] = []
         counts: Counter[int] = Counter()
         for scores in self._batches(match, conditions, 2 * limit):
-            located = self._selections.refs(scores, conditions).values()
-            for ref in sorted(located, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
+            matches = self._selections.refs(scores, conditions).values()
+            for ref in sorted(matches, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
                 if counts[ref.memory_id] < per_memory:
                     counts[ref.memory_id] += 1
                     refs.append(ref)

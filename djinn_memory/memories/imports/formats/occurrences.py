@@ -146,11 +146,11 @@ class RepeatingEvent:
         """The occurrences that begin at a time, or after it, and before another."""
         if begin >= end:
             return
-        located = []
+        timed = []
         for number, each in enumerate(self._query.between(begin - timedelta(days=1), end)):
             if begin <= (at := moment(each.start)) < end:
-                located.append((at, number, each))
-        for _, _, each in sorted(located, key=lambda entry: entry[:2]):
+                timed.append((at, number, each))
+        for _, _, each in sorted(timed, key=lambda entry: entry[:2]):
             yield each.at_its_time()
 
 

@@ -62,8 +62,8 @@ class SqliteLinks(StoredLinks[SqlitePart]):
         """See `StoredLinks`."""
         hidden = links.hidden_notes(self._part.connection, self._vaults)
         unreadable = compartments.hidden(self._part.connection, self._vaults)
-        located = self._read("(target_note_id is not null or link.candidates is not null)")
-        for stored, compartment, candidates in located:
+        read = self._read("(target_note_id is not null or link.candidates is not null)")
+        for stored, compartment, candidates in read:
             if compartment in unreadable or not hidden.isdisjoint(json.loads(candidates or "[]")):
                 yield stored
 

@@ -141,8 +141,8 @@ class SqliteWordIndex(StoredWords[SqlitePart]):
     def holding_phrase(self, spellings: Forms) -> list[int]:
         """See `StoredWords`."""
         wanted = " OR ".join(_quoted(words, prefixes=False) for words in spellings)
-        located = self._listed("select rowid from {words} where {words} match ?", wanted)
-        return [chunk for (chunk,) in located]
+        rows = self._listed("select rowid from {words} where {words} match ?", wanted)
+        return [chunk for (chunk,) in rows]
 
     def texts_with(self, stem: str, limit: int) -> list[str]:
         """Titles and texts of some chunks that contain a word with a stem."""

@@ -55,9 +55,9 @@ class PostgresLinks(StoredLinks[ReadScope]):
 
     def _stored(self, memory_ids: Collection[int]) -> Iterator[StoredLink]:
         """See `StoredLinks`."""
-        located: list[_ReadLink] = []
+        stored: list[_ReadLink] = []
         for scope, numbers in self._selections.of(memory_ids):
-            located += self._read(scope, "link.memory = any(%s)", numbers)
+            stored += self._read(scope, "link.memory = any(%s)", numbers)
         for target, numbers in self._selections.of(memory_ids):
             places = target.rows(
                 "select distinct path from index_memories where user_id = %s and number = any(%s)",
@@ -65,8 +65,8 @@ class PostgresLinks(StoredLinks[ReadScope]):
             )
             where = "link.target_scope = %s and link.target_path = any(%s)"
             for scope in self._scopes.values():
-                located += self._read(scope, where, target.id, [path for (path,) in places])
-        return self._led(dict.fromkeys(located))
+                stored += self._read(scope, where, target.id, [path for (path,) in places])
+        return self._led(dict.fromkeys(stored))
 
     def _affected(self) -> Iterator[StoredLink]:
         """See `StoredLinks`."""
