@@ -9,8 +9,6 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -98,26 +96,6 @@ def outlived(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Those that do not end by themselves within some seconds."""
     _, alive = psutil.wait_procs(processes, timeout=10)
     return [one for one in alive if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
-
-
-@contextmanager
-def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds a lock and does nothing; it lets go when its stdin closes."""
-    code = (
-        "import sys; from pathlib import Path; from djinn_memory.system.locks import lock\n"
-        "with lock(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout
-    assert process.stdout.readline() == "held\n"
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def end(process: subprocess.Popen[str], *, group: bool) -> None:

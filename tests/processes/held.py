@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ WRITES = {
     "memory delete": "memory delete Kettle --yes",
     "memory restore": "memory restore Gone",
     "fact set": "fact set anna street Quay",
-    "fact forget": "fact forget anna colour --yes",
+    "fact forget": "fact forget anna colour",
     "fact verify": "fact verify anna colour",
     "entity add": "entity add Zora --kind person",
     "entity set": "entity set Robert role keeper",
@@ -246,13 +246,12 @@ from contextlib import ExitStack
 from pathlib import Path
 import apsw
 from djinn_memory.system.locks import lock
-what, *paths = sys.argv[1:]
 with ExitStack() as stack:
-    for path in paths:
-        if what == "vault":
-            stack.enter_context(lock(Path(path)))
+    for path in map(Path, sys.argv[1:]):
+        if path.suffix == ".lock":
+            stack.enter_context(lock(path))
         else:
-            connection = apsw.Connection(path)
+            connection = apsw.Connection(str(path))
             connection.execute("begin immediate")
     print("held", flush=True)
     sys.stdin.read()
@@ -274,10 +273,10 @@ def targets(home: Home, lock: str) -> list[Path]:
 
 
 @contextmanager
-def held(lock: str, paths: Iterable[Path]) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the locks of these files until its stdin is closed."""
+def holding(*paths: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds these lock files and databases until its stdin is closed."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, lock, *map(str, paths)],
+        [sys.executable, "-c", HOLDER, *map(str, paths)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout

@@ -36,6 +36,7 @@ WRITE_SECONDS = 10.0
 
 Ask = Callable[[Djinn], Any]
 Names = dict[str, str]
+Environment = dict[str, str]
 
 READS: dict[str, tuple[Ask, Ask]] = {
     "index": (lambda djinn: djinn.search("kettle").hits[0], lambda djinn: djinn.recall("kettle")),
@@ -154,7 +155,7 @@ def test_a_held_lock(template: Path, tmp_path: Path, lock: str) -> None:
     reads, writes, runs = asked(READS), asked(WRITES), asked(RUNS)
     everybody = [*reads, *writes, *runs]
     paths = [path for one in everybody for path in held.targets(one.home, lock)]
-    with ThreadPoolExecutor(6) as threads, held.held(lock, paths) as holder:
+    with ThreadPoolExecutor(6) as threads, held.holding(*paths) as holder:
         futures = [threads.submit(one.run) for one in everybody]
         wait(futures[:4], timeout=HANG)
         until = time.monotonic() + WRITE_SECONDS
@@ -176,7 +177,7 @@ def test_a_held_lock(template: Path, tmp_path: Path, lock: str) -> None:
 def test_a_value_that_cannot_be_counted_is_read(template: Path, tmp_path: Path) -> None:
     home = Home(Path(shutil.copytree(template, tmp_path / "home")))
     paths = held.targets(home, "working")
-    with held.held("working", paths) as holder, Djinn(home) as djinn:
+    with held.holding(*paths) as holder, Djinn(home) as djinn:
         assert djinn.working.get("cursor").value == "line 7"
         [problem] = djinn.problems
     assert problem.why == (
@@ -188,7 +189,7 @@ def test_a_value_that_cannot_be_counted_is_read(template: Path, tmp_path: Path) 
 @pytest.mark.parametrize("lock", ["index", "vault"])
 def test_ctrl_c_ends_a_run_that_waits(template: Path, tmp_path: Path, lock: str) -> None:
     home = Home(Path(shutil.copytree(template, tmp_path / "home")))
-    with held.held(lock, held.targets(home, lock)):
+    with held.holding(*held.targets(home, lock)):
         process = start(home, "import", home.root / "turns.jsonl")
         assert process.stderr
         assert process.stderr.readline().startswith("waiting for another ")
@@ -215,14 +216,14 @@ class Trial(NamedTuple):
 
 
 def tried(
-    place: Path, words: list[str], lock: str | None, env: dict[str, str], *, reads: bool
+    place: Path, words: list[str], lock: str | None, env: Environment, *, reads: bool
 ) -> Trial:
     """Run a command. Some seconds after it says who holds the lock, the lock is released.
 
     For a command that reads the lock is held until its end.
     """
     home = Home(place / "home")
-    holds = held.held(lock, held.targets(home, lock)) if lock else nullcontext()
+    holds = held.holding(*held.targets(home, lock)) if lock else nullcontext()
     with holds as holder:
         began = time.monotonic()
         process = subprocess.Popen(
@@ -282,6 +283,27 @@ def copied(template: Path, place: Path) -> Path:
     return place
 
 
+def faults(
+    kind: str, name: str, line: str, fresh: Callable[[], tuple[Path, Environment]]
+) -> list[tuple[str, str, Trial]]:
+    """Run a command with each lock held, and print how long it took. Returns what was wrong.
+
+    `fresh` makes the place of a trial, and says the environment there.
+    """
+    wrong, free = [], None
+    for lock in (None, *held.LOCKS):
+        place, env = fresh()
+        trial = tried(place, line.split(), lock, env, reads=kind == "read")
+        print(f"{name:20} {lock!s:8} {trial.seconds:5.1f} s, waited {trial.waited:4.1f} s, "
+              f"exit {trial.code}: {trial.err.strip().splitlines()[-1:]}")  # fmt: skip
+        free = free or trial
+        assert free.code in (0, 1), free
+        if lock and (why := verdict(kind, lock, free, trial, place)):
+            wrong.append((lock, why, trial))
+        shutil.rmtree(place)
+    return wrong
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize(
     ("kind", "name", "line"),
@@ -295,20 +317,11 @@ def test_each_command(
     furnished: tuple[Path, Names], tmp_path: Path, kind: str, name: str, line: str
 ) -> None:
     template, names = furnished
-    faults, free = [], None
-    for lock in (None, *held.LOCKS):
-        place = copied(template, tmp_path / str(lock))
-        trial = tried(
-            place, line.format(tmp=place, **names).split(), lock, {}, reads=kind == "read"
-        )
-        print(f"{name:20} {lock!s:8} {trial.seconds:5.1f} s, waited {trial.waited:4.1f} s, "
-              f"exit {trial.code}: {trial.err.strip().splitlines()[-1:]}")  # fmt: skip
-        free = free or trial
-        assert free.code in (0, 1), free
-        if lock and (why := verdict(kind, lock, free, trial, place)):
-            faults.append((lock, why, trial))
-        shutil.rmtree(place)
-    assert faults == []
+
+    def fresh() -> tuple[Path, Environment]:
+        return copied(template, tmp_path / "place"), {}
+
+    assert faults(kind, name, line.format(tmp=tmp_path / "place", **names), fresh) == []
 
 
 @pytest.fixture(scope="module")
@@ -330,17 +343,11 @@ def joined(
 def test_each_command_of_sync(
     joined: tuple[Path, ServerAddress], postgres: DatabaseServer, tmp_path: Path, name: str
 ) -> None:
-    faults, free = [], None
+    template, address = joined
+
+    def fresh() -> tuple[Path, Environment]:
+        env = {"DJINN_POSTGRES_URL": postgres.copy(address).conninfo}
+        return copied(template, tmp_path / "place"), env
+
     kind = "read" if name in ("sync status", "sync stats", "sync facts") else "run"
-    for lock in (None, *held.LOCKS):
-        place = copied(joined[0], tmp_path / str(lock))
-        env = {"DJINN_POSTGRES_URL": postgres.copy(joined[1]).conninfo}
-        trial = tried(place, held.SYNC[name].split(), lock, env, reads=kind == "read")
-        print(f"{name:20} {lock!s:8} {trial.seconds:5.1f} s, waited {trial.waited:4.1f} s, "
-              f"exit {trial.code}: {trial.err.strip().splitlines()[-1:]}")  # fmt: skip
-        free = free or trial
-        assert free.code in (0, 1), free
-        if lock and (why := verdict(kind, lock, free, trial, place)):
-            faults.append((lock, why, trial))
-        shutil.rmtree(place)
-    assert faults == []
+    assert faults(kind, name, held.SYNC[name], fresh) == []

@@ -15,7 +15,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from tests.indexing.content import content
 from tests.indexing.vaults import fill
-from tests.processes.commands import HANG, fresh, holding, start
+from tests.processes.commands import HANG, fresh, start
+from tests.processes.held import holding
 from tests.servers import ModelServer
 
 NOTES = 400

@@ -25,7 +25,8 @@ from djinn_memory.system import waits
 from djinn_memory.system.waits import WaitBudget, limited
 from tests.conftest import Run
 from tests.indexing.vaults import fill
-from tests.processes.commands import HANG, holding, scary, start
+from tests.processes.commands import HANG, scary, start
+from tests.processes.held import holding
 from tests.servers import ModelServer
 
 WORKS = """
