@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from djinn_memory.errors import set_default_wording
 from djinn_memory.home.home import Home, discover
 from djinn_memory.memories.briefing.requests import (
     BuildContext,
@@ -30,7 +31,10 @@ from djinn_memory.models import (
     SearchResult,
     silent,
 )
-from djinn_memory.runtime import Namespace, Runtime, operation, utc_now
+from djinn_memory.operations import NAMESPACES
+from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.operations.wording import PythonWording
+from djinn_memory.runtime import Runtime, utc_now
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.store.recovery import recovers_index
 from djinn_memory.upkeep.requests import (
@@ -66,17 +70,57 @@ if TYPE_CHECKING:
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
     from djinn_memory.sync.verbs import Sync
-    from djinn_memory.upkeep.backup.verbs import Backups
+    from djinn_memory.upkeep.backup.create import Backups
     from djinn_memory.upkeep.lint import LintReport
     from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell
+
+set_default_wording(PythonWording())
 
 
 class Djinn(Namespace):
     """One home and all operations on it.
 
-    Use it as a context manager, or call `close` at the end.
+    Use it as a context manager, or call `close` at the end. Its namespaces are those of the table
+    of verbs.
     """
+
+    memories: Memories
+    """Operations on the memories of the home."""
+    facts: Facts
+    """Operations on facts: values with a category and a key."""
+    patterns: Patterns
+    """Operations on patterns: what consolidation learns from episodes."""
+    outcomes: Outcomes
+    """Operations on outcomes: how actions ended."""
+    contradictions: Contradictions
+    """Operations on contradictions: memories that say different things."""
+    gaps: Gaps
+    """Operations on gaps: information that agents looked for and did not find."""
+    scores: Scores
+    """Scores that show how usage and ratings affect ranking."""
+    sessions: Sessions
+    """Sessions: their start and end, and their turns."""
+    summary: Summaries
+    """The narrative summary, which `wake` returns first."""
+    episodes: Episodes
+    """Episodes: what was said and seen, recorded in journals."""
+    entities: Entities
+    """Entities: people, places, projects and concepts."""
+    agents: Agents
+    """Agents: their profiles."""
+    working: WorkingMemory
+    """Working memory: values that expire, and tasks."""
+    documents: Documents
+    """Operations on documents: files that became notes."""
+    proposals: Proposals
+    """What upkeep proposes to change, which a person accepts or dismisses."""
+    changes: Changes
+    """Changes that djinn made to notes in bulk or by itself, and their undoing."""
+    backups: Backups
+    """Operations on backups of the home."""
+    sync: Sync
+    """Synchronization with a Postgres server."""
 
     def __init__(
         self,
@@ -120,6 +164,15 @@ class Djinn(Namespace):
         """Problems of the home. Search and index results also list problems of their own."""
         return self.runtime.problems
 
+    def __getattr__(self, name: str) -> Any:
+        if name not in NAMESPACES:
+            raise AttributeError(f"'Djinn' object has no attribute {name!r}")
+        self.__dict__[name] = opened = resolve_name(NAMESPACES[name])(self.runtime)
+        return opened
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *NAMESPACES]
+
     def close(self) -> None:
         """Close the files of the home. The next call opens them again."""
         self.runtime.close()
@@ -129,133 +182,7 @@ class Djinn(Namespace):
         """Open the home at `place`, or the home that `home.discover` finds."""
         return cls(discover(place), progress)
 
-    @cached_property
-    def memories(self) -> Memories:
-        """Operations on the memories of the home."""
-        from djinn_memory.memories.verbs import Memories
-
-        return Memories(self.runtime)
-
-    @cached_property
-    def facts(self) -> Facts:
-        """Operations on facts: values with a category and a key."""
-        from djinn_memory.memories.facts.verbs import Facts
-
-        return Facts(self.runtime)
-
-    @cached_property
-    def patterns(self) -> Patterns:
-        """Operations on patterns: what consolidation learns from episodes."""
-        from djinn_memory.memories.patterns.verbs import Patterns
-
-        return Patterns(self.runtime)
-
-    @cached_property
-    def outcomes(self) -> Outcomes:
-        """Operations on outcomes: how actions ended."""
-        from djinn_memory.memories.patterns.outcomes import Outcomes
-
-        return Outcomes(self.runtime)
-
-    @cached_property
-    def contradictions(self) -> Contradictions:
-        """Operations on contradictions: memories that say different things."""
-        from djinn_memory.memories.contradictions.verbs import Contradictions
-
-        return Contradictions(self.runtime)
-
-    @cached_property
-    def gaps(self) -> Gaps:
-        """Operations on gaps: information that agents looked for and did not find."""
-        from djinn_memory.memories.recall.gaps import Gaps
-
-        return Gaps(self.runtime)
-
-    @cached_property
-    def scores(self) -> Scores:
-        """Scores that show how usage and ratings affect ranking."""
-        from djinn_memory.memories.recall.scores import Scores
-
-        return Scores(self.runtime)
-
-    @cached_property
-    def sessions(self) -> Sessions:
-        """Sessions: their start and end, and their turns."""
-        from djinn_memory.memories.sessions.verbs import Sessions
-
-        return Sessions(self.runtime)
-
-    @cached_property
-    def summary(self) -> Summaries:
-        """The narrative summary, which `wake` returns first."""
-        from djinn_memory.memories.sessions.summary import Summaries
-
-        return Summaries(self.runtime)
-
-    @cached_property
-    def episodes(self) -> Episodes:
-        """Episodes: what was said and seen, recorded in journals."""
-        from djinn_memory.memories.episodes.verbs import Episodes
-
-        return Episodes(self.runtime)
-
-    @cached_property
-    def entities(self) -> Entities:
-        """Entities: people, places, projects and concepts."""
-        from djinn_memory.memories.entities.verbs import Entities
-
-        return Entities(self.runtime)
-
-    @cached_property
-    def agents(self) -> Agents:
-        """Agents: their profiles."""
-        from djinn_memory.memories.agents.verbs import Agents
-
-        return Agents(self.runtime)
-
-    @cached_property
-    def working(self) -> WorkingMemory:
-        """Working memory: values that expire, and tasks."""
-        from djinn_memory.memories.working.verbs import WorkingMemory
-
-        return WorkingMemory(self.runtime)
-
-    @cached_property
-    def documents(self) -> Documents:
-        """Operations on documents: files that became notes."""
-        from djinn_memory.memories.library.verbs import Documents
-
-        return Documents(self.runtime)
-
-    @cached_property
-    def proposals(self) -> Proposals:
-        """What upkeep proposes to change, which a person accepts or dismisses."""
-        from djinn_memory.memories.proposals.verbs import Proposals
-
-        return Proposals(self.runtime)
-
-    @cached_property
-    def changes(self) -> Changes:
-        """Changes that djinn made to notes in bulk or by itself, and their undoing."""
-        from djinn_memory.memories.changes.verbs import Changes
-
-        return Changes(self.runtime)
-
-    @cached_property
-    def backups(self) -> Backups:
-        """Operations on backups of the home."""
-        from djinn_memory.upkeep.backup.verbs import Backups
-
-        return Backups(self.runtime)
-
-    @cached_property
-    def sync(self) -> Sync:
-        """Synchronization with a Postgres server."""
-        from djinn_memory.sync.verbs import Sync
-
-        return Sync(self.runtime)
-
-    @operation(NewMemory)
+    @operation(NewMemory, writes=True, embeds=("text",), positional=("type", "title", "text"))
     def remember(self, request: NewMemory) -> RememberResult:
         """Write a memory as a note that the next search finds.
 
@@ -268,7 +195,7 @@ class Djinn(Namespace):
 
         return remember(self.runtime, request)
 
-    @operation(RecallOptions)
+    @operation(RecallOptions, logs=True, embeds=("query",), positional=("query",))
     def recall(self, request: RecallOptions) -> RecallResult:
         """Recall whole memories that answer a question, up to a budget of tokens.
 
@@ -280,7 +207,7 @@ class Djinn(Namespace):
 
         return recall(self.runtime, request)
 
-    @operation(BuildContext)
+    @operation(BuildContext, logs=True, embeds=("task",), positional=("task",))
     def context(self, request: BuildContext) -> ContextBundle:
         """Collect what memory knows about a task, within a budget of tokens.
 
@@ -292,7 +219,7 @@ class Djinn(Namespace):
             self.runtime.fresh_scope(request.agent)
         return build_context(self.runtime, request)
 
-    @operation(RatingRequest)
+    @operation(RatingRequest, writes=True, positional=("target",))
     def rate(self, request: RatingRequest) -> RatingResult:
         """Rate the memories of a recall by rank or name, and report missing information.
 
@@ -306,7 +233,7 @@ class Djinn(Namespace):
         vaults = self.runtime.fresh_scope(agent) if named else ()
         return rate(self._state, vaults, request)
 
-    @operation(ImportHistory, patient=True)
+    @operation(ImportHistory, patient=True, writes=True, rights="person", positional=("paths",))
     def import_history(self, request: ImportHistory) -> ImportReport:
         """Record conversations and events in exports of other programs as episodes.
 
@@ -318,7 +245,7 @@ class Djinn(Namespace):
 
         return import_history(self.runtime, request)
 
-    @operation(IndexOptions, recover=False, patient=True)
+    @operation(IndexOptions, recover=False, patient=True, rights="person")
     @recovers_index
     def index(self, request: IndexOptions) -> IndexReport:
         """Update the index from all vaults, or from the named vaults.
@@ -357,7 +284,7 @@ class Djinn(Namespace):
         """
         self._models.use(text)
 
-    @operation(SearchOptions)
+    @operation(SearchOptions, embeds=("query",), positional=("query",))
     def search(self, request: SearchOptions) -> SearchResult:
         """Search the vaults that the agent sees.
 
@@ -372,14 +299,14 @@ class Djinn(Namespace):
         backend = request.backend or self.runtime.home.config.backend
         return search(self.runtime, replace(request, backend=backend))
 
-    @operation(ShowStatus)
+    @operation(ShowStatus, rights="person")
     def status(self, request: ShowStatus) -> HomeStatus:
         """Show the state of the home, or the part that an agent may know. This only reads."""
         from djinn_memory.upkeep.status import status
 
         return status(self._state, self.problems, request.agent)
 
-    @operation(MaintainOptions, patient=True)
+    @operation(MaintainOptions, patient=True, writes=True, rights="person")
     def maintain(self, request: MaintainOptions) -> MaintenanceReport:
         """Run the jobs of upkeep, or only the named ones. `djinn maintain --help` lists them.
 
@@ -400,14 +327,14 @@ class Djinn(Namespace):
             skipped=() if request.only else skip,
         )
 
-    @operation(DoctorOptions, recover=False, patient=True)
+    @operation(DoctorOptions, recover=False, patient=True, rights="person")
     def doctor(self, request: DoctorOptions) -> Diagnosis:
         """Check the installation and the home. With `fix`, apply the safe fixes."""
         from djinn_memory.upkeep.doctor import examine
 
         return examine(self.home, fix=request.fix, progress=self.runtime.progress)
 
-    @operation(LintOptions, patient=True)
+    @operation(LintOptions, patient=True, writes=True, rights="person")
     def lint(self, request: LintOptions) -> LintReport:
         """Find dead links, ambiguous names and invalid front matter.
 
@@ -426,7 +353,7 @@ class Djinn(Namespace):
         resolve_pending_links(self._state)
         return lint(self.runtime, vaults, fix=request.fix, agent=request.agent)
 
-    @operation(WakeOptions)
+    @operation(WakeOptions, logs=True, embeds=("task",))
     def wake(self, request: WakeOptions) -> WakeContext:
         """Return the context for a new session of an agent, and start the session.
 
@@ -440,14 +367,14 @@ class Djinn(Namespace):
             self.runtime.fresh_scope(request.agent)
         return wake(self.runtime, request)
 
-    @operation(Checkpoint)
+    @operation(Checkpoint, writes=True, embeds=("text",), positional=("text",))
     def checkpoint(self, request: Checkpoint) -> RememberResult:
         """Save the state of the work as a separate note."""
         from djinn_memory.memories.sessions.marks import checkpoint
 
         return checkpoint(self.runtime, request)
 
-    @operation(Handoff)
+    @operation(Handoff, writes=True, embeds=("summary",))
     def sleep(self, request: Handoff) -> RememberResult:
         """End a session and save a handoff for the next one as a separate note."""
         from djinn_memory.memories.sessions.marks import sleep

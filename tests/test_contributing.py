@@ -64,7 +64,7 @@ def follow(heading: str, copy: Path) -> int:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The package and a transcript, to be changed."""
-    for name in ("djinn_memory", "tests/cli/transcripts"):
+    for name in ("djinn_memory", "tests/cli/transcripts", "tools"):
         shutil.copytree(
             ROOT / name, tmp_path / "copy" / name, ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -114,8 +114,19 @@ def test_a_column_in_hits_touches_three_files(copy: Path, home: Home) -> None:
         assert '"mood": "calm, bright"' in djinn(copy, home, "memory", *arguments, "--json")
 
 
-def test_an_operation_touches_two_files_and_a_command_three(copy: Path, home: Home) -> None:
-    assert follow("An operation", copy) <= 2
+def write_table(copy: Path) -> None:
+    """Make the table of verbs of the changed package."""
+    subprocess.run(
+        [sys.executable, "tools/verb_table.py"],
+        cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, check=True,
+    )  # fmt: skip
+
+
+def test_an_operation_with_its_command_and_its_tool_touches_four_files(
+    copy: Path, home: Home
+) -> None:
+    assert follow("An operation", copy) == 1
+    write_table(copy)
     code = (
         "import sys; from djinn_memory.djinn import Djinn;"
         "from djinn_memory.operations import OPERATIONS;"
@@ -131,8 +142,20 @@ def test_an_operation_touches_two_files_and_a_command_three(copy: Path, home: Ho
         check=False,
     )
     assert done.stdout == "1 GapCount\n", done.stderr
-    assert follow("A command", copy) <= 3
+    assert follow("A command", copy) == 2
+    write_table(copy)
     assert djinn(copy, home, "gap", "count") == "1 open\n"
     assert '"gaps": 1' in djinn(copy, home, "gap", "count", "--json")
     assert "count" in djinn(copy, home, "gap", "--help")
     assert (copy / "tests/cli/transcripts/gap.txt").read_text().count("gap count") == 1
+    assert follow("A tool", copy) == 1
+    code = (
+        "from djinn_memory.mcp.tools.gap import gap;"
+        "print(gap.text(gap.answer(count=2)), 'count()' in gap.description)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy)}, check=False,
+    )  # fmt: skip
+    assert done.stdout == "['2 gaps.'] True\n", done.stderr

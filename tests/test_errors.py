@@ -7,9 +7,9 @@ import pickle
 import pytest
 
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError, Wording, speaking
-from djinn_memory.errors.commands import CommandWording
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations.wording import CommandWording
 
 NO_GAP = NotFound("no gap", Remedy("gaps.list", {"closed": True}, "list the gaps"))
 THERE = Refused(

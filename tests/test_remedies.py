@@ -15,12 +15,14 @@ from msgspec.structs import fields
 
 import djinn_memory
 from djinn_memory.cli import tree
-from djinn_memory.errors import COMMANDS, DjinnError, Remedy, Wording
-from djinn_memory.errors.commands import CommandWording, command
+from djinn_memory.errors import DjinnError, Remedy, Wording
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
-from djinn_memory.operations import OPERATIONS
+from djinn_memory.operations import OPERATIONS, VERBS
+from djinn_memory.operations.wording import CommandWording, PythonWording, command
+
+COMMANDS = VERBS.keys() - OPERATIONS.keys()
 
 PACKAGE = Path(djinn_memory.__file__).parent
 
@@ -224,10 +226,10 @@ def test_on_the_command_line() -> None:
 
 def test_in_python() -> None:
     for place, remedy in remedies():
-        text = said(Wording(), remedy)
+        text = said(PythonWording(), remedy)
         assert not [*wrong_commands(text), *wrong_calls(text)], (place, text)
     for remedy in every_operation():
-        text = said(Wording(), remedy)
+        text = said(PythonWording(), remedy)
         assert not [*wrong_commands(text), *wrong_calls(text)], text
 
 

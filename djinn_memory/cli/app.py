@@ -18,7 +18,7 @@ from djinn_memory.cli import INTERRUPTED, completion, failures, parsing
 from djinn_memory.cli.groups import CommandGroup
 from djinn_memory.cli.output import say, talk
 from djinn_memory.errors import DjinnError, speaking
-from djinn_memory.errors.commands import CommandWording
+from djinn_memory.operations.wording import CommandWording
 from djinn_memory.system.waits import seconds_waited
 
 # Typer keeps its copy of click to itself; this is the class above all its usage errors.

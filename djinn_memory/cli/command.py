@@ -21,8 +21,9 @@ from djinn_memory.cli import output
 from djinn_memory.cli.context import interruptible, rebuilding, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import Fields, build, parameters
-from djinn_memory.errors import DjinnError, Interrupted, UsageError, wording
-from djinn_memory.errors.commands import ARGUMENTS, CommandWording
+from djinn_memory.errors import DjinnError, Interrupted, UsageError, current_wording, wording
+from djinn_memory.operations import OPERATIONS, VERBS
+from djinn_memory.operations.wording import CommandWording
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
@@ -89,9 +90,7 @@ class Call:
 
     def run(self) -> Any:
         """Run the operation of the command. Returns its answer."""
-        from djinn_memory.operations import OPERATIONS
-
-        return OPERATIONS[self._declaration.operation].bind(self.djinn)(self.request)
+        return VERBS[self._declaration.verb].bind(self.djinn)(self.request)
 
     def confirmed(self, question: str, about: str) -> bool:
         """Whether the user confirms at the terminal, after reading `about`, or passed `--yes`.
@@ -127,12 +126,18 @@ class Declaration:
     render: Render
     """Prints the answer as text. Its docstring is the help of the command, with examples at the
     end."""
-    operation: str
-    """The operation that the command runs; empty if `run` uses none."""
+    verb: str
+    """The operation that the command runs, or a name like that of an operation."""
     request: type[Struct]
     """The request. Its fields are the arguments and options of the command."""
+    words: str = ""
+    """The command as a user types it, if it is not named after the verb."""
+    short: str = ""
+    """A short name of the command."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Other operations that the command runs, each with the option that chooses it."""
     arguments: Sequence[str] = ()
-    """The positional fields, in order; by default those of the operation."""
+    """The positional fields, in order, of a command that runs no operation."""
     without: Sequence[str] = ()
     """The fields that the command line does not offer."""
     fields: Fields = field(default_factory=dict)
@@ -157,15 +162,15 @@ class Declaration:
     prints: type[Struct] = PrintOptions
     """The output options."""
 
-    def __post_init__(self) -> None:
-        self.arguments = self.arguments or ARGUMENTS.get(self.operation, ())
-        if self.warns is None:
-            self.warns = bool(self.operation)
+    @property
+    def operation(self) -> str:
+        """The operation that the command runs; empty if `run` uses none."""
+        return self.verb if self.verb in OPERATIONS else ""
 
     def build(self, words: str) -> Any:
         """Build the command with the name `words`."""
         self.schemas = self.schemas or {words.replace(" ", "."): self.operation}
-        structs = [(self.request, self.arguments, self.without)]
+        structs = [(self.request, VERBS[self.verb].positional, self.without)]
         structs += [(kind, (), ()) for kind in (self.view, self.prints)]
         params = [
             Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=typer.Context),
@@ -197,8 +202,8 @@ class Declaration:
     def __call__(self, ctx: typer.Context, values: dict[str, Any]) -> None:
         """Run the command with the values of its options and arguments."""
         # `main` set the words of no command. It prints errors after this returns, then resets them.
-        if isinstance(wording.get(), CommandWording):
-            wording.set(CommandWording(self.operation, values))
+        if isinstance(current_wording(), CommandWording):
+            wording.set(CommandWording(self.verb, values))
         for name, extra in self.fields.items():
             value = values.get(name)
             if extra.words and value is not None:
@@ -208,18 +213,19 @@ class Declaration:
                 chomps = extra.stdin == "value"
                 values[name] = text.removesuffix("\n").removesuffix("\r") if chomps else text
         call = Call(ctx, self, values)
+        warns = bool(self.operation) if self.warns is None else self.warns
         with output.progress_line(call.json) if self.progress else nullcontext() as call.progress:
             try:
                 answer = self.run(call) if self.run else call.run()
             except DjinnError:
-                if self.warns and not call.json:
+                if warns and not call.json:
                     # They may be the cause, such as a vault whose folder is missing.
                     with suppress(DjinnError):
                         output.problems(call.problems(None))
                 raise
         if answer is None:
             return
-        problems = call.problems(answer) if self.warns else [*getattr(answer, "problems", ())]
+        problems = call.problems(answer) if warns else [*getattr(answer, "problems", ())]
         if call.json:
             output.as_json(call.schema or next(iter(self.schemas)), answer, problems)
         else:
@@ -235,15 +241,11 @@ class Declaration:
             problem.what != "index" for problem in getattr(answer, "problems", ())
         ):
             return False
-        from djinn_memory.operations import OPERATIONS
-
-        return OPERATIONS[self.operation].writes
+        return VERBS[self.verb].writes
 
     def answers(self) -> dict[str, type[Struct]]:
         """The types that the command can print, by schema name."""
         from pkgutil import resolve_name
-
-        from djinn_memory.operations import OPERATIONS
 
         def answer_of(kind: str | type[Struct]) -> Any:
             if not kind:
@@ -256,11 +258,11 @@ class Declaration:
 
 
 def command(
-    operation: str = "", request: type[Struct] = NoRequest, **settings: Any
+    verb: str, request: type[Struct] = NoRequest, **settings: Any
 ) -> Callable[[Render], Declaration]:
-    """Declare a command. The decorated function prints the answer of `operation` as text."""
+    """Declare a command. The decorated function prints the answer of the verb as text."""
 
     def declare(render: Render) -> Declaration:
-        return Declaration(render=render, operation=operation, request=request, **settings)
+        return Declaration(render=render, verb=verb, request=request, **settings)
 
     return declare

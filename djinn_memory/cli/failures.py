@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from djinn_memory.cli import INTERRUPTION, output
 from djinn_memory.cli.text.usage import explain
-from djinn_memory.errors import DjinnError, wording
+from djinn_memory.errors import DjinnError, current_wording
 
 SCHEMA = "error"
 
@@ -38,7 +38,7 @@ class ErrorReport(Struct, frozen=True):
 
 def report_error(error: DjinnError) -> int:
     """Report a `DjinnError`. Returns the exit code."""
-    words = wording.get()
+    words = current_wording()
     _report(error.code, words.statement(error), words.remedies(error))
     return error.exit_code
 

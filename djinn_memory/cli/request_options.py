@@ -29,7 +29,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.parsing import path
-from djinn_memory.errors.commands import option as option_name
+from djinn_memory.operations.wording import option as option_name
 
 R = TypeVar("R", bound=Struct)
 

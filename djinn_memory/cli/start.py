@@ -9,9 +9,6 @@ import sys
 
 from djinn_memory.cli import INTERRUPTED, INTERRUPTION
 
-_EMBEDS = r"(?:^| )(?:search|remember|recall|context|wake .*--task|checkpoint|sleep|fact set)\b"
-"""Commands that need the model."""
-
 
 def main() -> None:
     """Run `djinn`."""
@@ -39,7 +36,7 @@ def main() -> None:
 
             code = answer(root())
         else:
-            if _embeds(" ".join(sys.argv[1:])):
+            if _embeds(sys.argv[1:]):
                 _warm()
             from djinn_memory.cli.app import main as run
 
@@ -62,13 +59,18 @@ def main() -> None:
 
 def _hook_words(words: list[str]) -> list[str] | None:
     """The options of `djinn hook` if a client called it for an event; None for another command."""
-    first = 2 if words[:1] == ["--home"] else 1 if words and words[0].startswith("--home=") else 0
+    first = _home_words(words)
     if words[first : first + 1] != ["hook"]:
         return None
     rest = words[first + 1 :]
     called = rest[0].startswith("-") if rest else sys.stdin is None or not sys.stdin.isatty()
     helps = "--help" in rest or "-h" in rest
     return [*words[:first], *rest] if called and not helps else None
+
+
+def _home_words(words: list[str]) -> int:
+    """The number of words that name the home before a command."""
+    return 2 if words[:1] == ["--home"] else 1 if words and words[0].startswith("--home=") else 0
 
 
 def _hook(words: list[str]) -> None:
@@ -89,11 +91,19 @@ def _end(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
-def _embeds(line: str) -> bool:
-    """Whether a command line seems to embed a text. A wrong guess only costs time."""
-    import re
+def _embeds(words: list[str]) -> bool:
+    """Whether a command line embeds a text. A wrong guess only costs time."""
+    from djinn_memory.operations import VERBS
 
-    return bool(re.search(_EMBEDS, line)) and not re.search(r"--mode[ =]words|--help| -h\b", line)
+    rest = words[_home_words(words) :]
+    if {"-h", "--help", "--mode=words"} & {*rest} or "--mode words" in " ".join(rest):
+        return False
+    named = {" ".join(rest[:2]), *rest[:1]}
+    verb = next((verb for verb in VERBS.values() if {verb.command, verb.short} & named), None)
+    return verb is not None and any(
+        field in verb.positional or any(word.startswith(f"--{field}") for word in rest)
+        for field in verb.embeds
+    )
 
 
 def _warm() -> None:

@@ -39,7 +39,7 @@ class Remedy(NamedTuple):
     arguments: an action outside of djinn, such as `start the server`."""
 
     def __str__(self) -> str:
-        return wording.get().remedy(self) or ""
+        return current_wording().remedy(self) or ""
 
 
 def install_extra(name: str) -> Remedy:
@@ -50,17 +50,8 @@ def install_extra(name: str) -> Remedy:
     return Remedy(purpose=f"run {command} in a clone of djinn")
 
 
-COMMANDS = frozenset(
-    {
-        "agents.list", "config.set", "hooks.install", "hooks.remove", "hooks.status", "init",
-        "schema", "trust", "vaults.add", "vaults.remove", "watch",
-    }
-)  # fmt: skip
-"""Remedies besides operations. Commands offer them; Python calls do not."""
-
-
 class Wording:
-    """How messages write operations and arguments. This class writes them for Python callers.
+    """How messages write operations and arguments. This class writes all as calls in Python.
 
     `remedy` and `call` never name an operation that the front end does not offer: what one front
     end lacks, another offers, and its words are used.
@@ -112,13 +103,11 @@ class Wording:
 
     def offers(self, remedy: Remedy) -> bool:
         """Whether a caller can do this here."""
-        return remedy.operation not in COMMANDS
+        return True
 
     def other(self) -> Wording:
         """The wording of the front end that offers what this one lacks."""
-        from djinn_memory.errors.commands import CommandWording
-
-        return CommandWording()
+        return self
 
     def written(self, remedy: Remedy) -> str:
         """An operation that the front end offers, with its arguments, or only the arguments."""
@@ -129,8 +118,21 @@ class Wording:
         return f"`{remedy.operation}({arguments})`" if remedy.operation else f"`{arguments}`"
 
 
-wording: ContextVar[Wording] = ContextVar("wording", default=Wording())  # noqa: B039 - stateless
+wording: ContextVar[Wording | None] = ContextVar("wording", default=None)
 """The wording of the front end that is running in this thread or task."""
+
+_default = Wording()
+
+
+def set_default_wording(words: Wording) -> None:
+    """Set the wording of callers without a front end."""
+    global _default
+    _default = words
+
+
+def current_wording() -> Wording:
+    """The wording of the front end that is running, or that of callers without one."""
+    return wording.get() or _default
 
 
 @contextmanager
@@ -162,7 +164,7 @@ class DjinnError(Exception):
         self.argument = argument
 
     def __str__(self) -> str:
-        return wording.get().error(self)
+        return current_wording().error(self)
 
 
 class UsageError(DjinnError):

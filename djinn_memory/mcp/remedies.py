@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from djinn_memory.errors import Remedy, Wording
 from djinn_memory.mcp.tool import Tool
+from djinn_memory.operations.wording import CommandWording
 
 
 class ToolWording(Wording):
@@ -37,6 +38,10 @@ class ToolWording(Wording):
             return False
         tool, action = self._calls[remedy.operation]
         return remedy.arguments.keys() <= tool.offered(action).keys()
+
+    def other(self) -> Wording:
+        """The wording of the command line, which a person uses."""
+        return CommandWording()
 
     def written(self, remedy: Remedy) -> str:
         """The tool with its arguments, or only the arguments."""

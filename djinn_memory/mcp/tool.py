@@ -17,7 +17,7 @@ from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.arguments import Argument
 from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.schemas import answer_schema, arguments_schema
-from djinn_memory.operations import OPERATIONS, Operation
+from djinn_memory.operations import OPERATIONS, Verb
 
 FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
 """Arguments with which a client could try to name a memory other than the served one."""
@@ -96,7 +96,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         return kind
 
     @cached_property
-    def by_action(self) -> dict[str, Operation]:
+    def by_action(self) -> dict[str, Verb]:
         """The operations that agents may call. A tool without actions has one under the key ""."""
         names = {action: f"{self.operation}.{action}" for action in self.actions}
         listed = {
@@ -199,7 +199,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         problems = problem_lines(getattr(answer, "problems", ()))
         return self.separator.join([*self.text(answer), *problems])
 
-    def _request(self, context: ClientContext, operation: Operation, arguments: Struct) -> Struct:
+    def _request(self, context: ClientContext, operation: Verb, arguments: Struct) -> Struct:
         values: dict[str, Any] = {"agent": context.agent, "session": context.session}
         request = operation.request
         known = {entry.name: entry for entry in fields(request)}

@@ -32,7 +32,7 @@ from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.suggest import unknown_values
 from djinn_memory.store.index.local.sqlite_index import peeking
 from djinn_memory.store.index.records import CatalogStats, IndexedMemory, Selection
@@ -91,7 +91,7 @@ class FieldValues(Struct, frozen=True):
     """The values without repetitions, in alphabetical order."""
 
 
-class Memories(Namespace):
+class Memories(Namespace, name="memories"):
     """Operations on the memories of a home."""
 
     @operation(ListMemories)
@@ -107,7 +107,7 @@ class Memories(Namespace):
             problems = unknown_values(index, filters)
         return MemoryPage(tuple(map(as_memory, memories)), total, problems)
 
-    @operation(ShowMemory)
+    @operation(ShowMemory, logs=True, positional=("name",))
     def show(self, request: ShowMemory) -> MemoryWithOrigin:
         """Show a memory with its current text, and count this as a use of it."""
         from djinn_memory.memories.recall.rating import log_use
@@ -135,7 +135,7 @@ class Memories(Namespace):
         memory = self._find(request.name, request.agent)
         return extended(memory, MemoryMatch, digest=self._digest(memory))
 
-    @operation(ShowLinks)
+    @operation(ShowLinks, positional=("name",))
     def links(self, request: ShowLinks) -> MemoryLinks:
         """Show the links from and to a memory, without counting this as a use of it."""
         vaults = self.runtime.fresh_scope(request.agent)
@@ -143,7 +143,7 @@ class Memories(Namespace):
             memory = catalog.find(index, request.name)
             return MemoryLinks(as_memory(memory), *catalog.links_of(index, memory))
 
-    @operation(DeleteMemory)
+    @operation(DeleteMemory, writes=True, removes=True, positional=("name",))
     def delete(self, request: DeleteMemory) -> MemoryDeletion:
         """Move a note and its earlier versions to the trash of its vault.
 
@@ -154,7 +154,7 @@ class Memories(Namespace):
         moved_to = None if request.dry_run else self._delete(memory, request.digest)
         return MemoryDeletion(as_memory(memory), moved_to)
 
-    @operation(RestoreMemory)
+    @operation(RestoreMemory, writes=True, positional=("name",))
     def restore(self, request: RestoreMemory) -> RestoreReport:
         """Restore a note from the trash of its vault. Without a name, list the trash.
 
@@ -163,7 +163,9 @@ class Memories(Namespace):
         """
         return restore(self._state, self.runtime.fresh_scope(request.agent), request)
 
-    @operation(PurgeMemory, patient=True)
+    @operation(
+        PurgeMemory, patient=True, writes=True, removes=True, rights="person", positional=("name",)
+    )
     def purge(self, request: PurgeMemory) -> PurgeReport:
         """Remove a memory permanently, even from the trash.
 

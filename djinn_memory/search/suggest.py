@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from posixpath import basename
 
-from djinn_memory.errors import wording
+from djinn_memory.errors import current_wording
 from djinn_memory.languages.stop_words import stop_words
 from djinn_memory.models import Filters, Problem
 from djinn_memory.notes.slugs import fold
@@ -64,7 +64,7 @@ def unknown_values(index: Index, filters: Filters) -> tuple[Problem, ...]:
         if not index.count(Selection(only)):
             near = alike(value, index.values(field.removesuffix("s")))
             meant = f"; did you mean {' or '.join(near)}?" if near else ""
-            what = f"{wording.get().argument(field)} {value}"
+            what = f"{current_wording().argument(field)} {value}"
             problems.append(Problem(what, f"no memory has it{meant}"))
     return tuple(problems)
 

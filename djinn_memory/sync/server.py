@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from djinn_memory.errors import Refused, Remedy, UsageError, wording
+from djinn_memory.errors import Refused, Remedy, UsageError, current_wording
 from djinn_memory.home.config import variable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import Postgres
@@ -62,7 +62,7 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
     for vault in vaults:
         # Refuses an id that is no UUID before anything changes.
         scope_of(vault)
-    given = wording.get().argument("url")
+    given = current_wording().argument("url")
     address = (
         server_address(home) if url is None else start_at(home, url, given, create=request.embedded)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.store.postgres.servers import connected
 from djinn_memory.sync import reading, server
 from djinn_memory.sync.exchange_requests import (
@@ -33,10 +33,10 @@ from djinn_memory.sync.requests import (
 )
 
 
-class Sync(Namespace):
+class Sync(Namespace, name="sync"):
     """Synchronization of vaults with a Postgres server, where several homes meet."""
 
-    @operation(InitSync, recover=False, patient=True)
+    @operation(InitSync, recover=False, patient=True, rights="person")
     def init(self, request: InitSync) -> PreparedServer:
         """Prepare a server, register the vaults that go to it, and write its address in the config.
 
@@ -47,7 +47,7 @@ class Sync(Namespace):
         """
         return server.prepare(self.runtime, request)
 
-    @operation(MigrateSync, recover=False, patient=True)
+    @operation(MigrateSync, recover=False, patient=True, rights="person")
     def migrate(self, request: MigrateSync) -> MigratedServer:
         """Update the tables of the server to this version of djinn, in one transaction.
 
@@ -56,7 +56,7 @@ class Sync(Namespace):
         """
         return server.update(self.runtime, request)
 
-    @operation(ShowSyncStatus, recover=False)
+    @operation(ShowSyncStatus, recover=False, rights="person")
     def status(self, request: ShowSyncStatus) -> ServerStatus:
         """Show the server, its versions, its vaults and their homes.
 
@@ -64,7 +64,7 @@ class Sync(Namespace):
         """
         return server.describe(self.runtime)
 
-    @operation(ForgetSync, recover=False, patient=True)
+    @operation(ForgetSync, recover=False, patient=True, removes=True, rights="person")
     def forget(self, request: ForgetSync) -> ForgottenSync:
         """Remove a vault with all its rows from the server, or the record of a home.
 
@@ -75,7 +75,7 @@ class Sync(Namespace):
 
         return forget(self.runtime, request)
 
-    @operation(RunSync, patient=True)
+    @operation(RunSync, patient=True, writes=True, removes=True, rights="person")
     def run(self, request: RunSync) -> SyncReport:
         """Receive the changes of other homes, then send those of this home.
 
@@ -86,14 +86,14 @@ class Sync(Namespace):
 
         return synchronize(self.runtime, request, "both")
 
-    @operation(PullSync, patient=True)
+    @operation(PullSync, patient=True, writes=True, removes=True, rights="person")
     def pull(self, request: PullSync) -> SyncReport:
         """Receive the changes of other homes, and send nothing."""
         from djinn_memory.sync.session import synchronize
 
         return synchronize(self.runtime, request, "pull")
 
-    @operation(PushSync, patient=True)
+    @operation(PushSync, patient=True, rights="person")
     def push(self, request: PushSync) -> SyncReport:
         """Send the changes of this home, and receive nothing.
 
@@ -103,7 +103,7 @@ class Sync(Namespace):
 
         return synchronize(self.runtime, request, "push")
 
-    @operation(ListConflicts)
+    @operation(ListConflicts, rights="person")
     def conflicts(self, request: ListConflicts) -> ConflictList:
         """List the conflict copies of vaults. This needs no server.
 
@@ -113,7 +113,7 @@ class Sync(Namespace):
 
         return session.conflicts(self.runtime, request)
 
-    @operation(VerifySync, patient=True)
+    @operation(VerifySync, patient=True, rights="person")
     def verify(self, request: VerifySync) -> SyncComparison:
         """Compare vaults with the server, and name what differs.
 
@@ -124,7 +124,7 @@ class Sync(Namespace):
 
         return session.verify(self.runtime, request)
 
-    @operation(BackfillSync, patient=True)
+    @operation(BackfillSync, patient=True, rights="person")
     def backfill(self, request: BackfillSync) -> Backfilled:
         """Embed what this home has not embedded, and fill what its vaults lack on the server.
 
@@ -136,7 +136,7 @@ class Sync(Namespace):
 
         return backfill(self.runtime, request)
 
-    @operation(ShowSyncStats, recover=False)
+    @operation(ShowSyncStats, recover=False, rights="person")
     def stats(self, request: ShowSyncStats) -> SyncStats:
         """Count the memories on the server, its documents by type, and its episodes.
 
@@ -145,7 +145,7 @@ class Sync(Namespace):
         with connected(self.runtime.home) as connection:
             return reading.count_rows(self.runtime, connection, request)
 
-    @operation(SearchServerFacts, recover=False)
+    @operation(SearchServerFacts, recover=False, rights="person", positional=("query",))
     def facts(self, request: SearchServerFacts) -> ServerFacts:
         """Search the facts on the server: by meaning, then by text.
 

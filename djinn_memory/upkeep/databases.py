@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from djinn_memory.errors import DjinnError, Remedy, wording
+from djinn_memory.errors import DjinnError, Remedy, current_wording
 from djinn_memory.indexing.indexer import outdated
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.notes.ids import new_id
@@ -211,7 +211,7 @@ def server(case: CheckedHome) -> Iterator[Check]:
         return
     if folder := embedded_folder(home, url):
         if missing := missing_server(folder):
-            yield warning("server", missing.message, wording.get().remedies(missing))
+            yield warning("server", missing.message, current_wording().remedies(missing))
         else:
             yield ok("server", f"runs in {folder} when a command needs it")
         return
@@ -220,7 +220,7 @@ def server(case: CheckedHome) -> Iterator[Check]:
             known = {str(scope.user_id) for scope in scopes(cursor)}
     except DjinnError as wrong:
         # All else works without the server.
-        yield warning("server", wrong.message, wording.get().remedies(wrong))
+        yield warning("server", wrong.message, current_wording().remedies(wrong))
         return
     for vault in home.synced:
         if vault.id in known:

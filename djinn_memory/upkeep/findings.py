@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.embedding.registry import ModelRegistry
-from djinn_memory.errors import DjinnError, Remedy, wording
+from djinn_memory.errors import DjinnError, Remedy, current_wording
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import index
 from djinn_memory.models import ProgressCallback
@@ -87,7 +87,7 @@ error = partial(_check, "error")
 
 def failure(part: str, raised: DjinnError, mend: Mend | None = None) -> Check:
     """An error that a check raised, with its remedies."""
-    words = wording.get()
+    words = current_wording()
     what = words.error(DjinnError(raised.message, argument=raised.argument))
     return error(part, what, words.remedies(raised), mend)
 

@@ -11,8 +11,8 @@ import pytest
 
 from djinn_memory.cli.app import root
 from djinn_memory.cli.tree import COMMANDS as COMMANDS_OF_TREE
-from djinn_memory.cli.tree import module
 from djinn_memory.home.home import Home
+from djinn_memory.operations import VERBS
 
 HEAVY = {
     "numpy", "onnxruntime", "onnx", "torch", "transformers", "sentence_transformers", "tokenizers",
@@ -55,7 +55,12 @@ def test_a_list_of_commands_imports_none(tmp_path: Path, words: list[str]) -> No
 @pytest.mark.parametrize("words", ["gap list", "memory stats", "status", "config path"])
 def test_a_command_imports_no_other(home: Home, words: str) -> None:
     loaded = modules_of(home.root, "--home", str(home.root), *words.split())
-    assert {name for name in loaded if name.startswith(COMMANDS)} == {COMMANDS + module(words)}
+    [module] = (
+        verb.declaration.partition(":")[0]
+        for verb in VERBS.values()
+        if verb.declaration and verb.command == words
+    )
+    assert {name for name in loaded if name.startswith(COMMANDS)} == {COMMANDS + module}
 
 
 @pytest.mark.parametrize("words", COMMANDS_OF_TREE)

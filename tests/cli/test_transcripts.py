@@ -45,6 +45,8 @@ REPLACED = (
     (r'"(milliseconds|seconds)": [\d.e-]+', r'"\1": N'),
     (r"\b(rec|gap|con|chg)_[0-9a-z]{10}", r"\1_ID"),
     (r"(?m)^   raw \d\.\d+(.*) = \d\.\d+", r"   raw N\1 = N"),
+    # The importance of a note decays from day to day.
+    (r"importance and confidence \d\.\d{3}", "importance and confidence N"),
     (r"(?m)meaning -?\d\.\d\d$", "meaning N"),
     (r"\d+ days? ago", "N days ago"),
     (r"changed for \d+ days", "changed for N days"),

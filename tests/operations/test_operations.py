@@ -19,6 +19,7 @@ from djinn_memory.errors import NotFound
 from djinn_memory.memories.facts.verbs import Facts
 from djinn_memory.memories.recall.gaps import CloseGap, ReportGap
 from djinn_memory.operations import OPERATIONS
+from tests.pages.fenced import ROOT
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -47,6 +48,14 @@ def test_the_list_imports_no_operation() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert loaded == ["djinn_memory", "djinn_memory.operations"]
+
+
+def test_the_table_is_made_from_the_code() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "verb_table.py", "--check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_request_and_its_fields_mean_the_same(djinn: Djinn) -> None:

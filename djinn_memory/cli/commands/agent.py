@@ -79,7 +79,7 @@ def _add(call: Call) -> AddedAgent:
     return AddedAgent(name, setup.add_agent(call.djinn.home, name))
 
 
-@command(request=AddAgent, arguments=["name"], run=_add)
+@command("agents.add", request=AddAgent, arguments=["name"], run=_add)
 def add(call: Call, answer: AddedAgent) -> None:
     """Add an agent, with a personal vault.
 
@@ -119,6 +119,7 @@ def _remove(call: Call) -> RemovedAgent:
 
 
 @command(
+    "agents.remove",
     request=RemoveAgent,
     arguments=["name"],
     fields={"name": Field(complete=candidates.agents)},
@@ -149,16 +150,6 @@ def _list(call: Call) -> AgentEntries:
     config = call.djinn.home.config
     vaults = {name: vault.path for name, vault in config.vaults.items()}
     return AgentEntries([AgentEntry(name, vaults.get(name)) for name in config.agents])
-
-
-@command(run=_list)
-def list_(call: Call, answer: AgentEntries) -> None:
-    """List the agents. The first one is the default.
-
-    Examples:
-        djinn agent list --json
-    """
-    output.columns([[agent.name, agent.vault or "-"] for agent in answer.agents])
 
 
 @command("agents.profile", requests.ShowProfile)
@@ -234,3 +225,13 @@ def _print_profile(profile: AgentProfile) -> None:
         say(f"now: {profile.working_now}")
     if profile.text:
         say(output.clean_lines(profile.text))
+
+
+@command("agents.list", run=_list)
+def list_(call: Call, answer: AgentEntries) -> None:
+    """List the agents. The first one is the default.
+
+    Examples:
+        djinn agent list --json
+    """
+    output.columns([[agent.name, agent.vault or "-"] for agent in answer.agents])

@@ -49,6 +49,7 @@ def _restore(call: Call) -> RestoredHome:
 
 
 @command(
+    "backups.restore",
     request=RestoreBackup,
     arguments=["file", "folder"],
     fields={"file": Field("FILE"), "folder": Field("[DIR]")},

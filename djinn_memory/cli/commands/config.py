@@ -68,7 +68,7 @@ def _show(call: Call) -> AllSettings:
     return AllSettings(call.djinn.home.config)
 
 
-@command(run=_show, warns=True)
+@command("config.show", run=_show, warns=True)
 def show(call: Call, answer: AllSettings) -> None:
     """Show all settings in effect, defaults included.
 
@@ -90,7 +90,7 @@ def _get(call: Call) -> Setting:
     return Setting(call.request.key, value_at(call.djinn.home.config, call.request.key))
 
 
-@command(request=GetSetting, arguments=["key"], fields=KEY, run=_get)
+@command("config.get", request=GetSetting, arguments=["key"], fields=KEY, run=_get)
 def get(call: Call, answer: Setting) -> None:
     """Show one setting, or one section.
 
@@ -109,7 +109,9 @@ def _set(call: Call) -> Setting:
     return Setting(key, config.value_at(changed, key))
 
 
-@command(request=SetSetting, arguments=["key", "value"], fields=KEY, run=_set, warns=True)
+@command(
+    "config.set", request=SetSetting, arguments=["key", "value"], fields=KEY, run=_set, warns=True
+)
 def set_(call: Call, answer: Setting) -> None:
     """Change one setting. Comments and order are kept.
 
@@ -125,7 +127,7 @@ def _path(call: Call) -> SettingsPath:
     return SettingsPath(user_path() if call.request.user else call.djinn.home.config_path)
 
 
-@command(request=LocateSettings, run=_path)
+@command("config.path", request=LocateSettings, run=_path)
 def path(call: Call, answer: SettingsPath) -> None:
     """Print the path of the settings file.
 

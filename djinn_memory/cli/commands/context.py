@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 @command(
     "context",
     BuildContext,
-    arguments=["task"],
     fields={"task": Field(words=True, stdin="value")},
 )
 def context(call: Call, answer: ContextBundle) -> None:

@@ -81,6 +81,8 @@ def _context(path: Path) -> dict[str, Any]:
     view=EpisodeOptions,
     run=_record,
     schemas={"episode.record": "episodes.record_interaction"},
+    words="episode record",
+    also={"episodes.record_observation": ""},
 )
 def record(call: Call, answer: requests.RecordedEpisode) -> None:
     """Record a message and its response, or an observation.

@@ -90,6 +90,7 @@ def _add_notes(home: Home, folder: Path) -> str | None:
 
 
 @command(
+    "init",
     request=InitHome,
     arguments=["folder"],
     fields={

@@ -19,7 +19,7 @@ def _install(call: Call) -> HookSettings:
     return install(call.djinn.home, call.request)
 
 
-@command(request=InstallHooks, arguments=("client",), run=_install)
+@command("hooks.install", request=InstallHooks, arguments=("client",), run=_install)
 def install(call: Call, answer: HookSettings) -> None:
     """Let Claude Code or Codex record its sessions in this home.
 
@@ -49,7 +49,7 @@ def _remove(call: Call) -> HookSettings:
     return uninstall(call.request)
 
 
-@command(request=RemoveHooks, arguments=("client",), run=_remove)
+@command("hooks.remove", request=RemoveHooks, arguments=("client",), run=_remove)
 def remove(call: Call, answer: HookSettings) -> None:
     """Remove djinn's hooks from the settings of Claude Code or Codex.
 
@@ -71,7 +71,7 @@ def _status(call: Call) -> HookState:
     return hook_state(call.djinn.home)
 
 
-@command(run=_status)
+@command("hooks.status", run=_status)
 def status(call: Call, answer: HookState) -> None:
     """Show installed hooks, and events that are recorded but not taken in.
 

@@ -18,6 +18,7 @@ from djinn_memory.system.plural import count
     },
     progress=True,
     failed=lambda report: bool(report.problems),
+    words="import",
 )
 def import_(call: Call, answer: ImportReport) -> None:
     """Record conversations and calendars of other programs as episodes.

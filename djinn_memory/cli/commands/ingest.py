@@ -53,6 +53,7 @@ def _ingest(call: Call) -> IngestReport:
     progress=True,
     run=_ingest,
     failed=lambda report: bool(report.failed or report.problems),
+    words="ingest",
 )
 def ingest(call: Call, answer: IngestReport) -> None:
     """Turn files into documents that searches cite by page.

@@ -79,7 +79,7 @@ def _print_config(home: Home, request: ServeAgents) -> None:
     talk(f"{block.place} If the file has settings already, add the entry `{NAME}` to them.")
 
 
-@command(request=ServeAgents, prints=NoRequest, run=_serve)
+@command("mcp", request=ServeAgents, prints=NoRequest, run=_serve)
 def mcp(call: Call, answer: Struct) -> None:
     """Serve this memory to agents over the Model Context Protocol.
 

@@ -51,6 +51,8 @@ class SearchView(Struct, frozen=True):
     view=SearchView,
     warns=False,
     schemas={"search": "search"},
+    words="memory search",
+    short="search",
 )
 def search(call: Call, answer: SearchResult) -> None:
     """Search by words and by meaning in all vaults that the agent sees.
@@ -72,6 +74,7 @@ def search(call: Call, answer: SearchResult) -> None:
     requests.ListMemories,
     without=["paths"],
     fields={"limit": Field(short="-n", most=1000)},
+    short="list",
 )
 def list_(call: Call, answer: MemoryPage) -> None:
     """List memories, newest first.
@@ -110,7 +113,13 @@ def _tell_page(skip: int, shown: int, total: int) -> None:
     talk(f"{skip + 1:,} to {end:,} of {count(total, 'memory')}{following}")
 
 
-@command("memories.show", requests.ShowMemory, fields={"name": NAME})
+@command(
+    "memories.show",
+    requests.ShowMemory,
+    fields={"name": NAME},
+    short="show",
+    also={"memories.links": ""},
+)
 def show(call: Call, answer: MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
 

@@ -136,8 +136,9 @@ def _section_line(call: Call, detail: MemoryDetail) -> int:
 
 
 @command(
-    "memories.show",
+    "memories.open",
     ShowMemory,
+    arguments=["name"],
     fields={
         "name": Field(
             complete=candidates.titles,
@@ -149,6 +150,8 @@ def _section_line(call: Call, detail: MemoryDetail) -> int:
     view=OpenView,
     run=_open,
     schemas={"memory.open": OpenedMemory},
+    warns=True,
+    short="open",
 )
 def open_(call: Call, answer: OpenedMemory) -> None:
     """Open a note in your editor, in Obsidian or in the system's program.

@@ -10,7 +10,12 @@ from djinn_memory.memories.patterns import requests
 from djinn_memory.system.plural import count
 
 
-@command("patterns.consolidate", requests.Consolidate, fields={"min_age": Field("AGE")})
+@command(
+    "patterns.consolidate",
+    requests.Consolidate,
+    fields={"min_age": Field("AGE")},
+    words="consolidate",
+)
 def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
     """Find patterns in episodes, and write a note for each.
 

@@ -44,6 +44,7 @@ def _print(call: Call) -> None:
 
 
 @command(
+    "schema",
     request=ShowSchema,
     arguments=["name"],
     fields={"name": Field("[NAME]", names)},

@@ -124,6 +124,40 @@ def end(call: Call, answer: EndedSession) -> None:
 
 
 @command(
+    "sessions.extract", ExtractSessions, fields={"session": Field(complete=candidates.sessions)}
+)
+def extract(call: Call, answer: ExtractionReport) -> None:
+    """Write what was stated in idle sessions as memories.
+
+    Sessions whose last turn is 30 minutes ago are read (`sessions.idle_minutes`). Statements such
+    as "remember that ...", "I prefer X over Y", "we decided to ..." become facts, preferences,
+    decisions, commitments and lessons, each with a link to its turn. A statement is written once: a
+    memory that you edit or delete does not come back.
+
+    Examples:
+        djinn session extract
+        djinn session extract --dry-run
+        djinn session extract --session s20261120-093000-000000 --json
+    """
+    for memory in answer.written:
+        status = f" ({memory.status})" if memory.status else ""
+        value = f": {memory.text}" if memory.type == "fact" else ""
+        verb = "would write" if answer.dry_run else memory.id or memory.path
+        say(clean(f"{verb}  {memory.type}{status}  {memory.title}{value}"))
+        if memory.type != "fact" and memory.text != memory.title:
+            say(clean(f"  {memory.text}"))
+        say(clean(f"  from {', '.join(memory.evidence)}"))
+    for statement in answer.skipped:
+        say(clean(f"skipped  {statement.type}  {statement.title}: {statement.reason}"))
+    if not (answer.written or answer.skipped):
+        if call.request.session and not answer.sessions:
+            _print_no_turns(call.request.session, answer.near)
+        else:
+            sessions = f"{count(answer.sessions, 'session')} read; " if answer.sessions else ""
+            talk(f"{sessions}nothing to extract")
+
+
+@command(
     "sessions.list",
     ListSessions,
     fields={"channel": Field("NAME")},
@@ -184,40 +218,6 @@ def history(call: Call, answer: SessionHistory) -> None:
         say()
     if len(answer.turns) < answer.total:
         talk(f"the last {len(answer.turns):,} of {answer.total:,} turns; --last shows more")
-
-
-@command(
-    "sessions.extract", ExtractSessions, fields={"session": Field(complete=candidates.sessions)}
-)
-def extract(call: Call, answer: ExtractionReport) -> None:
-    """Write what was stated in idle sessions as memories.
-
-    Sessions whose last turn is 30 minutes ago are read (`sessions.idle_minutes`). Statements such
-    as "remember that ...", "I prefer X over Y", "we decided to ..." become facts, preferences,
-    decisions, commitments and lessons, each with a link to its turn. A statement is written once: a
-    memory that you edit or delete does not come back.
-
-    Examples:
-        djinn session extract
-        djinn session extract --dry-run
-        djinn session extract --session s20261120-093000-000000 --json
-    """
-    for memory in answer.written:
-        status = f" ({memory.status})" if memory.status else ""
-        value = f": {memory.text}" if memory.type == "fact" else ""
-        verb = "would write" if answer.dry_run else memory.id or memory.path
-        say(clean(f"{verb}  {memory.type}{status}  {memory.title}{value}"))
-        if memory.type != "fact" and memory.text != memory.title:
-            say(clean(f"  {memory.text}"))
-        say(clean(f"  from {', '.join(memory.evidence)}"))
-    for statement in answer.skipped:
-        say(clean(f"skipped  {statement.type}  {statement.title}: {statement.reason}"))
-    if not (answer.written or answer.skipped):
-        if call.request.session and not answer.sessions:
-            _print_no_turns(call.request.session, answer.near)
-        else:
-            sessions = f"{count(answer.sessions, 'session')} read; " if answer.sessions else ""
-            talk(f"{sessions}nothing to extract")
 
 
 def _print_no_turns(session: str | None, near: Sequence[str]) -> None:

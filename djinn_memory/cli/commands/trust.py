@@ -48,7 +48,9 @@ def _trust(call: Call) -> TrustedEndpoints:
     return TrustedEndpoints(home.root, home.trusted, waiting)
 
 
-@command(request=TrustHome, fields={"listing": Field(name="--list")}, view=Confirm, run=_trust)
+@command(
+    "trust", request=TrustHome, fields={"listing": Field(name="--list")}, view=Confirm, run=_trust
+)
 def trust(call: Call, answer: TrustedEndpoints) -> None:
     """Let this home use the servers and models in its settings.
 

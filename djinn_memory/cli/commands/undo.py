@@ -50,6 +50,8 @@ def _undo(call: Call) -> Struct:
     view=UndoView,
     run=_undo,
     schemas={"undo": "changes.undo", "undo.list": "changes.list"},
+    words="undo",
+    also={"changes.list": "--list"},
 )
 def undo(call: Call, answer: UndoReport | ChangeList) -> None:
     """Take back a change that djinn made to notes.

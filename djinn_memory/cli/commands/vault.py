@@ -117,6 +117,7 @@ def _add(call: Call) -> AddedVault:
 
 
 @command(
+    "vaults.add",
     request=AddVault,
     arguments=["name", "path"],
     fields={"agent": Field("AGENT", candidates.agents, name="--for")},
@@ -139,7 +140,7 @@ def _list(call: Call) -> VaultEntries:
     return VaultEntries([VaultEntry.of(vault, vaults) for vault in vaults])
 
 
-@command(run=_list)
+@command("vaults.list", run=_list)
 def list_(call: Call, answer: VaultEntries) -> None:
     """List the vaults and the agents that can use them.
 
@@ -170,6 +171,7 @@ def _describe(call: Call) -> FolderDescription:
 
 
 @command(
+    "vaults.describe",
     request=DescribeVault,
     arguments=["place", "text"],
     fields={"place": Field("PATH", candidates.folders)},
@@ -199,6 +201,7 @@ def _move(call: Call) -> MovedVault:
 
 
 @command(
+    "vaults.move",
     request=MoveVault,
     arguments=["name", "folder"],
     fields={"name": Field(complete=candidates.vaults)},
@@ -226,6 +229,7 @@ def _remove(call: Call) -> RemovedVault:
 
 
 @command(
+    "vaults.remove",
     request=RemoveVault,
     arguments=["name"],
     fields={"name": Field(complete=candidates.added_vaults)},

@@ -92,6 +92,7 @@ def _watch(call: Call) -> InstalledService | RemovedService | None:
 
 
 @command(
+    "watch",
     request=WatchOptions,
     prints=WatchPrintOptions,
     run=_watch,

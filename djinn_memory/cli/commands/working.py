@@ -72,6 +72,7 @@ def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
     view=SetOptions,
     run=_set,
     schemas={"working.set": "working.set", "working.step": "working.step"},
+    also={"working.step": ""},
 )
 def set_(call: Call, answer: Any) -> None:
     """Store a value under a key for a limited time, or set a step of a task.
@@ -110,6 +111,7 @@ def _get(call: Call) -> requests.WorkingLookup | requests.Task:
     fields={"key": KEY._replace(optional=True), "giver": GIVER},
     run=_get,
     schemas={"working.get": "working.get", "working.task": "working.resume"},
+    also={"working.resume": ""},
 )
 def get(call: Call, answer: Any) -> None:
     """Print a value, or with --task alone a whole task.
@@ -151,6 +153,7 @@ def _list(call: Call) -> requests.WorkingValues | requests.TaskEntries:
     view=ListOptions,
     run=_list,
     schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
+    also={"working.tasks": "--tasks"},
 )
 def list_(call: Call, answer: Any) -> None:
     """List the values of a session or task, and values that other agents shared.

@@ -22,7 +22,7 @@ from djinn_memory.documents.pool.worker import (
     request_line,
     too_large,
 )
-from djinn_memory.errors import Unavailable, wording
+from djinn_memory.errors import Unavailable, current_wording
 from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.worker_process import (
     SECONDS_BETWEEN_CHECKS,
@@ -108,7 +108,7 @@ class _Pool:
 
     def __init__(self, limits: WorkerLimits, reader: str) -> None:
         self._count = limits.workers
-        words = type(wording.get())
+        words = type(current_wording())
         spoken = f"{words.__module__}:{words.__qualname__}"
         self._arguments = [reader, str(limits.seconds), str(limits.megabytes), spoken]
         seconds = f"{limits.seconds:g} s"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
-from djinn_memory.errors import Remedy, wording
+from djinn_memory.errors import Remedy, current_wording
 from djinn_memory.memories.briefing.requests import (
     AgentContext,
     ContextBundle,
@@ -159,7 +159,7 @@ def _notices(briefing: AgentContext, layout: BriefingLayout) -> Iterator[str]:
     if briefing.left_out:
         yield f"({count(briefing.left_out, 'memory')} did not fit into the budget.)"
     elif not briefing.query_used and not any(excerpts(getattr(briefing, part)) for part in parts):
-        save = wording.get().call(Remedy("remember"))
+        save = current_wording().call(Remedy("remember"))
         yield f"Nothing is known yet. Save what you learn with {save}."
 
 

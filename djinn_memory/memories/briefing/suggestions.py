@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import islice
 
-from djinn_memory.errors import DjinnError, Remedy, wording
+from djinn_memory.errors import DjinnError, Remedy, current_wording
 from djinn_memory.languages.calendar_names import WEEKDAYS
 from djinn_memory.memories.briefing.briefing import Briefing
 from djinn_memory.memories.briefing.requests import WakeContext
@@ -46,7 +46,7 @@ def for_task(briefing: Briefing) -> Iterator[str]:
 
 def for_session(context: WakeContext) -> Iterator[str]:
     """The suggestions for a session that begins."""
-    words = wording.get()
+    words = current_wording()
     if context.unfinished:
         last = context.unfinished.checkpoint
         sleep = words.call(Remedy("sleep"))
@@ -72,7 +72,7 @@ def contradictions(briefing: Briefing) -> Iterator[str]:
 
 def _next_steps(confident: bool | None, request_id: str | None) -> Iterator[str]:
     """What an agent can do for its memory, after a recall for its task."""
-    words = wording.get()
+    words = current_wording()
     if confident is False:
         yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."
     if request_id:
@@ -115,7 +115,7 @@ def _open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
     related = sorted((gap for gap in gaps if likeness[gap.id]), key=lambda gap: -likeness[gap.id])[
         :MOST
     ]
-    words = wording.get()
+    words = current_wording()
     for gap in related:
         close = words.call(Remedy("gaps.close", {"gap": gap.id}))
         yield f"Open gap: {gap.description} If you find out, remember it and close it: {close}."

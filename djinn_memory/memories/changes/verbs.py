@@ -21,14 +21,14 @@ from djinn_memory.memories.changes.requests import (
 )
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 
 _LIST = Remedy("changes.list", {}, "list the changes")
 
 _Content = dict[tuple[str, str], bytes | None]
 
 
-class Changes(Namespace):
+class Changes(Namespace, name="changes"):
     """Operations on the changes that djinn made to notes on its own judgement or in bulk."""
 
     @operation(ListChanges, recover=False)
@@ -38,7 +38,7 @@ class Changes(Namespace):
         changes = past_changes(self._state, vaults)[: request.limit]
         return ChangeList(tuple(_entry(change, vaults) for change in changes))
 
-    @operation(UndoChange)
+    @operation(UndoChange, writes=True, positional=("change",))
     def undo(self, request: UndoChange) -> UndoReport:
         """Take back a change, by default the last one that was not taken back.
 

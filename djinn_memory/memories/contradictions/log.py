@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from djinn_memory.errors import DjinnError, Remedy, wording
+from djinn_memory.errors import DjinnError, Remedy, current_wording
 from djinn_memory.memories.contradictions.requests import SETTLED, ListContradictions
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event, reading
@@ -58,7 +58,7 @@ def open_contradictions(runtime: Runtime, agent: str) -> Iterator[str]:
         return
     if number:
         verb = "is" if number == 1 else "are"
-        listing = wording.get().call(Remedy("contradictions.list"))
+        listing = current_wording().call(Remedy("contradictions.list"))
         yield f"{count(number, 'contradiction')} between memories {verb} open: {listing}."
 
 

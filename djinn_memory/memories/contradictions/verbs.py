@@ -28,7 +28,7 @@ from djinn_memory.memories.writing.drafts import link_to
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dates import moment
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.ledger import Event, reading
@@ -59,7 +59,7 @@ class SettledContradiction(Struct, frozen=True):
     """Problems that keep the change from being searchable at once."""
 
 
-class Contradictions(Namespace):
+class Contradictions(Namespace, name="contradictions"):
     """Contradictions between the memories of a home."""
 
     @operation(ListContradictions)
@@ -76,7 +76,7 @@ class Contradictions(Namespace):
             () if complete else (Problem("contradictions", why),),
         )
 
-    @operation(SettleContradiction)
+    @operation(SettleContradiction, writes=True, positional=("contradiction",))
     @within(WRITE_SECONDS)
     def settle(self, request: SettleContradiction) -> SettledContradiction:
         """Settle a contradiction: close the side that is not kept, or record that both hold.

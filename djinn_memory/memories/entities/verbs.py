@@ -42,7 +42,7 @@ from djinn_memory.memories.facts.statements import Action
 from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.periods import end_of_day
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.store.index.records import MemoryNames
 
 
@@ -134,10 +134,10 @@ class EntitySplit(Struct, frozen=True):
     """Problems that keep the notes from being searchable at once."""
 
 
-class Entities(Namespace):
+class Entities(Namespace, name="entities"):
     """The entities of a home."""
 
-    @operation(AddEntity)
+    @operation(AddEntity, writes=True, positional=("name", "text"))
     def add(self, request: AddEntity) -> EntityChange:
         """Add an entity in the vault of an agent, or in the shared vault.
 
@@ -171,7 +171,7 @@ class Entities(Namespace):
             )
         return EntityPage(listed, kinds.total(), dict(sorted(kinds.items())))
 
-    @operation(ShowEntity)
+    @operation(ShowEntity, positional=("name",))
     def show(self, request: ShowEntity) -> EntityView:
         """Show an entity with its properties, relations and newest mentions.
 
@@ -209,7 +209,7 @@ class Entities(Namespace):
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
             return resolve_mention(self.runtime, index, request)
 
-    @operation(SetProperty)
+    @operation(SetProperty, writes=True, positional=("name", "key", "value"))
     def set(self, request: SetProperty) -> EntityChange:
         """Set a property of an entity. The value before is closed and kept.
 
@@ -219,14 +219,14 @@ class Entities(Namespace):
         action, written = set_property(self.runtime, request)
         return self._change(action, *written)
 
-    @operation(ChangeAliases)
+    @operation(ChangeAliases, writes=True, positional=("action", "name", "aliases"))
     def alias(self, request: ChangeAliases) -> EntityChange:
         """Add or remove aliases of an entity. Raises `UsageError` for an alias that it lacks."""
         written = change_aliases(self.runtime, request)
         given = request.aliases if request.action == "add" else ()
         return self._change("changed", *written, also_named=self._others(written, given, request))
 
-    @operation(MergeEntities, patient=True)
+    @operation(MergeEntities, patient=True, writes=True, positional=("name", "into"))
     def merge(self, request: MergeEntities) -> EntityMerge:
         """Merge an entity into another, in one change that `djinn undo` takes back.
 
@@ -238,7 +238,7 @@ class Entities(Namespace):
         entity = written_entity(done.vault, done.path, moment(self.runtime.now()))
         return EntityMerge(entity, done.change, done.links, done.notes, done.left, done.problems)
 
-    @operation(SplitEntity, patient=True)
+    @operation(SplitEntity, patient=True, writes=True, positional=("name", "other"))
     def split(self, request: SplitEntity) -> EntitySplit:
         """Take a merge into an entity apart, by default the last one.
 
@@ -249,7 +249,7 @@ class Entities(Namespace):
         entity, other = (written_entity(*place, at) for place in (done.kept, done.other))
         return EntitySplit(entity, other, done.change, done.notes, done.problems)
 
-    @operation(RemoveEntity)
+    @operation(RemoveEntity, writes=True, removes=True, positional=("name",))
     def remove(self, request: RemoveEntity) -> EntityRemoval:
         """Move the note of an entity and its earlier versions to the trash of its vault."""
         memory, moved_to = remove_entity(self.runtime, request)

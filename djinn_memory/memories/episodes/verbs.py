@@ -37,7 +37,7 @@ from djinn_memory.memories.episodes.requests import (
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes.dates import local_day, spoken_date
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.narrowing import day
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import Selection
@@ -47,10 +47,10 @@ MARKED = "episode.marked"
 """The kind of the event that an episode was marked for consolidation. Its subject is the id."""
 
 
-class Episodes(Namespace):
+class Episodes(Namespace, name="episodes"):
     """The episodes of a home."""
 
-    @operation(RecordInteraction)
+    @operation(RecordInteraction, writes=True)
     @within(WRITE_SECONDS)
     def record_interaction(self, request: RecordInteraction) -> RecordedEpisode:
         """Record a message and its response in the journal of the agent's vault.
@@ -60,7 +60,7 @@ class Episodes(Namespace):
         """
         return self._record(request, "interaction", request.message, request.response)
 
-    @operation(RecordObservation)
+    @operation(RecordObservation, writes=True)
     @within(WRITE_SECONDS)
     def record_observation(self, request: RecordObservation) -> RecordedEpisode:
         """Record an observation in the journal of the agent's vault.
@@ -85,7 +85,7 @@ class Episodes(Namespace):
             episodes = tuple(map(as_episode, memories))
             return EpisodePage(episodes, index.count(selection))
 
-    @operation(ShowEpisode)
+    @operation(ShowEpisode, positional=("name",))
     def show(self, request: ShowEpisode) -> EpisodeDetail:
         """Show an episode with its current text on disk.
 
@@ -131,7 +131,7 @@ class Episodes(Namespace):
             round(fmean(weights), 3) if weights else None,
         )
 
-    @operation(MarkEpisodes)
+    @operation(MarkEpisodes, logs=True, positional=("names",))
     @within(WRITE_SECONDS)
     def mark(self, request: MarkEpisodes) -> MarkedEpisodes:
         """Let the next consolidation read episodes at any age.

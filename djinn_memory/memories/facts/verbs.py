@@ -47,7 +47,7 @@ from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.time.former import asks_for_former
 
 FAR = 3
@@ -99,10 +99,10 @@ class ForgottenFact(Struct, frozen=True):
     """The new path of its note."""
 
 
-class Facts(Namespace):
+class Facts(Namespace, name="facts"):
     """The facts of a home."""
 
-    @operation(SetFact)
+    @operation(SetFact, writes=True, embeds=("value",), positional=("category", "key", "value"))
     def set(self, request: SetFact) -> FactChange:
         """Set a fact in the vault of an agent, or in the shared vault. Earlier values are kept.
 
@@ -115,7 +115,7 @@ class Facts(Namespace):
         """
         return set_fact(self.runtime, request)
 
-    @operation(GetFact)
+    @operation(GetFact, positional=("category", "key"))
     def get(self, request: GetFact) -> Fact:
         """Get a fact. The agent's own fact takes precedence over a shared fact.
 
@@ -146,7 +146,7 @@ class Facts(Namespace):
         read = tuple(fact for entry in shown if (fact := self._read(entry, at)))
         return FactPage(read, len(facts), request.page, pages)
 
-    @operation(SearchFacts)
+    @operation(SearchFacts, embeds=("query",), positional=("query",))
     def search(self, request: SearchFacts) -> FactHits:
         """Search facts: those that the query names first, then the nearest in meaning, then facts
         whose text contains the query.
@@ -183,7 +183,7 @@ class Facts(Namespace):
             hits = chain(earlier, hits)
         return FactHits(request.query, tuple(islice(hits, request.limit)), tuple(problems))
 
-    @operation(ForgetFact)
+    @operation(ForgetFact, writes=True, removes=True, positional=("category", "key"))
     def forget(self, request: ForgetFact) -> ForgottenFact:
         """Move a fact and its history to the trash of its vault."""
         fact = self._find(request.category, request.key, request.agent, expired=True)
@@ -193,7 +193,7 @@ class Facts(Namespace):
         remove_notes(self._state, vault, [fact.path])
         return ForgottenFact(fact, place)
 
-    @operation(VerifyFact)
+    @operation(VerifyFact, writes=True, positional=("category", "key"))
     def verify(self, request: VerifyFact) -> FactChange:
         """Record that a fact is still valid."""
         fact = self._find(request.category, request.key, request.agent, expired=True)

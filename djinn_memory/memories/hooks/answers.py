@@ -95,9 +95,9 @@ def _context(root: str, entry: dict[str, Any], spool: Spool) -> str:
     from pathlib import Path
 
     from djinn_memory.errors import speaking
-    from djinn_memory.errors.commands import CommandWording
     from djinn_memory.home.home import Home
     from djinn_memory.memories.hooks.intake import take_in
+    from djinn_memory.operations.wording import CommandWording
     from djinn_memory.runtime import Runtime
 
     runtime = Runtime(Home(Path(root)))

@@ -37,16 +37,16 @@ from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.recovery import recovers
 
 
-class Documents(Namespace):
+class Documents(Namespace, name="documents"):
     """The documents of a home."""
 
-    @operation(IngestOptions, recover=False, patient=True)
+    @operation(IngestOptions, recover=False, patient=True, writes=True, positional=("paths",))
     def ingest(self, request: IngestOptions) -> IngestReport:
         """Turn files, and the files in folders, into documents."""
         return self.ingest_files(request)
@@ -91,7 +91,7 @@ class Documents(Namespace):
         entries.sort(key=lambda entry: (entry.filename.casefold(), entry.vault, entry.path or ""))
         return DocumentList((*entries, *self._unfinished(vaults)))
 
-    @operation(ShowDocument)
+    @operation(ShowDocument, positional=("name",))
     def show(self, request: ShowDocument) -> DocumentText:
         """Show a document and its current text, or the text of one page.
 
@@ -116,7 +116,7 @@ class Documents(Namespace):
         document = self._find(request.name, request.agent)
         return document if isinstance(document, DocumentEntry) else self._entry(document)
 
-    @operation(RemoveDocument)
+    @operation(RemoveDocument, writes=True, removes=True, positional=("name",))
     def remove(self, request: RemoveDocument) -> RemovedDocument:
         """Move a document, its original and its earlier versions to the trash of the vault.
 
@@ -148,7 +148,7 @@ class Documents(Namespace):
             read(self._state, [document.vault], timeout=1)
         return RemovedDocument(entry, tuple(moved_to))
 
-    @operation(ReprocessDocument, patient=True)
+    @operation(ReprocessDocument, patient=True, writes=True, positional=("name",))
     def reprocess(self, request: ReprocessDocument) -> ReprocessedDocument:
         """Divide a document into chunks again and index it. The text of its note is unchanged.
 

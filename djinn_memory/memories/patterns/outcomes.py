@@ -22,7 +22,8 @@ from djinn_memory.memories.patterns.requests import (
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import local_day
-from djinn_memory.runtime import Namespace, Runtime, operation
+from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.runtime import Runtime
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import Selection
 
@@ -44,10 +45,10 @@ class Outcome(NamedTuple):
     domains: tuple[str, ...] = ()
 
 
-class Outcomes(Namespace):
+class Outcomes(Namespace, name="outcomes"):
     """The outcomes of actions in a home."""
 
-    @operation(RecordOutcome)
+    @operation(RecordOutcome, writes=True, positional=("action", "result"))
     @within(WRITE_SECONDS)
     def record(self, request: RecordOutcome) -> RecordedEpisode:
         """Record how an action ended, as an episode in the journal of the agent's vault.

@@ -23,17 +23,18 @@ from djinn_memory.memories.patterns.requests import (
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace, Runtime, operation
+from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.runtime import Runtime
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import Selection
 
 _ALL = Selection(Filters(types=(notes.TYPE,)))
 
 
-class Patterns(Namespace):
+class Patterns(Namespace, name="patterns"):
     """The patterns of a home."""
 
-    @operation(Consolidate, patient=True)
+    @operation(Consolidate, patient=True, writes=True)
     def consolidate(self, request: Consolidate) -> ConsolidationReport:
         """Find patterns in the episodes of an agent, and write a note for each.
 
@@ -64,7 +65,7 @@ class Patterns(Namespace):
         habits = sum(pattern.habit for pattern in patterns)
         return PatternList(tuple(patterns[: request.limit]), len(patterns), habits)
 
-    @operation(ShowPattern)
+    @operation(ShowPattern, positional=("name",))
     def show(self, request: ShowPattern) -> PatternDetail:
         """Show a pattern with its evidence. Raises `NotFound` for a memory of another type."""
         vaults = self.runtime.fresh_scope(request.agent)

@@ -27,7 +27,7 @@ from djinn_memory.memories.proposals.requests import (
 )
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.ledger import Event
@@ -36,10 +36,10 @@ from djinn_memory.system.locks import lock
 _LISTING = Remedy("proposals.list", purpose="list the open proposals")
 
 
-class Proposals(Namespace):
+class Proposals(Namespace, name="proposals"):
     """Operations on what upkeep proposes and a person decides."""
 
-    @operation(ListProposals)
+    @operation(ListProposals, rights="person")
     def list(self, request: ListProposals) -> ProposalList:
         """List the open proposals, oldest first.
 
@@ -58,13 +58,13 @@ class Proposals(Namespace):
         shown = (self._shown(proposal) for proposal in chosen[: request.limit])
         return ProposalList(tuple(shown), len(chosen), dict(sorted(kinds.items())))
 
-    @operation(ShowProposal)
+    @operation(ShowProposal, rights="person", positional=("proposal",))
     def show(self, request: ShowProposal) -> ProposalView:
         """Show a proposal. Raises `NotFound` with similar ids."""
         proposals = self._proposals(request.agent)
         return ProposalView(self._shown(_named(proposals, [request.proposal])[0]))
 
-    @operation(AcceptProposals)
+    @operation(AcceptProposals, writes=True, rights="person", positional=("proposals",))
     @within(WRITE_SECONDS)
     def accept(self, request: AcceptProposals) -> ProposalReport:
         """Carry out proposals in one change, which `djinn undo` takes back.
@@ -89,7 +89,7 @@ class Proposals(Namespace):
         problems = [*problems, *failed, *acceptance.problems, *changes.result.problems]
         return self._report(done, "accepted", changes.result.id, problems)
 
-    @operation(DismissProposals)
+    @operation(DismissProposals, writes=True, rights="person", positional=("proposals",))
     @within(WRITE_SECONDS)
     def dismiss(self, request: DismissProposals) -> ProposalReport:
         """Dismiss proposals permanently: they are never made again.

@@ -20,7 +20,7 @@ from djinn_memory.memories.recall.gap_answers import (
 )
 from djinn_memory.models import Calibration, Problem
 from djinn_memory.notes.ids import crockford
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.narrowing import AgentName
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.search.query import plain
@@ -158,10 +158,10 @@ def reported(
     return Event("gap.reported", f"gap_{crockford(50)}", data)
 
 
-class Gaps(Namespace):
+class Gaps(Namespace, name="gaps"):
     """The gaps of the agents of a home. Each agent sees its own."""
 
-    @operation(ReportGap, recover=False)
+    @operation(ReportGap, recover=False, writes=True, positional=("description",))
     def report(self, request: ReportGap) -> ReportedGap:
         """Report a gap.
 
@@ -182,7 +182,7 @@ class Gaps(Namespace):
         gaps = self._gaps(agent, None if request.closed else "open")
         return GapGroups(tuple(GapGroup(tuple(group)) for group in self._grouped(gaps, agent)))
 
-    @operation(CloseGap)
+    @operation(CloseGap, writes=True, positional=("gap",))
     def close(self, request: CloseGap) -> ClosedGap:
         """Close an open gap; `by` names the memory that answers it."""
         gaps = {gap.id: gap for gap in self._gaps(request.agent, "open")}
@@ -194,7 +194,7 @@ class Gaps(Namespace):
         gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}
         return ClosedGap(gaps[request.gap])
 
-    @operation(ReopenGap, recover=False)
+    @operation(ReopenGap, recover=False, writes=True, positional=("gap",))
     def reopen(self, request: ReopenGap) -> ReopenedGap:
         """Open a closed gap again. Upkeep does not close it with the same memory again."""
         gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}

@@ -10,7 +10,7 @@ from djinn_memory.memories.catalog.catalog import find
 from djinn_memory.memories.catalog.identity import located
 from djinn_memory.memories.recall.ledger_records import records_of
 from djinn_memory.memories.recall.requests import ShowScores
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.scoring import Record, Score, own_word, score, share_of
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
@@ -49,10 +49,10 @@ class MemoryScores(Struct, frozen=True):
     """The named memory, else all that were used or rated, most recent first."""
 
 
-class Scores(Namespace):
+class Scores(Namespace, name="scores"):
     """Operations on the scores of memories."""
 
-    @operation(ShowScores)
+    @operation(ShowScores, positional=("name",))
     def show(self, request: ShowScores) -> MemoryScores:
         """Show the score of a memory, or of all memories that the agent used or rated."""
         agent = self.runtime.home.agent(request.agent)

@@ -36,7 +36,8 @@ from djinn_memory.models import Filters, Problem, extended
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.runtime import Namespace, Runtime, operation
+from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event, reading
@@ -56,7 +57,7 @@ MOST_EVIDENCE = 20
 """Maximum facts that a summary names as its evidence, the most certain first."""
 
 
-class Summaries(Namespace):
+class Summaries(Namespace, name="summary"):
     """The summaries of a home's agents."""
 
     @operation(ShowSummary)
@@ -67,7 +68,7 @@ class Summaries(Namespace):
             raise NotFound("no summary yet", Remedy("summary.build", purpose="build one"))
         return summary
 
-    @operation(SetSummary)
+    @operation(SetSummary, writes=True, removes=True, positional=("text",))
     def set(self, request: SetSummary) -> SummaryChange:
         """Replace the summary with a text. The previous version is kept."""
         if not request.text.strip():
@@ -75,7 +76,7 @@ class Summaries(Namespace):
         agent = self._state.home.agent(request.agent)
         return self._write(agent, request.text, {}, request.allow_secret)
 
-    @operation(BuildSummary)
+    @operation(BuildSummary, writes=True, removes=True)
     def build(self, request: BuildSummary) -> SummaryChange:
         """Build the summary from facts, preferences, active projects and open commitments.
 

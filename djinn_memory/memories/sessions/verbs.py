@@ -17,13 +17,13 @@ from djinn_memory.memories.sessions.session_requests import (
     StartedSession,
     StartSession,
 )
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 
 
-class Sessions(Namespace):
+class Sessions(Namespace, name="sessions"):
     """The sessions of a home's agents."""
 
-    @operation(StartSession, recover=False)
+    @operation(StartSession, recover=False, logs=True)
     def start(self, request: StartSession) -> StartedSession:
         """Start a session of an agent. `wake` does this too, and returns its context."""
         state = self._state
@@ -31,7 +31,7 @@ class Sessions(Namespace):
         named = session_log.given(state, request.session)
         return StartedSession(session_log.start(state, agent, named, self.runtime.now()), agent)
 
-    @operation(EndSession, recover=False)
+    @operation(EndSession, recover=False, logs=True)
     def end(self, request: EndSession) -> EndedSession:
         """End a session of an agent. `sleep` does this too, and writes a handoff.
 
@@ -56,7 +56,7 @@ class Sessions(Namespace):
         self.runtime.fresh_scope(request.agent)
         return list_sessions(self.runtime, request)
 
-    @operation(ShowHistory)
+    @operation(ShowHistory, positional=("session",))
     def history(self, request: ShowHistory) -> SessionHistory:
         """Show the last turns of a session of an agent, oldest first, with their whole texts.
 
@@ -66,7 +66,7 @@ class Sessions(Namespace):
         self.runtime.fresh_scope(request.agent)
         return history(self.runtime, request)
 
-    @operation(ExtractSessions, patient=True)
+    @operation(ExtractSessions, patient=True, writes=True)
     def extract(self, request: ExtractSessions) -> ExtractionReport:
         """Write what was stated in idle sessions as memories, each linked to its turn.
 

@@ -27,13 +27,13 @@ from djinn_memory.memories.working.scopes import WorkingScopes, kept_for, live, 
 from djinn_memory.memories.working.tasks import STEP, StepValue, step_of, task_of
 from djinn_memory.memories.working.values import appended, as_json, value_of
 from djinn_memory.models import Problem, extended
-from djinn_memory.runtime import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.expiring import StoreUnwritable, WorkingEntry, WorkingSlot
 from djinn_memory.store.ledger import uuid7
 
 
-class WorkingMemory(Namespace):
+class WorkingMemory(Namespace, name="working"):
     """The working memory of a home. Each agent sees its own values and values shared with it.
 
     A value belongs to a session, by default the current one, or to a task. Tasks outlive sessions.
@@ -43,7 +43,7 @@ class WorkingMemory(Namespace):
     def _scopes(self) -> WorkingScopes:
         return WorkingScopes(self._state)
 
-    @operation(SetValue, recover=False)
+    @operation(SetValue, recover=False, writes=True, positional=("key", "value"))
     def set(self, request: SetValue) -> WorkingChange:
         """Store a value for `ttl` seconds, or for the time in the settings.
 
@@ -74,7 +74,7 @@ class WorkingMemory(Namespace):
         self._scopes.renew(slot, usual)
         return _change(after, None if request.append else before)
 
-    @operation(GetValue, recover=False)
+    @operation(GetValue, recover=False, logs=True, positional=("key",))
     def get(self, request: GetValue) -> WorkingLookup:
         """Read the value under a key, and count this as a use of it.
 
@@ -113,7 +113,7 @@ class WorkingMemory(Namespace):
             )
         return WorkingValues([value_of(entry) for entry in entries])
 
-    @operation(ClearValues, recover=False)
+    @operation(ClearValues, recover=False, writes=True, removes=True, positional=("key",))
     def clear(self, request: ClearValues) -> ClearedValues:
         """Remove all values that `list` shows, or the value under a key. Returns them."""
         key = "all" if request.key is None else request.key
@@ -121,7 +121,7 @@ class WorkingMemory(Namespace):
         entries = self._scopes.forget(slot, request.key)
         return ClearedValues([value_of(entry) for entry in entries])
 
-    @operation(ShareValue, recover=False)
+    @operation(ShareValue, recover=False, writes=True, positional=("key",))
     def share(self, request: ShareValue) -> WorkingChange:
         """Give another agent a copy of a value, kept for its original time or for `ttl` seconds."""
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
@@ -146,7 +146,7 @@ class WorkingMemory(Namespace):
         # Whether the other agent still has an earlier copy is not for this one to know.
         return _change(after, None)
 
-    @operation(SetStep, recover=False)
+    @operation(SetStep, recover=False, writes=True, positional=("key", "result"))
     def step(self, request: SetStep) -> TaskStep:
         """Add a step to a task, or update one. Fields that are not given are unchanged."""
         title = request.key

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, wording
+from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, current_wording
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable, sweep
@@ -187,7 +187,7 @@ def _superseded(
     require_note(runtime.state, old, "superseded")
     [place] = runtime.home.named((old.vault,))
     path = f"{old.vault}/{old.path}"
-    alone = Remedy(purpose=f"leave {wording.get().argument('supersedes')} out")
+    alone = Remedy(purpose=f"leave {current_wording().argument('supersedes')} out")
     if not access.is_own(place):
         why = f"{path} is in a read-only vault and cannot be superseded"
         raise Refused(why, alone)

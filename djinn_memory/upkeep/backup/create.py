@@ -13,6 +13,7 @@ from djinn_memory.errors import NotFound, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.models import Problem, Vault, extended
 from djinn_memory.notes.dates import moment
+from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.store import sqlite
 from djinn_memory.store.copies import copy_database
 from djinn_memory.system.files import (
@@ -35,7 +36,22 @@ from djinn_memory.upkeep.backup.requests import (
 )
 
 
-def create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedBackup:
+class Backups(Namespace, name="backups"):
+    """Backups of a home. `backup.restore.restore_backup` restores a home from one."""
+
+    @operation(CreateBackup, recover=False, patient=True, rights="person", positional=("file",))
+    def create(self, request: CreateBackup) -> CreatedBackup:
+        """Write vaults, ledger, working memory and settings into one archive, and verify it.
+
+        Index and vectors are left out, because they can be rebuilt. Raises `Refused` when the file
+        exists.
+        """
+        # What hooks recorded is in no vault until it is taken in.
+        self.runtime.take_in(None)
+        return _create_backup(self.runtime.home, request, self.runtime.now())
+
+
+def _create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedBackup:
     """Write an archive and verify it. The file gets its name when it is complete.
 
     Raises `Refused` when the file exists.

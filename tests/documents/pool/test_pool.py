@@ -26,7 +26,7 @@ from djinn_memory.documents.pool.pool import (
     read_all,
 )
 from djinn_memory.errors import Unavailable, speaking
-from djinn_memory.errors.commands import CommandWording
+from djinn_memory.operations.wording import CommandWording
 
 READER = "tests.documents.readers:read"
 ROOT = Path(__file__).resolve().parents[3]
