@@ -123,7 +123,7 @@ WRITING = {
     "document remove 'Tide tables' --yes": (0, "removed"),
     "ingest {folder}/tables.txt": (0, "done 1"),
     "ingest {folder}/tables.txt --vault archive": (3, UNCHANGED),
-    "import {folder}/chat.json": (2, "no known format"),
+    "import {folder}/chat.json": (1, "is cut off"),
     "episode record --message 'The lamp burns again.'": (0, "importance"),
     "episode mark {episode}": (0, "marked 1 episode"),
     "outcome record 'restart the lamp' success": (0, "journal"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,16 @@ class Troubled(NamedTuple):
         if not isinstance(text, str):
             return text
         return re.sub(r"\{(\w+)\}", lambda found: self.names.get(found[1], found[0]), text)
+
+    def request(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a request with the ids in place of `{gap}` and the like, also in paths."""
+        return {
+            name: tuple(Path(self.filled(str(path))) for path in value)
+            if isinstance(value, tuple) and isinstance(value[0], Path)
+            else Path(self.filled(str(value))) if isinstance(value, Path)
+            else self.filled(value)
+            for name, value in given.items()
+        }  # fmt: skip
 
 
 def troubled(root: Path, run: Run) -> Troubled:

@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -24,32 +21,12 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.home.home import Home
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.operations import OPERATIONS
-from tests.conftest import Run, in_process
+from tests.conftest import Run
 from tests.mcp.clients import asked, text
 from tests.troubled import commands, operations, tools
-from tests.troubled.home import Troubled, troubled
+from tests.troubled.home import Troubled
 
 BUG = re.compile(r"Traceback|bug in djinn|KeyError|AttributeError|None\b.*is not|; *$")
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Troubled:
-    """The home as its commands left it."""
-    folder = tmp_path_factory.mktemp("troubled")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DJINN_CONFIG_DIR", str(folder / "user"))
-        return troubled(folder / "home", in_process(folder, folder / "user"))
-
-
-@pytest.fixture
-def place(template: Troubled, tmp_path: Path) -> Troubled:
-    """A copy of the home, with files beside it that are not in it."""
-    (tmp_path / "tables.txt").write_text("The tables of the winter are right.\n" * 5)
-    (tmp_path / "chat.json").write_text("{")
-    root = Path(shutil.copytree(template.root, tmp_path / "home", symlinks=True))
-    # The settings name this folder by its absolute path, as the folder of a vault that was added.
-    Home(root).edit((("vaults", "archive", "path"), str(root / "archive")))
-    return Troubled(root, {**template.names, "folder": str(tmp_path)})
 
 
 def test_the_home_has_everything_that_waits_or_is_wrong(place: Troubled) -> None:
@@ -133,7 +110,7 @@ def wrong_calls(place: Troubled, calls: Iterable[operations.Call]) -> Iterable[s
     """What is wrong with what operations say, for each that says something wrong."""
     with Djinn(Home(place.root)) as djinn:
         for name, given, said in calls:
-            request = OPERATIONS[name].request(**_filled(place, given))
+            request = OPERATIONS[name].request(**place.request(given))
             try:
                 answer = OPERATIONS[name].bind(djinn)(request)
             except DjinnError as error:
@@ -154,17 +131,6 @@ def test_every_operation_that_reads(place: Troubled) -> None:
 def test_every_operation_that_writes(place: Troubled) -> None:
     wrong = [*wrong_calls(place, operations.WRITING)]
     assert not wrong, "\n".join(wrong)
-
-
-def _filled(place: Troubled, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields with ids in place of `{gap}` and the like, also in paths."""
-    return {
-        name: tuple(Path(place.filled(str(path))) for path in value)
-        if isinstance(value, tuple) and isinstance(value[0], Path)
-        else Path(place.filled(str(value))) if isinstance(value, Path)
-        else place.filled(value)
-        for name, value in given.items()
-    }  # fmt: skip
 
 
 def test_every_tool_and_action_is_listed() -> None:
