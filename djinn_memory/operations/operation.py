@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, update_wrapper
 from pathlib import PurePath
 from types import MethodType, NoneType, UnionType
@@ -29,6 +29,7 @@ from typing import (
 from msgspec import Meta
 
 from djinn_memory.errors import UsageError
+from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, Vault
 from djinn_memory.operations import Rights, Verb
 from djinn_memory.runtime import Runtime
@@ -168,6 +169,7 @@ def operation(
 
         def run(namespace: Any, request: Q) -> R:
             _check_bounds(request)
+            _refuse_secrets(namespace.runtime.home, request)
             return guarded(namespace, request)
 
         return OperationMethod(method, request, run, verb, patient=patient)
@@ -211,6 +213,31 @@ def _check_bounds(request: object) -> None:
                 raise UsageError(f"{value}: give {bounds}", argument=name)
 
 
+def _refuse_secrets(home: Home, request: object) -> None:
+    """Raise `Refused` for a secret in a text of a request, unless its field is `UNGUARDED`."""
+    given = [(name, getattr(request, name)) for name in _guarded(cast(Any, type(request)))]
+    texts = [text for name, value in given if value for text in _named_texts(name, value)]
+    if texts:
+        from djinn_memory.secrets import guard
+
+        allow, settings = getattr(request, "allow_secret", None), home.config.secrets
+        for what, text in texts:
+            guard(text, what=what, settings=settings, allow=bool(allow), option=allow is not None)
+
+
+def _named_texts(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """Every text in the value of a field, and its name in an error."""
+    if isinstance(value, str):
+        yield f"the {name}", value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield f"a key of {name}", str(key)
+            yield from _named_texts(str(key), part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from ((name, part),) if isinstance(part, str) else _named_texts(name, part)
+
+
 def _field_hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
@@ -225,6 +252,18 @@ def _limited(kind: type) -> list[tuple[str, list[Any], list[Meta]]]:
         for name, literals, metas in limits
         if literals or metas
     ]
+
+
+@cache
+def _guarded(kind: type) -> list[str]:
+    """The fields whose texts are refused if they look like secrets."""
+    hints = _field_hints(kind).items()
+    return [name for name, hint in hints if not (_unguarded(hint) or _hint_parts(hint, Literal))]
+
+
+def _unguarded(hint: Any) -> bool:
+    marked = isinstance(hint, Meta) and (hint.extra or {}).get("guarded") is False
+    return marked or any(map(_unguarded, get_args(hint)))
 
 
 @cache

@@ -11,11 +11,20 @@ from msgspec import Meta, Struct
 from djinn_memory.errors import UsageError
 from djinn_memory.models import PLANES, Filters
 
+UNGUARDED = Meta(extra={"guarded": False})
+"""Marks a field of a request in which a secret is not refused.
+
+It is a date, it only selects what exists, or the operation masks its secrets or checks it together
+with its label: `password`, and `hunter2`."""
+RawText = Annotated[str, UNGUARDED]
+"""A text in which a secret is not refused."""
+
 AgentName = Annotated[
-    str | None, Meta(description="The agent whose memory is used. Default: the first agent.")
+    RawText | None,
+    Meta(description="The agent whose memory is used. Default: the first agent."),
 ]
 WHOLE_HOME = "Show only what this agent may see. Default: the whole home."
-OnlyAgent = Annotated[str | None, Meta(description=WHOLE_HOME)]
+OnlyAgent = Annotated[RawText | None, Meta(description=WHOLE_HOME)]
 """The agent of a request about the whole home."""
 
 DomainName = Annotated[
@@ -24,16 +33,16 @@ DomainName = Annotated[
 ]
 
 SinceDay = Annotated[
-    Annotated[str, Meta(max_length=40)] | None,
+    Annotated[RawText, Meta(max_length=40)] | None,
     Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday."),
 ]
 UntilDay = Annotated[
-    Annotated[str, Meta(max_length=40)] | None,
+    Annotated[RawText, Meta(max_length=40)] | None,
     Meta(description="Up to and including this day."),
 ]
 
 ValidFrom = Annotated[
-    Annotated[str, Meta(max_length=500)] | None,
+    Annotated[RawText, Meta(max_length=500)] | None,
     Meta(
         description="When the value began to hold: 2026-05-01, 2026-05, a time, or 30d for 30 "
         "days ago. Default: now. A value that began before the current one goes into the "
@@ -43,25 +52,25 @@ ValidFrom = Annotated[
 """The start of the period in which a value of a fact or an entity holds."""
 
 ValidTo = Annotated[
-    Annotated[str, Meta(max_length=500)] | None,
+    Annotated[RawText, Meta(max_length=500)] | None,
     Meta(description="The last day on which the value holds. Default: until the next value."),
 ]
 """The end of that period."""
 
 AsOf = Annotated[
-    Annotated[str, Meta(max_length=40)] | None,
+    Annotated[RawText, Meta(max_length=40)] | None,
     Meta(
         description="What held at the end of this day, or at this time: 2026-03-01, 2026-03, 30d. "
         "A memory without a period held from its creation on."
     ),
 ]
 
-_Names = Annotated[Sequence[Annotated[str, Meta(max_length=200)]], Meta(max_length=20)]
+_Names = Annotated[Sequence[Annotated[RawText, Meta(max_length=200)]], Meta(max_length=20)]
 DomainNames = Annotated[
     _Names, Meta(description="Only memories of one of these domains, such as work.")
 ]
-_Types = Annotated[Sequence[Annotated[str, Meta(max_length=100)]], Meta(max_length=20)]
-_Vaults = Annotated[Sequence[Annotated[str, Meta(max_length=64)]], Meta(max_length=20)]
+_Types = Annotated[Sequence[Annotated[RawText, Meta(max_length=100)]], Meta(max_length=20)]
+_Vaults = Annotated[Sequence[Annotated[RawText, Meta(max_length=64)]], Meta(max_length=20)]
 
 
 class Narrowing(Struct, frozen=True, kw_only=True):
@@ -93,7 +102,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
     until: UntilDay = None
     as_of: AsOf = None
     where: Annotated[
-        Sequence[Annotated[str, Meta(max_length=1000)]],
+        Sequence[Annotated[RawText, Meta(max_length=1000)]],
         Meta(
             max_length=20,
             description="Only memories whose front matter has these values, such as status=active.",

@@ -7,14 +7,14 @@ from typing import Annotated
 from msgspec import Meta
 
 from djinn_memory.models import Backend, Expand, Mode
-from djinn_memory.search.narrowing import Narrowing
+from djinn_memory.search.narrowing import Narrowing, RawText
 
 
 class SearchOptions(Narrowing, frozen=True):
     """Search by words and by meaning in all vaults that the agent sees."""
 
     query: Annotated[
-        str,
+        RawText,
         Meta(
             description='A question or words. "a b" asks for the phrase, -word leaves out, '
             "tag:x type:x path:x domain:x filter. words: and meaning: begin text for one leg alone."

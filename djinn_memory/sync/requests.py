@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.models import Problem
+from djinn_memory.search.narrowing import RawText
 from djinn_memory.store.postgres.seeds.facts import ServerFact
 from djinn_memory.store.postgres.seeds.stats import DocumentCount, KindCount
 
@@ -16,7 +17,7 @@ class InitSync(Struct, frozen=True):
     """Prepare a Postgres server and join it."""
 
     url: Annotated[
-        str | None,
+        RawText | None,
         Meta(
             description="The address: postgresql://user@host:5432/database, without a password. "
             "Default: DJINN_POSTGRES_URL, else sync.url."
@@ -26,11 +27,11 @@ class InitSync(Struct, frozen=True):
         bool, Meta(description="Run a server inside this home. It needs no installation.")
     ] = False
     vaults: Annotated[
-        tuple[str, ...],
+        tuple[RawText, ...],
         Meta(description="Further vaults that go to the server, such as me; repeatable."),
     ] = ()
     join: Annotated[
-        tuple[str, ...],
+        tuple[RawText, ...],
         Meta(
             description="Vaults that become the same vault as the one of their name on the "
             "server, as on a second machine of yours; NAME=ID chooses one; repeatable."
@@ -108,7 +109,9 @@ class ShowSyncStats(Struct, frozen=True):
 class SearchServerFacts(Struct, frozen=True):
     """Search the facts on the server: by meaning, then by text."""
 
-    query: Annotated[str, Meta(min_length=1, max_length=2000, description="A question or words.")]
+    query: Annotated[
+        RawText, Meta(min_length=1, max_length=2000, description="A question or words.")
+    ]
     limit: Annotated[int, Meta(ge=1, le=1000, description="The maximum number of facts.")] = 15
     all: Annotated[
         bool, Meta(description="Search all vaults that the user of the server may read.")

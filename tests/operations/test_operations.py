@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from operator import attrgetter
 from pathlib import Path
 from pydoc import plaintext, render_doc
+from typing import Annotated, Any, Literal
 
 import pytest
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.json import schema
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound
+from djinn_memory.errors import NotFound, Refused
 from djinn_memory.memories.facts.verbs import Facts
 from djinn_memory.memories.recall.gaps import CloseGap, ReportGap
 from djinn_memory.operations import OPERATIONS
+from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.search.narrowing import RawText
 from tests.pages.fenced import ROOT
 
 
@@ -66,6 +70,62 @@ def test_a_request_and_its_fields_mean_the_same(djinn: Djinn) -> None:
     assert djinn.gaps.close(CloseGap(by_fields.gap_id)).gap.query == "tides"
     with pytest.raises(NotFound):
         djinn.gaps.close(gap=by_fields.gap_id)
+
+
+class NamedNote(Struct, frozen=True):
+    """A request as a new operation has it."""
+
+    title: Annotated[str, Meta(max_length=500)] = ""
+    tags: Sequence[str] = ()
+    fields: Mapping[str, Any] = {}
+    value: Any = None
+    name: Annotated[RawText | None, Meta(description="The note.")] = None
+    places: Sequence[RawText] = ()
+    mode: Literal["short", "long"] = "short"
+
+
+class NamedSecret(NamedNote, frozen=True):
+    allow_secret: bool = False
+
+
+class Notes(Namespace):
+    @operation(NamedNote)
+    def add(self, request: NamedNote) -> NamedNote:
+        return request
+
+    @operation(NamedSecret)
+    def allow(self, request: NamedSecret) -> NamedSecret:
+        return request
+
+
+TOKEN = f"ghp_{'x7Kq2mZt' * 4}9aB1"
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"title": TOKEN}, "the title"),
+        ({"tags": ("calm", f"see {TOKEN}")}, "tags"),
+        ({"fields": {"note": ["calm", {"wick": TOKEN}]}}, "the wick"),
+        ({"fields": {TOKEN: 1}}, "a key of fields"),
+        ({"value": {"wick": TOKEN}}, "the wick"),
+    ],
+)
+def test_a_field_of_a_new_request_takes_no_secret(
+    djinn: Djinn, given: dict[str, Any], what: str
+) -> None:
+    notes = Notes(djinn.runtime)
+    with pytest.raises(Refused, match=f"{what} contains what looks like a GitHub token") as refused:
+        notes.add(**given)
+    assert TOKEN not in str(refused.value) and not refused.value.remedies
+    with pytest.raises(Refused) as refused:
+        notes.allow(**given)
+    assert refused.value.remedies
+    assert notes.allow(**given, allow_secret=True)
+
+
+def test_a_field_that_selects_takes_any_text(djinn: Djinn) -> None:
+    assert Notes(djinn.runtime).add(name=TOKEN, places=(TOKEN,)).name == TOKEN
 
 
 def test_help_shows_the_fields_of_the_request(djinn: Djinn) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.errors import ConfigError, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import SecretsConfig
@@ -248,6 +249,19 @@ def test_the_gate_stands_before_every_write(home: Home, run: Run, tmp_path: Path
     cut = ["document", "reprocess", "leak.txt", "--strategy", "words"]
     assert run(*cut, home=home.root).returncode == 3
     assert run(*cut, "--allow-secret", home=home.root).returncode == 0
+
+
+def test_a_memory_that_holds_a_secret_is_found_and_purged(home: Home) -> None:
+    title = f"Deploying with {TOKEN}"
+    with Djinn(home) as djinn:
+        djinn.remember("lesson", title, f"The token is {TOKEN}.", allow_secret=True)
+        assert [hit.title for hit in djinn.search(TOKEN).hits] == [title]
+        assert djinn.recall(TOKEN).memories and djinn.memories.show(title).title == title
+        djinn.rate(useful=[title])
+        djinn.memories.delete(title)
+        djinn.memories.restore(title)
+        djinn.memories.purge(title)
+    assert holders(home) == []
 
 
 def test_what_may_pass_counts_from_the_users_own_settings(home: Home, run: Run) -> None:

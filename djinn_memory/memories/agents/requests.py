@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, RawText
 
 ProfileKeyName = Literal[
     "identity", "voice", "rules", "projects", "working_hours", "time_zone", "default_domain",
@@ -18,7 +18,7 @@ ProfileKeyName = Literal[
 """The keys of a profile; see `profiles.settings.KEYS`."""
 
 _Key = Annotated[ProfileKeyName, Meta(description="The key.")]
-_Value = Annotated[str, Meta(max_length=2000)]
+_Value = Annotated[RawText, Meta(max_length=2000)]
 
 
 class ShowProfile(Struct, frozen=True):

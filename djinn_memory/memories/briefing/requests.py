@@ -10,7 +10,7 @@ from djinn_memory.memories.catalog.requests import MIN_BUDGET, MOST_BUDGET, Memo
 from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName, DomainNames
+from djinn_memory.search.narrowing import AgentName, DomainNames, RawText
 
 ContextBudget = Annotated[
     Annotated[int, Meta(ge=MIN_BUDGET, le=MOST_BUDGET)] | None,
@@ -31,7 +31,7 @@ class WakeOptions(Struct, frozen=True):
     """
 
     task: Annotated[
-        Annotated[str, Meta(max_length=2000)] | None,
+        Annotated[RawText, Meta(max_length=2000)] | None,
         Meta(description="The task of the session. Memories about it are recalled."),
     ] = None
     budget: ContextBudget = None
@@ -47,7 +47,7 @@ class BuildContext(Struct, frozen=True):
     """
 
     task: Annotated[
-        Annotated[str, Meta(max_length=20_000)] | None,
+        Annotated[RawText, Meta(max_length=20_000)] | None,
         Meta(description="The task or a message. Default: the newest memories of each type."),
     ] = None
     budget: ContextBudget = None

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.models import MemoryRef
-from djinn_memory.search.narrowing import AgentName, Narrowing
+from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
 
 MemoryName = Annotated[
-    str,
+    RawText,
     Meta(
         min_length=1,
         max_length=1000,
@@ -88,7 +88,7 @@ class RestoreMemory(Struct, frozen=True):
     """Restore a note from the trash of its vault, with its earlier versions."""
 
     name: Annotated[
-        str | None,
+        RawText | None,
         Meta(description="The note: its path, id or title. Default: lists the trash."),
     ] = None
     agent: AgentName = None
@@ -105,7 +105,7 @@ class PurgeMemory(NamedMemory, frozen=True):
     """
 
     files: Annotated[
-        Sequence[str] | None,
+        Sequence[RawText] | None,
         Meta(description="Only if exactly these files would be removed, as a dry run lists them."),
     ] = None
     dry_run: Annotated[

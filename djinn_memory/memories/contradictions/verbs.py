@@ -29,7 +29,6 @@ from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.system.locks import lock
@@ -85,11 +84,8 @@ class Contradictions(Namespace, name="contradictions"):
         same agents read both. Raises `Refused` for a read-only vault, for a section of a journal,
         and for a shared note that a private one would close.
         """
-        home = self.runtime.home
-        if request.note:
-            guard(request.note, what="the note", settings=home.config.secrets, option=False)
         # Two at once would close both sides.
-        with lock(home.state / "settle.lock"):
+        with lock(self.runtime.home.state / "settle.lock"):
             return self._settle(request)
 
     def _settle(self, request: SettleContradiction) -> SettledContradiction:

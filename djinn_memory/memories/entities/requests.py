@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, DomainName, ValidFrom, ValidTo
+from djinn_memory.search.narrowing import AgentName, DomainName, RawText, ValidFrom, ValidTo
 
 KINDS = ("person", "place", "project", "concept")
 """The types of notes that are entities. A note of a user's own type is one if it states
@@ -16,7 +16,7 @@ KINDS = ("person", "place", "project", "concept")
 _Short = Annotated[str, Meta(max_length=500)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 EntityName = Annotated[
-    str,
+    RawText,
     Meta(
         min_length=1,
         max_length=1000,
@@ -25,7 +25,7 @@ EntityName = Annotated[
 ]
 _Secret = Annotated[bool, Meta(description="Write it even if it looks like a key or a password.")]
 _AsOf = Annotated[
-    Annotated[str, Meta(max_length=40)] | None,
+    Annotated[RawText, Meta(max_length=40)] | None,
     Meta(
         description="The properties and relations that held at the end of this day, or at this "
         "time: 2026-03-01, 2026-03, 30d."
@@ -36,17 +36,19 @@ _AsOf = Annotated[
 class AddEntity(Struct, frozen=True):
     """Add an entity: a note with a name, aliases and properties."""
 
-    name: Annotated[str, Meta(max_length=500, description="The name, which is the note's title.")]
+    name: Annotated[
+        RawText, Meta(max_length=500, description="The name, which is the note's title.")
+    ]
     kind: Annotated[
         str,
         Meta(max_length=100, description=f"The kind: {', '.join(KINDS)}, or a kind of your own."),
     ]
-    text: Annotated[str, Meta(description="A description, in Markdown.")] = ""
+    text: Annotated[RawText, Meta(description="A description, in Markdown.")] = ""
     aliases: Annotated[
         Sequence[_Short], Meta(max_length=50, description="Other names of the entity.")
     ] = ()
     properties: Annotated[
-        Sequence[Annotated[str, Meta(max_length=20_000)]],
+        Sequence[Annotated[RawText, Meta(max_length=20_000)]],
         Meta(max_length=50, description="Properties that hold from now on, as KEY=VALUE."),
     ] = ()
     confidence: Annotated[
@@ -65,7 +67,7 @@ class ListEntities(Struct, frozen=True):
     """List entities by name, each with the number of its mentions."""
 
     kind: Annotated[
-        Annotated[str, Meta(max_length=100)] | None, Meta(description="Only this kind.")
+        Annotated[RawText, Meta(max_length=100)] | None, Meta(description="Only this kind.")
     ] = None
     limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of entities.")] = 50
     skip: Annotated[
@@ -79,7 +81,7 @@ class ShowEntity(Struct, frozen=True):
 
     name: EntityName
     context: Annotated[
-        Annotated[str, Meta(max_length=2000)] | None,
+        Annotated[RawText, Meta(max_length=2000)] | None,
         Meta(
             description="The text around the name, which tells which of several entities is meant."
         ),
@@ -93,11 +95,12 @@ class ResolveMention(Struct, frozen=True):
     """Find the entity that a mention means: by name, by alias, then by meaning and context."""
 
     mention: Annotated[
-        str, Meta(min_length=1, max_length=500, description="The name as it was written or said.")
+        RawText,
+        Meta(min_length=1, max_length=500, description="The name as it was written or said."),
     ]
-    context: Annotated[str, Meta(max_length=2000, description="The text around the name.")] = ""
+    context: Annotated[RawText, Meta(max_length=2000, description="The text around the name.")] = ""
     kind: Annotated[
-        Annotated[str, Meta(max_length=100)] | None, Meta(description="Only this kind.")
+        Annotated[RawText, Meta(max_length=100)] | None, Meta(description="Only this kind.")
     ] = None
     agent: AgentName = None
 
@@ -110,10 +113,12 @@ class SetProperty(Struct, frozen=True):
 
     name: EntityName
     key: Annotated[
-        str, Meta(min_length=1, max_length=100, description="The property, such as city or led-by.")
+        RawText,
+        Meta(min_length=1, max_length=100, description="The property, such as city or led-by."),
     ]
     value: Annotated[
-        str, Meta(max_length=20_000, description="The value, or a link such as `[[Maren Holt]]`.")
+        RawText,
+        Meta(max_length=20_000, description="The value, or a link such as `[[Maren Holt]]`."),
     ]
     valid_from: ValidFrom = None
     valid_to: ValidTo = None
@@ -133,7 +138,8 @@ class ChangeAliases(Struct, frozen=True):
     action: Annotated[Literal["add", "remove"], Meta(description="Add or remove the aliases.")]
     name: EntityName
     aliases: Annotated[
-        Sequence[_Short], Meta(min_length=1, max_length=50, description="The other names.")
+        Sequence[Annotated[RawText, Meta(max_length=500)]],
+        Meta(min_length=1, max_length=50, description="The other names."),
     ]
     agent: AgentName = None
     allow_secret: _Secret = False
@@ -153,10 +159,11 @@ class MergeEntities(Struct, frozen=True):
     """Merge an entity into another. Links to the first then lead to the second."""
 
     name: Annotated[
-        str, Meta(min_length=1, max_length=1000, description="The entity that is merged.")
+        RawText,
+        Meta(min_length=1, max_length=1000, description="The entity that is merged."),
     ]
     into: Annotated[
-        str,
+        RawText,
         Meta(min_length=1, max_length=1000, description="The entity that it becomes a part of."),
     ]
     agent: AgentName = None
@@ -170,7 +177,7 @@ class SplitEntity(Struct, frozen=True):
 
     name: EntityName
     other: Annotated[
-        Annotated[str, Meta(max_length=1000)] | None,
+        Annotated[RawText, Meta(max_length=1000)] | None,
         Meta(
             description="The name of the entity that was merged. Default: the one merged last.",
         ),

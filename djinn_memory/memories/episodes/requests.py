@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from djinn_memory.memories.episodes.importance import Importance
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Memory, MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, DomainName, SinceDay, UntilDay
+from djinn_memory.search.narrowing import AgentName, DomainName, RawText, SinceDay, UntilDay
 
 MAX_TEXT = 200_000
 """Maximum characters of a message and of a response."""
@@ -26,22 +26,22 @@ EpisodeKind = Literal["interaction", "observation"]
 EpisodeType = Literal["interaction", "observation", "outcome"]
 
 _Time = Annotated[
-    Annotated[str, Meta(max_length=40)] | None,
+    Annotated[RawText, Meta(max_length=40)] | None,
     Meta(
         description="The time, such as 2026-11-20T09:30; local unless it has a zone. Default: now."
     ),
 ]
 _Context = Annotated[
-    dict[str, Any] | None, Meta(description="More data about the episode: a JSON object.")
+    dict[RawText, Any] | None, Meta(description="More data about the episode: a JSON object.")
 ]
 
 
 class RecordInteraction(Struct, frozen=True):
     """Record a message and the response to it as an episode. Secrets are masked."""
 
-    message: Annotated[str, Meta(max_length=MAX_TEXT, description="The message to the agent.")]
+    message: Annotated[RawText, Meta(max_length=MAX_TEXT, description="The message to the agent.")]
     response: Annotated[
-        str, Meta(max_length=MAX_TEXT, description="What the agent answered.")
+        RawText, Meta(max_length=MAX_TEXT, description="What the agent answered.")
     ] = ""  # fmt: skip
     channel: Annotated[Channel, Meta(description="Where it was said.")] = "api"
     context: _Context = None
@@ -54,7 +54,7 @@ class RecordInteraction(Struct, frozen=True):
 class RecordObservation(Struct, frozen=True):
     """Record an observation as an episode. Secrets are masked."""
 
-    text: Annotated[str, Meta(max_length=MAX_TEXT, description="What happened.")]
+    text: Annotated[RawText, Meta(max_length=MAX_TEXT, description="What happened.")]
     channel: Annotated[Channel, Meta(description="Where it was seen.")] = "api"
     context: _Context = None
     domain: DomainName = None
@@ -67,19 +67,19 @@ class ListEpisodes(Struct, frozen=True):
     """List episodes, newest first."""
 
     session: Annotated[
-        Annotated[str, Meta(max_length=100)] | None,
+        Annotated[RawText, Meta(max_length=100)] | None,
         Meta(description="Only episodes of this session."),
     ] = None
     kind: Annotated[EpisodeKind | None, Meta(description="Only episodes of this kind.")] = None
     channel: Annotated[
-        Annotated[str, Meta(max_length=100)] | None,
+        Annotated[RawText, Meta(max_length=100)] | None,
         Meta(
             description="Only episodes of this channel: cli, api, slack, voice, or that of an "
             "import, such as chatgpt."
         ),
     ] = None
     domain: Annotated[
-        Annotated[str, Meta(max_length=64)] | None,
+        Annotated[RawText, Meta(max_length=64)] | None,
         Meta(description="Only episodes of this domain."),
     ] = None
     since: SinceDay = None
@@ -95,7 +95,7 @@ class ShowEpisode(Struct, frozen=True):
     """Show one episode: its text, its context, and the parts of its importance."""
 
     name: Annotated[
-        str,
+        RawText,
         Meta(min_length=1, max_length=1000, description="The episode: its id, or its address."),
     ]
     agent: AgentName = None
@@ -105,7 +105,7 @@ class MarkEpisodes(Struct, frozen=True):
     """Mark episodes, so that the next consolidation reads them at any age."""
 
     names: Annotated[
-        Sequence[Annotated[str, Meta(min_length=1, max_length=1000)]],
+        Sequence[Annotated[RawText, Meta(min_length=1, max_length=1000)]],
         Meta(min_length=1, max_length=1000, description="The episodes: their ids or addresses."),
     ]
     agent: AgentName = None

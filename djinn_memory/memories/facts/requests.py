@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, DomainName, ValidFrom, ValidTo
+from djinn_memory.search.narrowing import AgentName, DomainName, RawText, ValidFrom, ValidTo
 
 CONFIDENCES = {
     "tool_call": 0.95,
@@ -28,8 +28,9 @@ PAGE = 50
 SortKey = Literal["category", "key", "updated", "confidence"]
 SortOrder = Literal["asc", "desc"]
 
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Name = Annotated[RawText, Meta(min_length=1, max_length=200)]
 _Short = Annotated[str, Meta(max_length=500)]
+_Raw = Annotated[RawText, Meta(max_length=500)]
 _Category = Annotated[Name, Meta(description="The subject of the fact, such as a person.")]
 _Key = Annotated[Name, Meta(description="The name of the fact in its category.")]
 _AnyCategory = Annotated[
@@ -37,7 +38,7 @@ _AnyCategory = Annotated[
 ]
 _Expired = Annotated[bool, Meta(description="Include facts that have expired.")]
 FactsAsOf = Annotated[
-    Annotated[str, Meta(max_length=40)] | None,
+    Annotated[RawText, Meta(max_length=40)] | None,
     Meta(
         description="The value that held at the end of this day, or at this time: 2026-03-01, "
         "2026-03, 30d. Values count that were recorded later."
@@ -54,7 +55,7 @@ class SetFact(Struct, frozen=True):
 
     category: _Category
     key: _Key
-    value: Annotated[str, Meta(max_length=20_000, description="The value of the fact.")]
+    value: Annotated[RawText, Meta(max_length=20_000, description="The value of the fact.")]
     source: Annotated[
         _Short | None,
         Meta(
@@ -67,17 +68,17 @@ class SetFact(Struct, frozen=True):
         Meta(description="The confidence, from 0 to 1. Default: depends on the source."),
     ] = None
     expires: Annotated[
-        _Short | None,
+        _Raw | None,
         Meta(description="When the fact expires: a date, or an interval such as 30d."),
     ] = None
     valid_from: ValidFrom = None
     valid_to: ValidTo = None
     evidence: Annotated[
-        Sequence[_Short],
+        Sequence[_Raw],
         Meta(max_length=20, description="Memories that say so, by title or path."),
     ] = ()
     context: Annotated[
-        _Short | None, Meta(description="The context of the source, such as the conversation.")
+        _Raw | None, Meta(description="The context of the source, such as the conversation.")
     ] = None
     domain: DomainName = None
     shared: Annotated[
@@ -104,7 +105,7 @@ class ListFacts(Struct, frozen=True):
 
     category: Annotated[Name | None, Meta(description="Only facts of this category.")] = None
     search: Annotated[
-        _Short | None, Meta(description="Only facts with this text in category, key or value.")
+        _Raw | None, Meta(description="Only facts with this text in category, key or value.")
     ] = None
     sort: Annotated[SortKey, Meta(description="What to sort by.")] = "category"
     order: Annotated[
@@ -121,7 +122,7 @@ class ListFacts(Struct, frozen=True):
 class SearchFacts(Struct, frozen=True):
     """Search facts by meaning, then by the text of category, key and value."""
 
-    query: Annotated[str, Meta(max_length=2000, description="A question or words.")]
+    query: Annotated[RawText, Meta(max_length=2000, description="A question or words.")]
     limit: _Limit = 15
     as_of: FactsAsOf = None
     agent: AgentName = None

@@ -190,7 +190,7 @@ class _Intake:
 
     def _note(self, agent: str, entry: dict[str, Any]) -> None:
         """Record the start or the end of a session, unless it is known."""
-        state, session = self._runtime.state, entry["session"]
+        state, session = self._runtime.state, mask(entry["session"])
         opened = session_log.open_sessions(state, agent, session)
         if entry["event"] == "SessionStart" and not opened:
             session_log.start(state, agent, session, _time(entry))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import DocumentType, Problem, Strategy
-from djinn_memory.search.narrowing import AgentName, DomainName
+from djinn_memory.search.narrowing import AgentName, DomainName, RawText
 
 if TYPE_CHECKING:
     from djinn_memory.documents.pool.pool import Event
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 DocumentStatus = Literal["pending", "processing", "indexed", "failed"]
 
 DocumentName = Annotated[
-    str, Meta(description="The document: the name of its file, its id, its path or its title.")
+    RawText,
+    Meta(description="The document: the name of its file, its id, its path or its title."),
 ]
 
 
@@ -56,7 +57,7 @@ class IngestOptions(ChunkOptions, frozen=True):
     paths: Annotated[Sequence[Path], Meta(description="Files, and folders of files.")] = ()
     recursive: Annotated[bool, Meta(description="Include subfolders.")] = False
     title: Annotated[
-        str | None, Meta(description="The title of the document; for one file only.")
+        RawText | None, Meta(description="The title of the document; for one file only.")
     ] = None
     document_type: Annotated[
         DocumentType | None, Meta(description="The kind of document. Default: `general`.")
@@ -66,7 +67,7 @@ class IngestOptions(ChunkOptions, frozen=True):
         str | None,
         Meta(description="The vault for the documents. Default: the vault of the agent."),
     ] = None
-    password: Annotated[str | None, Meta(description="The password of encrypted files.")] = None
+    password: Annotated[RawText | None, Meta(description="The password of encrypted files.")] = None
     ocr: Annotated[bool, Meta(description="Read scanned pages with ocrmypdf.")] = False
     copy: Annotated[
         bool, Meta(description="Ingest a file even if another vault already has it.")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName, DomainName
+from djinn_memory.search.narrowing import AgentName, DomainName, RawText
 
 PatternCategory = Literal["temporal", "behavioural", "domain", "preference", "causal"]
 PatternStatus = Literal["emerging", "active", "deprecated"]
@@ -50,7 +50,8 @@ class ShowPattern(Struct, frozen=True):
     """Show one pattern with its evidence."""
 
     name: Annotated[
-        str, Meta(min_length=1, max_length=1000, description="The pattern: its name, id or path.")
+        RawText,
+        Meta(min_length=1, max_length=1000, description="The pattern: its name, id or path."),
     ]
     agent: AgentName = None
 
@@ -68,16 +69,17 @@ class RecordOutcome(Struct, frozen=True):
     """Record the outcome of an action as an episode."""
 
     action: Annotated[
-        str, Meta(min_length=1, max_length=200, description="The action, in a few words.")
+        RawText,
+        Meta(min_length=1, max_length=200, description="The action, in a few words."),
     ]
     result: Annotated[OutcomeResult, Meta(description="How it ended.")]
     context: Annotated[
-        Annotated[str, Meta(max_length=200)] | None,
+        Annotated[RawText, Meta(max_length=200)] | None,
         Meta(description="Where or under which circumstances, in a few words."),
     ] = None
     domain: DomainName = None
     at: Annotated[
-        Annotated[str, Meta(max_length=40)] | None,
+        Annotated[RawText, Meta(max_length=40)] | None,
         Meta(description="The time, such as 2026-11-20T09:30; local unless it has a zone."),
     ] = None
     agent: AgentName = None

@@ -21,7 +21,7 @@ from djinn_memory.memories.recall.gap_answers import (
 from djinn_memory.models import Calibration, Problem
 from djinn_memory.notes.ids import crockford
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, RawText
 from djinn_memory.search.options import SearchOptions
 from djinn_memory.search.query import plain
 from djinn_memory.search.search import search
@@ -62,7 +62,7 @@ class GapSuggestion(Struct, frozen=True):
     """Whether the gap was closed with this note."""
 
 
-Sentence = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
+Sentence = Annotated[RawText, Meta(min_length=1, max_length=LONGEST)]
 
 
 class ReportGap(Struct, frozen=True):
@@ -87,7 +87,7 @@ class CloseGap(Struct, frozen=True):
 
     gap: Annotated[str, Meta(max_length=100, description="The gap's id: `gap_` and 10 letters.")]
     by: Annotated[
-        Annotated[str, Meta(max_length=1000)] | None,
+        Annotated[RawText, Meta(max_length=1000)] | None,
         Meta(description="The note that answers it, by id, path or title."),
     ] = None
     agent: AgentName = None

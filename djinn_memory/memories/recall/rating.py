@@ -79,7 +79,7 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
             ),
             Remedy("rate", {"gap": "what was missing"}, "report a gap"),
         )
-    session = request.session or session_log.current(state, agent)
+    session = session_log.current(state, agent, request.session)
     ranked = any(isinstance(name, int) for name, _ in ratings)
     target = request.target or (LAST if ranked or not ratings else None)
     recall_id: str | None = None

@@ -200,7 +200,7 @@ def recall(
         more = len(judged) - len(memories)
     else:
         memories = tuple(_title(runtime, *pair) for pair in judged[:closest])
-    named = request.session or session_log.given(state, None)
+    named = session_log.given(state, request.session)
     request_id: str | None = None
     failure, losses = rescorer.failure, ["ratings are not counted"] if rescorer.failure else []
     try:

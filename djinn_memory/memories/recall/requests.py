@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MOST_BUDGET
-from djinn_memory.search.narrowing import AgentName, Narrowing
+from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
 
 MOST = 1_000
 """Maximum number of memories in one recall."""
@@ -17,15 +17,15 @@ LEAST_BUDGET = 50
 """In tokens: a smaller budget holds no memory."""
 
 RankOrName = (
-    Annotated[int, Meta(ge=1, le=MOST)] | Annotated[str, Meta(min_length=1, max_length=1000)]
+    Annotated[int, Meta(ge=1, le=MOST)] | Annotated[RawText, Meta(min_length=1, max_length=1000)]
 )
 """The rank of a memory in a recall, or its name."""
 
 Session = Annotated[
-    Annotated[str, Meta(max_length=100)] | None,
+    Annotated[RawText, Meta(max_length=100)] | None,
     Meta(description="The session. Default: the current session."),
 ]
-_Sentence = Annotated[str, Meta(min_length=1, max_length=2000)]
+_Sentence = Annotated[RawText, Meta(min_length=1, max_length=2000)]
 _Memories = Annotated[Sequence[RankOrName], Meta(max_length=1000)]
 
 
@@ -36,7 +36,7 @@ class RecallOptions(Narrowing, frozen=True):
     the notes. It is logged, so that it can be rated.
     """
 
-    query: Annotated[str, Meta(max_length=20_000, description="A question or words.")]
+    query: Annotated[RawText, Meta(max_length=20_000, description="A question or words.")]
     profile: Annotated[
         Annotated[str, Meta(max_length=64)] | None,
         Meta(
@@ -91,7 +91,7 @@ class ShowScores(Struct, frozen=True):
     """Show how usage and ratings affect ranking."""
 
     name: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=1000)] | None,
+        Annotated[RawText, Meta(min_length=1, max_length=1000)] | None,
         Meta(
             description="The memory: an id, `vault:path`, a path, a title or an alias; all that "
             "were used or rated if not given, the most recent first."

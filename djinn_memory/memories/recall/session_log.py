@@ -91,9 +91,9 @@ def _sessions(events: Sequence[Event]) -> list[Session]:
     return [*last.values()]
 
 
-def current(state: State, agent: str) -> str:
-    """The session of an agent: the one in DJINN_SESSION, else the open one."""
-    named = given(state, None)
+def current(state: State, agent: str, session: str | None = None) -> str:
+    """The session of an agent: the one in the call or in DJINN_SESSION, else the open one."""
+    named = given(state, session)
     if named:
         return named
     own = (session.id for session in open_sessions(state, agent) if not session.named)

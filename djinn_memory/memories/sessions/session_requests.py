@@ -9,14 +9,14 @@ from msgspec import Meta, Struct
 from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, SinceDay, UntilDay
+from djinn_memory.search.narrowing import AgentName, RawText, SinceDay, UntilDay
 
 
 class StartSession(Struct, frozen=True):
     """Start a session without reading its context."""
 
     session: Annotated[
-        Annotated[str, Meta(max_length=100)] | None,
+        Annotated[RawText, Meta(max_length=100)] | None,
         Meta(description="The name of the session. Default: a new name."),
     ] = None
     agent: AgentName = None
@@ -37,7 +37,7 @@ class ListSessions(Struct, frozen=True):
     """
 
     channel: Annotated[
-        Annotated[str, Meta(max_length=100)] | None,
+        Annotated[RawText, Meta(max_length=100)] | None,
         Meta(
             description="Only sessions with turns of this channel: cli, api, slack, voice, or that "
             "of an import, such as chatgpt."
@@ -56,7 +56,7 @@ class ShowHistory(Struct, frozen=True):
     """Show the last turns of a session, oldest first, with their whole texts."""
 
     session: Annotated[
-        Annotated[str, Meta(max_length=100)] | None,
+        Annotated[RawText, Meta(max_length=100)] | None,
         Meta(
             description="The session or chat. Default: the current session, or all sessions if "
             "it has no turns."
@@ -77,7 +77,7 @@ class ExtractSessions(Struct, frozen=True):
     """
 
     session: Annotated[
-        Annotated[str, Meta(max_length=100)] | None,
+        Annotated[RawText, Meta(max_length=100)] | None,
         Meta(
             description="Read all turns of this session now. Default: the new turns of idle "
             "sessions."

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.home.settings import LONGEST_TTL
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import UNGUARDED, AgentName, RawText
 from djinn_memory.store.expiring import Tier
 
 ValueType = Literal["task_context", "conversation", "tool_result", "reflection", "observation"]
@@ -17,7 +17,7 @@ StepStatus = Literal["pending", "running", "completed", "failed", "cancelled"]
 MOST_CHARACTERS = 200
 """Maximum characters of a key and of the id of a task."""
 
-Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)]
+Name = Annotated[RawText, Meta(min_length=1, max_length=MOST_CHARACTERS)]
 Key = Annotated[Name, Meta(description="The name of a value, on one line.")]
 OptionalKey = Annotated[Name | None, Meta(description="The name of a value, on one line.")]
 TaskId = Annotated[Name, Meta(description="The id of the task.")]
@@ -41,7 +41,7 @@ class OfScope(OfAgent, frozen=True, kw_only=True):
     """The session or task of the values in a request."""
 
     session: Annotated[
-        str | None,
+        RawText | None,
         Meta(description="The session; else DJINN_SESSION, else the current session."),
     ] = None
     task: Annotated[
@@ -61,7 +61,7 @@ class SetValue(OfScope, frozen=True):
     """Store a value under a key for a limited time."""
 
     key: Key
-    value: Annotated[Any, Meta(description="The value: text, or any other JSON.")]
+    value: Annotated[Any, UNGUARDED, Meta(description="The value: text, or any other JSON.")]
     ttl: Ttl = None
     short: Annotated[
         bool,
@@ -113,9 +113,9 @@ class SetStep(OfAgent, frozen=True):
     task: TaskId
     key: Annotated[Name, Meta(description="The title of the step.")]
     status: Annotated[StepStatus, Meta(description="The status of the step.")] = "pending"
-    result: Annotated[Any, Meta(description="The result of the step: text, or any other JSON.")] = (
-        None
-    )
+    result: Annotated[
+        Any, UNGUARDED, Meta(description="The result of the step: text, or any other JSON.")
+    ] = None
     after: Annotated[
         Sequence[Name],
         Meta(max_length=100, description="The steps that must be completed before this step."),

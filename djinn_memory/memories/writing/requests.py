@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, DomainName
+from djinn_memory.search.narrowing import AgentName, DomainName, RawText
 
 Existing = Literal["refuse", "append", "revise", "new"]
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _Line = Annotated[str, Meta(max_length=500)]
+_Raw = Annotated[RawText, Meta(max_length=500)]
 _Lines = Annotated[Sequence[_Line], Meta(max_length=50)]
 
 
@@ -32,13 +33,13 @@ class NewMemory(Struct, frozen=True):
         ),
     ]
     title: Annotated[
-        str,
+        RawText,
         Meta(
             max_length=500,
             description="The title, on one line. Links refer to the note by it.",
         ),
     ]
-    text: Annotated[str, Meta(description="The text, in Markdown.")] = ""
+    text: Annotated[RawText, Meta(description="The text, in Markdown.")] = ""
     tags: Annotated[_Lines, Meta(description="Tags such as project/myapp.")] = ()
     links: Annotated[_Lines, Meta(description="Notes to link to, by title or path.")] = ()
     importance: Annotated[_Share | None, Meta(description="How important it is, from 0 to 1.")] = (
@@ -47,11 +48,9 @@ class NewMemory(Struct, frozen=True):
     confidence: Annotated[_Share | None, Meta(description="How certain it is, from 0 to 1.")] = None
     source: Annotated[_Line | None, Meta(description="The source of the memory.")] = None
     expires: Annotated[
-        _Line | None, Meta(description="The expiry date, or an interval such as 30d.")
+        _Raw | None, Meta(description="The expiry date, or an interval such as 30d.")
     ] = None
-    due: Annotated[_Line | None, Meta(description="The due date, or an interval such as 2w.")] = (
-        None
-    )
+    due: Annotated[_Raw | None, Meta(description="The due date, or an interval such as 2w.")] = None
     status: Annotated[
         _Line | None,
         Meta(
@@ -60,7 +59,7 @@ class NewMemory(Struct, frozen=True):
         ),
     ] = None
     supersedes: Annotated[
-        _Line | None,
+        _Raw | None,
         Meta(
             description="The note that this one replaces, by id, path or title. It is marked "
             "as superseded."
