@@ -353,9 +353,11 @@ class Home:
             self.reread()
             changes = list(decide())
             for keys, value in changes:
-                if isinstance(value, str):
-                    allowed = self.config.secrets
-                    guard(value, what=".".join(keys), settings=allowed, option=False)
+                # A pattern of what may be written looks like what it allows.
+                values = value if isinstance(value, list) and keys[0] != "secrets" else [value]
+                for text in values:
+                    if isinstance(text, str):
+                        guard(text, what=".".join(keys), settings=self.config.secrets, option=False)
             text, data = configuration.splice(before.decode(), changes, where)
             validated.append(configuration.validate(data, where))
             self._folders(validated[-1])

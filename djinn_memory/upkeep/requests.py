@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Meta, Struct
 
 from djinn_memory.models import Dialect, Problem, Vault, extended
-from djinn_memory.search.narrowing import OnlyAgent, RawText
+from djinn_memory.search.narrowing import OnlyAgent
 
 Severity = Literal["ok", "hint", "warning", "error"]
 
@@ -29,7 +29,7 @@ class IndexOptions(Struct, frozen=True):
         bool, Meta(description="Read every note again. Unchanged texts are not embedded again.")
     ] = False
     model: Annotated[
-        RawText | None,
+        str | None,
         Meta(
             description="Embed with this model from now on: local, ollama:NAME, "
             "openai:NAME, or the "

@@ -690,6 +690,13 @@ def test_a_secret_is_where_the_user_put_it(
     assert what in one_line(run(*command, secret, home=home.root), 3)
 
 
+def test_a_secret_in_a_list_is_no_setting(home: Home, run: Run) -> None:
+    token = "ghp_" + "4kq9Zt7Lm2Xw8Rb5Vn3Jd6Hs1Pf0Gc4Ya9Te"
+    said = one_line(run("config", "set", "exclude", f'["drafts/", "{token}"]', home=home.root), 3)
+    assert "exclude" in said
+    assert token not in home.config_path.read_text()
+
+
 @pytest.mark.parametrize("command", ["memory list", "memory list --json", "--version"])
 def test_stdout_that_is_full(kept: Home, command: str) -> None:
     said = one_line(bash(kept, f"djinn {command} >/dev/full"), 5)

@@ -95,9 +95,15 @@ def leaks(place: Troubled, folder: Path, forms: Sequence[str]) -> Iterator[str]:
 
 
 @pytest.fixture
-def elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another current folder: a planted path, such as that of a backup, is a file of the caller."""
+def elsewhere(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Another current folder: a planted path, such as that of a backup, is a file of the caller.
+
+    The cache of models lies beside the home, so that it is looked through too.
+    """
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.usefixtures("elsewhere")
