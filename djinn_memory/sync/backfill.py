@@ -10,14 +10,14 @@ from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading, writing
 from djinn_memory.store.postgres.index import segments
-from djinn_memory.store.postgres.seeds import event_tables, projections
+from djinn_memory.store.postgres.projections import event_tables, note_tables, tables
 from djinn_memory.store.postgres.servers import connected
 from djinn_memory.sync import events
 from djinn_memory.sync.filling import fill, restore_bytes
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.vectors import require_embedder, require_model
+from djinn_memory.sync.projections import correlations
 from djinn_memory.sync.requests import Backfilled, BackfillSync
-from djinn_memory.sync.seeds import correlations
 from djinn_memory.sync.session import linked, locked
 from djinn_memory.sync.verification.events import (
     events_on_server,
@@ -67,10 +67,10 @@ def _restore_events(link: VaultLink) -> None:
         listed |= {stored.id: stored for stored in changed}
         scoring = link.runtime.home.config.scoring
         event_tables.rebuild(writer, [*listed.values()], scoring)
-        projections.resolve_relations(writer.tx, link.scope)
+        note_tables.resolve_relations(writer.tx, link.scope)
         segments.recount(writer.tx, link.scope)
         if mine:
-            projections.replace_correlations(writer, known)
+            tables.replace_rows(writer.tx, link.scope, writer.rev, tables.CORRELATIONS, known)
         mark = server_notes.marks(writer.tx, link.scope, [writer.rev])
     sync_state.see(link.ledger, link.scope, mark)
     sync_events.move(link.ledger, link.scope, EventCursor())

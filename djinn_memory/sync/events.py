@@ -20,14 +20,14 @@ from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading as reading_server
 from djinn_memory.store.postgres.connection import writing
-from djinn_memory.store.postgres.seeds import event_tables, stored_rows
-from djinn_memory.store.postgres.seeds.event_tables import CONSOLIDATED
-from djinn_memory.store.postgres.seeds.projections import replace_correlations
-from djinn_memory.store.postgres.seeds.seed_rows import SemanticCorrelationRow
+from djinn_memory.store.postgres.projections import event_tables, tables
+from djinn_memory.store.postgres.projections.differences import count_differences
+from djinn_memory.store.postgres.projections.event_tables import CONSOLIDATED
+from djinn_memory.store.postgres.projections.tables import CORRELATIONS, Row
 from djinn_memory.sync.event_forms import as_received, as_sent, is_emptied
 from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.projections import correlations
 from djinn_memory.sync.run import Direction
-from djinn_memory.sync.seeds import correlations
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -131,7 +131,9 @@ def push(link: VaultLink, since: int) -> int:
             changed = server_events.push(writer, link.home_id, batch)
             event_tables.follow(writer, changed, link.runtime.home.config.scoring)
             if changed_correlations is not None:
-                replace_correlations(writer, changed_correlations)
+                tables.replace_rows(
+                    writer.tx, link.scope, writer.rev, CORRELATIONS, changed_correlations
+                )
             marks = server_notes.marks(writer.tx, link.scope, [writer.rev])
         sync_state.see(ledger, link.scope, marks)
         pushed += len(changed)
@@ -142,7 +144,7 @@ def push(link: VaultLink, since: int) -> int:
 
 def _changed_correlations(
     tx: Cursor, link: VaultLink, waiting: Iterable[StoredEvent], since: int
-) -> list[SemanticCorrelationRow] | None:
+) -> list[Row] | None:
     """The correlations of the scope, if those on the server are others.
 
     They follow from the episodes until the last consolidation, which may be new. Such an episode
@@ -155,8 +157,7 @@ def _changed_correlations(
         if not server_notes.journal_changed(tx, link.scope, since, last[1]):
             return None
     known = [*correlations.rows(link.runtime, link.scope, consolidations(link))]
-    stored = stored_rows.correlations(tx, link.scope)
-    return known if {*map(stored_rows.as_stored, known)} != {*stored} else None
+    return known if count_differences(tx, link.scope, CORRELATIONS, known) else None
 
 
 def computes_correlations(tx: Cursor, link: VaultLink) -> bool:

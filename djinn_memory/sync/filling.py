@@ -10,8 +10,8 @@ from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import reading, writing
 from djinn_memory.store.postgres.notes import ServerChange
-from djinn_memory.store.postgres.seeds import stats
-from djinn_memory.store.postgres.seeds.stats import Lacking
+from djinn_memory.store.postgres.projections import stats
+from djinn_memory.store.postgres.projections.stats import Lacking
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
 

@@ -8,8 +8,8 @@ from uuid import UUID
 from djinn_memory.errors import DjinnError, Remedy, UsageError
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.postgres.projections import facts, stats
 from djinn_memory.store.postgres.scopes import scopes as known_scopes
-from djinn_memory.store.postgres.seeds import facts, stats
 from djinn_memory.store.postgres.servers import ServerConnection
 from djinn_memory.sync.requests import (
     SearchServerFacts,

@@ -9,8 +9,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.models import Problem
 from djinn_memory.search.narrowing import RawText
-from djinn_memory.store.postgres.seeds.facts import ServerFact
-from djinn_memory.store.postgres.seeds.stats import DocumentCount, KindCount
+from djinn_memory.store.postgres.projections.facts import ServerFact
+from djinn_memory.store.postgres.projections.stats import DocumentCount, KindCount
 
 
 class InitSync(Struct, frozen=True):

@@ -14,8 +14,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.models import Vault
 from djinn_memory.store.export import export_notes
 from djinn_memory.store.postgres.connection import writing
-from djinn_memory.store.postgres.seeds import projections as stored
-from djinn_memory.store.postgres.seeds.seed_rows import NOTE_TABLES
+from djinn_memory.store.postgres.projections import note_tables as stored
+from djinn_memory.store.postgres.projections.tables import NOTE_TABLES
 from tests.memories.library.papers import pdf
 from tests.sync.pushes import TableServer, note_id, tables
 
@@ -309,4 +309,4 @@ def test_scope_that_is_removed(djinn: Djinn, own: Vault, tables: TableServer) ->
     djinn.index()
     tables.push(djinn, own)
     tables.connection.execute("delete from scopes where user_id = %s", (own.id,))
-    assert not any(tables.rows(table) for table in NOTE_TABLES.values())
+    assert not any(tables.rows(table.name) for table in NOTE_TABLES)

@@ -12,8 +12,8 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Unavailable, UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.store.postgres.seeds import facts
-from djinn_memory.store.postgres.seeds.seed_rows import PROJECTIONS
+from djinn_memory.store.postgres.projections import facts
+from djinn_memory.store.postgres.projections.tables import PROJECTIONS
 from djinn_memory.sync.requests import Backfilled
 from tests.sync.pushes import TableServer, tables
 

@@ -19,12 +19,12 @@ from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.index.writer import MANY_NOTES, update_statistics
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, marks, states
-from djinn_memory.store.postgres.seeds import projections as stored
-from djinn_memory.sync import projections
+from djinn_memory.store.postgres.projections import note_tables
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import path_key
 from djinn_memory.sync.notes.vectors import build_vector_index
-from djinn_memory.sync.projections import PushedNote
+from djinn_memory.sync.projections import pushed_notes
+from djinn_memory.sync.projections.pushed_notes import PushedNote
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import ScopeWriter
@@ -46,7 +46,7 @@ def write(
     ids = [change.note_id for change in changed]
     without = set(ids) - {note.note_id for note in notes}
     before = link_writer.paths_of(writer.tx, link.scope, ids)
-    waiting = stored.remove(writer.tx, link.scope, ids)
+    waiting = note_tables.remove(writer.tx, link.scope, ids)
     index_writer.remove(writer.tx, link.scope, list(without))
     rows_by_note = [(note.note_id, note.rows) for note in notes]
     index_writer.replace(writer.tx, link.scope, writer.rev, rows_by_note)
@@ -54,10 +54,10 @@ def write(
     _update_links(link, writer, before | {change.path for change in changed}, linked)
     again = indexed(link, _unchanged(link, states(writer.tx, link.scope, list(waiting))))
     notes += again
-    projections.replace(writer.tx, link.scope, writer.rev, link.vault, notes, link.runtime.now())
+    pushed_notes.replace(writer.tx, link.scope, writer.rev, link.vault, notes, link.runtime.now())
     live = {change.note_id for change in changed if change.content is not None} | waiting
     written = {note.note_id for note in notes}
-    stored.settle(writer.tx, link.scope, written, live - written)
+    note_tables.mark_pending(writer.tx, link.scope, written, live - written)
 
 
 def indexed(link: VaultLink, changes: Sequence[ServerChange]) -> list[PushedNote]:

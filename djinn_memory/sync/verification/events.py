@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -14,12 +13,13 @@ from djinn_memory.store.ledger.redaction import blanks
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.index.comparison import differing_lists
-from djinn_memory.store.postgres.seeds import event_tables, stored_rows
-from djinn_memory.store.postgres.seeds.outdated import outdated
+from djinn_memory.store.postgres.projections import event_tables
+from djinn_memory.store.postgres.projections.differences import count_differences, outdated
+from djinn_memory.store.postgres.projections.tables import CORRELATIONS
 from djinn_memory.sync import events
 from djinn_memory.sync.event_forms import as_sent, with_agent_of
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.seeds import correlations
+from djinn_memory.sync.projections import correlations
 from djinn_memory.sync.verification.rows import REPAIR
 from djinn_memory.system.plural import count
 
@@ -45,15 +45,10 @@ def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
         numbers = outdated(tx, link.scope) | differing_lists(tx, link.scope)
         derived = event_tables.table_rows(fit, link.runtime.home.config.scoring)
         for table, rows in derived.items():
-            expected = (stored_rows.as_event_row(table, row) for row in rows)
-            numbers[table] = _count_differences(
-                expected, stored_rows.event_rows(tx, link.scope, table)
-            )
+            numbers[table] = count_differences(tx, link.scope, table, rows)
         if events.computes_correlations(tx, link):
-            known = correlations.rows(link.runtime, link.scope, events.consolidations(link))
-            numbers["semantic_correlations"] = _count_differences(
-                map(stored_rows.as_stored, known), stored_rows.correlations(tx, link.scope)
-            )
+            known = [*correlations.rows(link.runtime, link.scope, events.consolidations(link))]
+            numbers[CORRELATIONS] = count_differences(tx, link.scope, CORRELATIONS, known)
     for table, number in numbers.items():
         if number:
             yield table, f"differs in {count(number, 'row')}; {REPAIR}"
@@ -106,9 +101,3 @@ def _event_differences(
     yield len(unknown - unread), f"has {{}} that this home lacks; {again}"
     yield len(changed) - purged, f"has {{}} whose data differs from this home's; {REPAIR}"
     yield len(sent) - len(fit), "has {} that no home sends; delete the rows on the server"
-
-
-def _count_differences(expected: Iterable[str], stored: Iterable[str]) -> int:
-    """The number of rows that are missing, wrong or too many."""
-    wanted, there = Counter(expected), Counter(stored)
-    return max((wanted - there).total(), (there - wanted).total())

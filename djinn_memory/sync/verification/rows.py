@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from uuid import UUID, uuid5
+from collections.abc import Collection, Iterator, Sequence
+from uuid import uuid5
 
 from djinn_memory.models import Progress
 from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.index.comparison import differing_rows
 from djinn_memory.store.postgres.notes import ServerNote
-from djinn_memory.store.postgres.seeds import stats, stored_rows
-from djinn_memory.store.postgres.seeds.projections import LostName
-from djinn_memory.store.postgres.seeds.seed_rows import (
-    NOTE_TABLES,
-    MemoryFactRow,
-    MemorySummaryRow,
-    SeedRow,
-)
+from djinn_memory.store.postgres.projections import differences, stats
+from djinn_memory.store.postgres.projections.note_tables import LostName
+from djinn_memory.store.postgres.projections.tables import FACTS, SUMMARY, NoteRow, Row
 from djinn_memory.store.postgres.values import clean
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.projections import PushedNote, project
+from djinn_memory.sync.projections.pushed_notes import PushedNote, project
 
 BATCH = 500
 """Number of notes whose rows are compared at once."""
@@ -39,21 +34,23 @@ def differing(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[st
     with reading(link.connection, link.address) as tx:
         pending = stats.waiting_notes(tx, link.scope, "rows")
         unembedded = stats.waiting_notes(tx, link.scope, "vectors") - pending
-        lost = stored_rows.lost_names(tx, link.scope)
+        lost = differences.lost_names(tx, link.scope)
         for start in range(0, len(notes), BATCH):
             page = notes[start : start + BATCH]
             ids = [note.note_id for note in page]
-            rows = stored_rows.rows_of_notes(tx, link.scope, ids)
             here = {note.note_id: note for note in _indexed(link, page)}
             listed = [(note.note_id, note.rows) for note in here.values()]
             indexed = differing_rows(tx, link.scope, listed, embeds=embeds)
+            expected = [
+                row for own in here.values() for row in _expected(link, own, lost[own.note_id])
+            ]
+            projected = differences.differing_tables(tx, link.scope, ids, expected)
             for note in page:
                 own = here.get(note.note_id)
                 if note.note_id in pending:
                     yield note.path, "has no rows on the server yet; run `djinn sync run`"
                 elif own:
-                    expected = _expected(link, own, lost.get(note.note_id, ()))
-                    tables = [*_tables(note.note_id, expected, rows), *indexed[note.note_id]]
+                    tables = [*projected[note.note_id], *indexed[note.note_id]]
                     if tables:
                         yield note.path, f"does not match its rows in {', '.join(tables)}; {REPAIR}"
                     elif note.note_id in unembedded and _is_embedded(own):
@@ -76,27 +73,17 @@ def _indexed(link: VaultLink, notes: Sequence[ServerNote]) -> list[PushedNote]:
     return derived.indexed(link, changes)
 
 
-def _expected(link: VaultLink, note: PushedNote, lost: Collection[LostName]) -> list[SeedRow]:
+def _expected(link: VaultLink, note: PushedNote, lost: Collection[LostName]) -> list[NoteRow]:
     """The rows that a note has, without those that other notes have in its place."""
-    names = {(lost_name.kind, lost_name.name) for lost_name in lost}
+    names = {(kind, name) for kind, name, _ in lost}
     taken = {uuid5(link.scope, name) for kind, name in names if kind == "id"}
     return [
         row
         for row in project(link.scope, link.vault, note, link.runtime.now(), taken)
-        if not (isinstance(row, MemoryFactRow) and _fact_name(row) in names)
-        and not (isinstance(row, MemorySummaryRow) and ("summary", "") in names)
+        if not (row.table is FACTS and _fact_name(row.values) in names)
+        and not (row.table is SUMMARY and ("summary", "") in names)
     ]
 
 
-def _fact_name(row: MemoryFactRow) -> tuple[str, str]:
-    return "fact", clean(f"{row.category}/{row.key}")
-
-
-def _tables(
-    note_id: UUID, expected: Sequence[SeedRow], rows: Mapping[tuple[UUID, str], list[str]]
-) -> Iterator[str]:
-    """The tables in which the rows of a note differ."""
-    for kind, table in NOTE_TABLES.items():
-        wanted = [stored_rows.as_stored(row) for row in expected if type(row) is kind]
-        if sorted(wanted) != sorted(rows.get((note_id, table), [])):
-            yield table
+def _fact_name(row: Row) -> tuple[str, str]:
+    return "fact", clean(f"{row['category']}/{row['key']}")

@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 from djinn_memory.errors import Unavailable
 from djinn_memory.store.postgres import migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
-from djinn_memory.store.postgres.seeds import facts
+from djinn_memory.store.postgres.projections import facts
 from tests.postgres import CLUSTER, MODEL, DatabaseServer, debian_server
 
 SCOPE = UUID(int=1)

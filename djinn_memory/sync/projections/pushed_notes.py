@@ -1,8 +1,8 @@
-"""The rows that other programs read, from the notes of a vault. `project` is pure."""
+"""Notes with the rows that other programs read. `project` is pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
@@ -10,12 +10,12 @@ from uuid import UUID, uuid5
 from msgspec import Struct
 
 from djinn_memory.models import Vault
+from djinn_memory.store.postgres.projections import note_tables
+from djinn_memory.store.postgres.projections.note_tables import LostName
+from djinn_memory.store.postgres.projections.tables import NoteRow
 from djinn_memory.store.postgres.rows import NoteRows
-from djinn_memory.store.postgres.seeds import projections
-from djinn_memory.store.postgres.seeds.projections import LostName
-from djinn_memory.store.postgres.seeds.seed_rows import KEYS, SeedRow
-from djinn_memory.sync.seeds import documents, entities, episodes, facts, patterns, summaries
-from djinn_memory.sync.seeds.seed_memory import SeedMemory
+from djinn_memory.sync.projections.source_memory import SourceFile, SourceMemory
+from djinn_memory.sync.projections.table_rows import table_rows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -30,35 +30,28 @@ class PushedNote(Struct, frozen=True):
     rows: NoteRows
 
 
-Reader = Callable[[Sequence[SeedMemory]], Iterable[SeedRow]]
-
-_READERS: tuple[Reader, ...] = (
-    episodes.rows, patterns.rows, entities.rows, documents.rows, facts.rows, summaries.rows,
-)  # fmt: skip
-
-
 def replace(
     tx: Cursor, scope: UUID, rev: int, vault: Vault, notes: Sequence[PushedNote], at: datetime
 ) -> None:
     """Write the rows of notes instead of those that the server has, in the caller's transaction.
 
     A name that two notes give, such as the id of a copied note, belongs to one of them; see
-    `store.postgres.seeds.projections`. Of two new notes with one id the older has it, as in the
-    local index. The other memory is named by its place.
+    `store.postgres.projections.note_tables`. Of two new notes with one id the older has it, as in
+    the local index. The other memory is named by its place.
     """
-    projections.remove(tx, scope, [note.note_id for note in notes])
+    note_tables.remove(tx, scope, [note.note_id for note in notes])
     ids = [
         uuid5(scope, memory.uid) for note in notes for memory in note.rows.memories if memory.uid
     ]
-    taken = projections.taken(tx, scope, ids)
-    projected, lost = [], list[LostName]()
+    taken = note_tables.taken(tx, scope, ids)
+    rows, lost = list[NoteRow](), list[LostName]()
     for note in sorted(notes, key=_age):
-        rows = project(scope, vault, note, at, taken)
+        projected = project(scope, vault, note, at, taken)
         uids = [memory.uid for memory in note.rows.memories if memory.uid]
         lost += [LostName("id", uid, note.note_id) for uid in uids if uuid5(scope, uid) in taken]
-        taken |= {getattr(row, KEYS[type(row)]) for row in rows if type(row) in KEYS}
-        projected.append((note.note_id, rows))
-    projections.insert(tx, scope, rev, projected, lost)
+        taken |= {values[table.key] for table, values in projected if table.key}
+        rows += projected
+    note_tables.insert(tx, scope, rev, rows, lost)
 
 
 def _age(note: PushedNote) -> tuple[str, int, str]:
@@ -72,13 +65,10 @@ def project(
     note: PushedNote,
     at: datetime,
     taken: Collection[UUID] = (),
-) -> list[SeedRow]:
-    """The rows that follow from a note. Those that others refer to come first.
+) -> list[NoteRow]:
+    """The rows that follow from a note.
 
     `at` decides which properties of entities hold. Ids in `taken` belong to other notes.
     """
-    memories = [
-        SeedMemory(scope, vault, note.rows.path, note.content, memory, at, taken)
-        for memory in note.rows.memories
-    ]
-    return [row for read in _READERS for row in read(memories)]
+    file = SourceFile(scope, vault, note.rows.path, note.content, at, taken)
+    return table_rows(note.note_id, [SourceMemory(file, memory) for memory in note.rows.memories])

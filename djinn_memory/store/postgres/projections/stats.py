@@ -8,17 +8,25 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from djinn_memory.store.postgres.projections.tables import (
+    DOCUMENT_CHUNKS,
+    ENTITIES,
+    EPISODES,
+    FACTS,
+    PATTERNS,
+)
+
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
-_KINDS = (
-    ("episodic", "episodic_memories", "content_embedding"),
-    ("semantic", "semantic_patterns", "pattern_embedding"),
-    ("knowledge", "knowledge_entities", "entity_embedding"),
-    ("documents", "document_chunks", "chunk_embedding"),
-    ("facts", "memory_facts", "embedding"),
-)
-"""The kinds of memories, their tables and the columns with their vectors."""
+_KINDS = {
+    "episodic": EPISODES,
+    "semantic": PATTERNS,
+    "knowledge": ENTITIES,
+    "documents": DOCUMENT_CHUNKS,
+    "facts": FACTS,
+}
+"""The kinds of memories, and the tables with their vectors."""
 
 
 class KindCount(Struct, frozen=True):
@@ -46,8 +54,8 @@ class DocumentCount(Struct, frozen=True):
 def kind_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[KindCount]:
     """The memories of each kind, in all scopes that the user may read or in the given ones."""
     counts = []
-    for kind, table, column in _KINDS:
-        sql = f"select count(*), count({column}) from {table} where {_OWN}"
+    for kind, table in _KINDS.items():
+        sql = f"select count(*), count({table.vector}) from {table.name} where {_OWN}"
         row = tx.execute(sql.encode(), {"scopes": _listed(scopes)}).fetchone()
         assert row
         counts.append(KindCount(kind, *row))
@@ -96,10 +104,10 @@ def waiting_notes(
     if lacking != "everything":
         sql += " and pending"
     if lacking == "vectors":
-        for _, table, column in _KINDS:
+        for table in _KINDS.values():
             sql += (
-                f" union select note_id from {table} "
-                f"where user_id = %(scope)s and {column} is null {among}"
+                f" union select note_id from {table.name} "
+                f"where user_id = %(scope)s and {table.vector} is null {among}"
             )
         sql += (
             " union select memory.note_id from index_windows as part join index_memories as memory "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,8 +13,12 @@ import numpy as np
 from msgspec import Struct
 
 from djinn_memory.models import Vault
+from djinn_memory.notes import journal
 from djinn_memory.notes.dates import iso_date
+from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.journal import JournalRecord
 from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.slugs import fold
 from djinn_memory.scoring import share_of
 from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows
 
@@ -25,41 +29,63 @@ LARGEST = 2**31
 """Numbers of columns of type `int` are below it."""
 
 
-class SeedMemory(Struct, frozen=True, dict=True):
-    """A memory with what tells its rows."""
+class SourceFile(Struct, frozen=True, dict=True):
+    """The file of a note from which rows follow."""
 
     scope: UUID
     vault: Vault
     path: str
     content: bytes
-    """The bytes of the file."""
-    rows: MemoryRows
     at: datetime
+    """The time that decides which properties of entities hold."""
     taken: Collection[UUID]
     """The ids that belong to other notes."""
 
     @cached_property
+    def note(self) -> Note:
+        """The note, if the file as a whole is one memory."""
+        return parse(self.path, self.content, self.vault.dialect)
+
+    @cached_property
+    def records(self) -> Mapping[str, JournalRecord]:
+        """The records of a journal by their block ids."""
+        text = decode(journal.intact(self.content))[0]
+        return {record.block: record for record in journal.read(self.path, text).records}
+
+
+class SourceMemory(Struct, frozen=True, dict=True):
+    """A memory with what tells its rows."""
+
+    file: SourceFile
+    rows: MemoryRows
+
+    @cached_property
     def name(self) -> str:
         """The name of the memory in events: its id, or else its place."""
-        if self.rows.uid and uuid5(self.scope, self.rows.uid) not in self.taken:
+        scope = self.file.scope
+        if self.rows.uid and uuid5(scope, self.rows.uid) not in self.file.taken:
             return self.rows.uid
-        place = f"{self.scope}/{self.path}"
+        place = f"{scope}/{self.file.path}"
         return f"{place}#^{self.rows.block}" if self.rows.block else place
 
     @cached_property
     def id(self) -> UUID:
         """The id of its row."""
-        return uuid5(self.scope, self.name)
-
-    @cached_property
-    def note(self) -> Note:
-        """The note of a memory that is a whole file."""
-        return parse(self.path, self.content, self.vault.dialect)
+        return uuid5(self.file.scope, self.name)
 
     @cached_property
     def embedding(self) -> Vectors | None:
         """The mean of the vectors of its windows; None while one of them is not embedded."""
         return mean_vector(self.rows.chunks)
+
+    @cached_property
+    def status(self) -> str:
+        """Its status, as it is compared; an empty text without one."""
+        return fold(self.text("status") or "")
+
+    def is_note(self, kind: str) -> bool:
+        """Whether it is a whole note of a type, and no section of a journal."""
+        return self.rows.type == kind and not self.rows.block
 
     def values(self, key: str) -> list[str]:
         """The values of a field of its front matter."""
@@ -78,6 +104,10 @@ class SeedMemory(Struct, frozen=True, dict=True):
     def share(self, key: str) -> float | None:
         """The share from 0 to 1 in a field; None for other text."""
         return share_of(self.text(key))
+
+    def time(self, key: str) -> datetime | None:
+        """The time in a field; None for other text."""
+        return time_of(self.text(key))
 
     @property
     def date(self) -> datetime:

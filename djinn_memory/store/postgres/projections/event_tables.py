@@ -7,31 +7,33 @@ about the same memories and gaps, so that the order in which homes push does not
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger.affected import GAPS, USES, AffectedKeys, affected
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.derived import DerivedTables, derived_tables
 from djinn_memory.store.postgres import events as stored_events
-from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.seeds.episode_marks import (
-    count_uses,
-    mark_episodes,
-    mark_newly_read,
+from djinn_memory.store.postgres.projections.tables import (
+    EVENT_TABLES,
+    RATING_TABLES,
+    Row,
+    replace_rows,
+    write_rows,
 )
-from djinn_memory.store.postgres.seeds.seed_rows import EVENT_TABLES, RATING_TABLES
 from djinn_memory.store.postgres.values import clean
 
 if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import ScopeWriter
+    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
 
 CONSOLIDATED = "consolidation.read"
 EXTRACTED = "extraction.read"
 """Kinds of events: episodes were read for patterns, and a session was read for facts."""
 
-_FLAGS = frozenset({"used", "useful"})
-"""Columns whose numbers in SQLite are truth values."""
+_TIMES = ("created_at", "closed_at", "last_used", "last_valued", "updated_at")
+"""Columns with times."""
 
 
 def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
@@ -48,12 +50,9 @@ def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringCo
 
 def rebuild(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
     """Write the tables again, from all events of the scope."""
+    derived = table_rows(events, config)
     for table in EVENT_TABLES:
-        sql = f"delete from {table} where user_id = %s"
-        writer.tx.execute(sql.encode(), (writer.scope,))
-    for table, listed in table_rows(events, config).items():
-        if listed:
-            _copy(writer, table, listed)
+        replace_rows(writer.tx, writer.scope, writer.rev, table, derived[table])
     writer.tx.execute(
         "update episodic_memories set consolidated_to_semantic = false "
         "where user_id = %s and consolidated_to_semantic",
@@ -62,20 +61,26 @@ def rebuild(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringC
     mark_episodes(writer.tx, writer.scope)
 
 
-def table_rows(
-    events: Sequence[StoredEvent], config: ScoringConfig
-) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each table that follow from all events of a scope, with their columns."""
+def table_rows(events: Sequence[StoredEvent], config: ScoringConfig) -> dict[str, Sequence[Row]]:
+    """The rows of each table that follow from all events of a scope."""
+    derived: dict[str, Sequence[Row]] = {}
     with derived_tables(events, config) as tables:
-        derived = {table: [*tables.rows(table)] for table in RATING_TABLES}
+        for table in RATING_TABLES:
+            derived[table] = [*map(_with_times, tables.rows(table))]
     read: dict[tuple[str, str], str] = {}
     for key, stored in _extractions(events):
         read[key] = max(read.get(key, ""), stored.at)
     derived["session_memory_state"] = [
-        {"session_id": session, "agent_id": agent, "extracted_at": at}
+        {"session_id": session, "agent_id": agent, "extracted_at": datetime.fromisoformat(at)}
         for (session, agent), at in read.items()
     ]
     return derived
+
+
+def _with_times(row: Row) -> Row:
+    """A row of the ledger, whose times are texts."""
+    times = {name: datetime.fromisoformat(row[name]) for name in _TIMES if row.get(name)}
+    return {**row, **times}
 
 
 def _related(writer: ScopeWriter, keys: AffectedKeys) -> Iterator[StoredEvent]:
@@ -116,23 +121,7 @@ def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> 
         if column == "id":
             sql = f"delete from {table} where user_id = %s and id = any(%s)"
             tx.execute(sql.encode(), (scope, [*keys.gaps]))
-        if listed:
-            _copy(writer, table, listed)
-
-
-def _copy(writer: ScopeWriter, table: str, listed: Sequence[dict[str, Any]]) -> None:
-    names = [*listed[0]]
-    columns = ", ".join(("user_id", *names, "rev"))
-    with copying(writer.tx, table, columns) as copy:
-        for row in listed:
-            values = (_value(name, value) for name, value in row.items())
-            copy.write_row((writer.scope, *values, writer.rev))
-
-
-def _value(name: str, value: Any) -> Any:
-    if name in _FLAGS:
-        return bool(value)
-    return clean(value) if isinstance(value, str) else value
+        write_rows(tx, scope, writer.rev, table, listed)
 
 
 def _note_sessions(writer: ScopeWriter, events: Iterable[StoredEvent]) -> None:
@@ -154,3 +143,77 @@ def _extractions(
         agent = stored.event.data.get("agent")
         if stored.event.kind == EXTRACTED and isinstance(agent, str):
             yield (clean(stored.event.subject), clean(agent)), stored
+
+
+def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
+    """Set what the events say of episodes: how often they were used, and whether they were read.
+
+    Without names all episodes of the scope are marked. `consolidation.read` names the time until
+    which the episodes were read, and the younger ones that a person had marked.
+    """
+    count_uses(tx, scope, names)
+    where, values = _named(scope, names)
+    tx.execute(_READ.format(where=where).encode(), values)
+
+
+def count_uses(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
+    """Set how often episodes were used."""
+    where, values = _named(scope, names)
+    tx.execute(_USES.format(where=where).encode(), values)
+
+
+def mark_newly_read(writer: ScopeWriter) -> None:
+    """Mark the episodes that consolidations have read whose events this transaction wrote."""
+    writer.tx.execute(_NEWLY_READ, {"scope": writer.scope, "rev": writer.rev})
+
+
+def _named(scope: UUID, names: Sequence[str] | None) -> tuple[str, dict[str, Any]]:
+    """A condition for the episodes with some names, with its values."""
+    where = "" if names is None else "and djinn_id = any(%(names)s)"
+    return where, {"scope": scope, "names": list(names or ())}
+
+
+_NUMBER = (
+    "(select coalesce(sum(uses.access_count), 0)::int from memory_scores as uses "
+    "where uses.user_id = %(scope)s and uses.memory_id = episode.djinn_id)"
+)
+
+_USES = (
+    f"update episodic_memories as episode set access_count = {_NUMBER} "
+    f"where user_id = %(scope)s {{where}} and access_count <> {_NUMBER}"
+)
+
+_OF_READING = "user_id = %(scope)s and kind = 'consolidation.read'"
+
+# All times have one form, so that the greatest text is the last time.
+_READ = f"""
+update episodic_memories as episode set consolidated_to_semantic = true
+where user_id = %(scope)s {{where}} and not consolidated_to_semantic
+    and (
+        occurred_at <= (
+            select (data ->> 'until')::timestamptz from events
+            where {_OF_READING} and data ->> 'until' is not null
+            order by (data ->> 'until') collate "C" desc limit 1
+        )
+        or exists (
+            select from events as reading
+            where reading.{_OF_READING} and jsonb_typeof(data -> 'marked') = 'array'
+                and data -> 'marked' ? episode.djinn_id
+        )
+    )
+"""
+
+_NEWLY_READ = f"""
+with readings as (
+    select data from events where {_OF_READING} and rev = %(rev)s
+)
+update episodic_memories set consolidated_to_semantic = true
+where user_id = %(scope)s and not consolidated_to_semantic
+    and (
+        occurred_at <= (select max((data ->> 'until')::timestamptz) from readings)
+        or djinn_id in (
+            select jsonb_array_elements_text(data -> 'marked') from readings
+            where jsonb_typeof(data -> 'marked') = 'array'
+        )
+    )
+"""

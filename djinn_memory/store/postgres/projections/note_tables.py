@@ -1,0 +1,198 @@
+"""Writes the rows that other programs read, in the transaction that writes their notes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from uuid import UUID
+
+from djinn_memory.store.postgres.projections.event_tables import mark_episodes
+from djinn_memory.store.postgres.projections.tables import (
+    ENTITIES,
+    EPISODES,
+    FACTS,
+    NOTE_TABLES,
+    SUMMARY,
+    NoteRow,
+    NoteTable,
+    Row,
+    write_rows,
+)
+from djinn_memory.store.postgres.values import clean
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+
+class LostName(NamedTuple):
+    """A name that one row of a scope has, and another note that would give its row the name."""
+
+    kind: Literal["fact", "summary", "id"]
+    name: str
+    note: UUID
+
+
+def remove(tx: Cursor, scope: UUID, note_ids: Collection[UUID]) -> set[UUID]:
+    """Remove the rows that follow from notes. The caller's transaction has the scope's lock.
+
+    Returns the other notes that lost a name to these rows, which are to be written again.
+    """
+    notes = list(note_ids)
+    tx.execute(
+        "select distinct note_id from outranked_notes "
+        "where user_id = %(scope)s and not note_id = any(%(notes)s) "
+        f"and (kind, name) in (select kind, name from ({_NAMES}) as own)".encode(),
+        {"scope": scope, "notes": notes},
+    )
+    waiting = {note for (note,) in tx.fetchall()}
+    names = _entity_names(tx, scope, notes)
+    for table in ("outranked_notes", *(table.name for table in reversed(NOTE_TABLES))):
+        sql = f"delete from {table} where user_id = %s and note_id = any(%s)"
+        tx.execute(sql.encode(), (scope, notes))
+    if names:
+        _resolve(tx, scope, names)
+    return waiting
+
+
+def row_names(where: str) -> str:
+    """A query for the names of rows, as `LostName` has them, each with its note."""
+    queries = [
+        f"select 'fact' as kind, category || '/' || key as name, note_id from memory_facts {where}",
+        f"select 'summary', '', note_id from memory_summary {where}",
+    ]
+    for table in NOTE_TABLES:
+        if table.key:
+            queries.append(f"select 'id', djinn_id, note_id from {table.name} {where}")
+    return " union all ".join(queries)
+
+
+_NAMES = row_names("where user_id = %(scope)s and note_id = any(%(notes)s)")
+
+
+def mark_pending(
+    tx: Cursor, scope: UUID, written: Collection[UUID], missing: Collection[UUID]
+) -> None:
+    """Record which notes have all their rows now, and of which they are still to be written."""
+    tx.execute(
+        "update notes set pending = note_id = any(%(missing)s) where user_id = %(scope)s "
+        "and (note_id = any(%(missing)s) or pending and note_id = any(%(written)s))",
+        {"scope": scope, "written": list(written), "missing": list(missing)},
+    )
+
+
+def taken(tx: Cursor, scope: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these ids of memories that rows have already."""
+    known: set[UUID] = set()
+    for table, column, _ in NOTE_TABLES:
+        if column:
+            sql = f"select {column} from {table} where user_id = %s and {column} = any(%s)"
+            known |= {key for (key,) in tx.execute(sql.encode(), (scope, [*ids]))}
+    return known
+
+
+def insert(
+    tx: Cursor, scope: UUID, rev: int, rows: Iterable[NoteRow], lost: Iterable[LostName] = ()
+) -> None:
+    """Write the rows of notes that have none yet. `lost` are the ids that other notes have."""
+    by_table: dict[NoteTable, list[Row]] = {table: [] for table in NOTE_TABLES}
+    for row in rows:
+        by_table[row.table].append(row.values)
+    outranked = [*lost]
+    for table in _NAMED:
+        by_table[table] = _last_changed(tx, scope, table, by_table[table], outranked)
+    for table, listed in by_table.items():
+        write_rows(tx, scope, rev, table.name, listed)
+    if outranked:
+        tx.executemany(
+            "insert into outranked_notes (user_id, kind, name, note_id) values (%s, %s, %s, %s) "
+            "on conflict do nothing",
+            [(scope, *claim._replace(name=clean(claim.name))) for claim in outranked],
+        )
+    if episodes := [row["djinn_id"] for row in by_table[EPISODES]]:
+        mark_episodes(tx, scope, episodes)
+    if entities := [row["note_id"] for row in by_table[ENTITIES]]:
+        _resolve(tx, scope, _entity_names(tx, scope, entities), entities)
+
+
+def resolve_relations(tx: Cursor, scope: UUID) -> None:
+    """Find the entities that the relations of a scope name.
+
+    A name of several means the first by its id.
+    """
+    tx.execute(_RESOLVE.format(where="").encode(), {"scope": scope})
+
+
+def _resolve(tx: Cursor, scope: UUID, names: Sequence[str], notes: Sequence[UUID] = ()) -> None:
+    """As `resolve_relations`, for the relations that use some names or follow from some notes."""
+    where = "and (target_key = any(%(names)s) or note_id = any(%(notes)s))"
+    values = {"scope": scope, "names": [*names], "notes": [*notes]}
+    tx.execute(_RESOLVE.format(where=where).encode(), values)
+
+
+def _entity_names(tx: Cursor, scope: UUID, notes: Sequence[UUID]) -> list[str]:
+    """The names, as they are compared, of the entities in some notes."""
+    tx.execute(
+        "select distinct unnest(name_keys) from knowledge_entities "
+        "where user_id = %s and note_id = any(%s)",
+        (scope, [*notes]),
+    )
+    return [name for (name,) in tx]
+
+
+_TARGET = (
+    # Not by `limit 1`: the entities of the scope would be read in the order of their ids.
+    "(select (array_agg(entity_id order by entity_id))[1] from knowledge_entities as entity "
+    "where entity.user_id = %(scope)s and entity.name_keys @> array[relation.target_key])"
+)
+
+_RESOLVE = (
+    f"update knowledge_relations as relation set target_entity_id = {_TARGET} "
+    f"where user_id = %(scope)s {{where}} and target_entity_id is distinct from {_TARGET}"
+)
+
+
+_NAMED: dict[NoteTable, tuple[Literal["fact", "summary"], tuple[str, ...]]] = {
+    FACTS: ("fact", ("category", "key")),
+    SUMMARY: ("summary", ()),
+}
+"""The tables in which a name belongs to one note, with the kind and the columns of the name."""
+
+
+def _last_changed(
+    tx: Cursor, scope: UUID, table: NoteTable, rows: Sequence[Row], outranked: list[LostName]
+) -> list[Row]:
+    """The rows to write. Of two notes with one name, the last one changed counts.
+
+    The others are added to `outranked`, and removed if they are on the server.
+    """
+    kind, columns = _NAMED[table]
+    best: dict[tuple[str, ...], Row] = {}
+    for row in sorted(rows, key=_rank):
+        name = tuple(clean(row[column]) for column in columns)
+        if name in best:
+            outranked.append(LostName(kind, "/".join(name), best[name]["note_id"]))
+        best[name] = row
+    if not best:
+        return []
+    names = {column: [name[at] for name in best] for at, column in enumerate(columns)}
+    where = "".join(f" and {column} = any(%({column})s)" for column in columns)
+    sql = f"select {', '.join(('note_id', 'updated_at', *columns))} from {table.name} "
+    tx.execute(f"{sql} where user_id = %(scope)s{where}".encode(), {**names, "scope": scope})
+    for note, updated, *values in tx.fetchall():
+        name = tuple(values)
+        # The condition is met by other pairs of these categories and keys too.
+        if name not in best:
+            continue
+        stays = _rank({"note_id": note, "updated_at": updated}) > _rank(best[name])
+        loser = best.pop(name)["note_id"] if stays else note
+        outranked.append(LostName(kind, "/".join(name), loser))
+        if not stays:
+            sql = f"delete from {table.name} where user_id = %s and note_id = %s"
+            tx.execute(sql.encode(), (scope, note))
+    return [*best.values()]
+
+
+def _rank(row: Row) -> tuple[float, str]:
+    at: datetime | None = row["updated_at"]
+    return at.timestamp() if at else 0.0, str(row["note_id"])

@@ -1,1 +1,0 @@
-"""The rows of the seeds' tables from notes, a module for each subject. Pure."""
