@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import PurePosixPath
-from uuid import UUID
 
 from msgspec.structs import replace
 
@@ -22,21 +21,20 @@ from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres.connection import reading as reading_server
 from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.notes import ServerNote, announce, marks, purge_deleted
-from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.link import Unfinished, VaultLink
 from djinn_memory.sync.notes.listing import list_notes
 from djinn_memory.system.files import inside
 
 
-def receive(link: VaultLink, rows: Iterable[ServerNote]) -> dict[UUID, str]:
+def empty_trash(link: VaultLink, rows: Iterable[ServerNote]) -> None:
     """Remove the files in the trash that have the bytes of notes which were purged elsewhere.
 
-    Returns the notes whose files could not be removed, with the paths of these files.
+    The notes of files that could not be removed are unfinished.
     """
     purged = {row.hash: row.note_id for row in rows if row.deleted and row.purged}
     root, vault = link.vault.root / TRASH, link.vault
     if not purged or vault.read_only or not root.is_dir() or root.is_symlink():
-        return {}
-    failed = {}
+        return
     for file in sorted(root.rglob("*")):
         path, digest = file.relative_to(vault.root).as_posix(), b""
         try:
@@ -51,8 +49,7 @@ def receive(link: VaultLink, rows: Iterable[ServerNote]) -> dict[UUID, str]:
         except (DjinnError, OSError) as error:
             link.report_purge(path, error)
             if digest in purged:
-                failed[purged[digest]] = path
-    return failed
+                link.unfinished[purged[digest]] = Unfinished(path, "in trash")
 
 
 def send(link: VaultLink) -> None:
@@ -88,11 +85,13 @@ def send_sections(link: VaultLink) -> None:
     sync_state.see(link.ledger, link.scope, mark)
 
 
-def receive_sections(link: VaultLink) -> None:
+def receive_sections(link: VaultLink) -> set[str]:
     """Remove the sections that were purged elsewhere, with their copies and traces.
 
-    This comes before their journals are received: afterwards nothing tells what they said.
+    This comes before their journals are received: afterwards nothing tells what they said. Returns
+    the journals with sections that could not be removed.
     """
+    failed = set()
     for doomed in waiting_sections(link):
         path = doomed.files[-1]
         try:
@@ -101,11 +100,12 @@ def receive_sections(link: VaultLink) -> None:
             report = purge(link.runtime.state, [link.vault], request, elsewhere=True)
             _follow(link, path, before)
         except (DjinnError, OSError) as error:
-            link.unpurged.add(path)
+            failed.add(path)
             link.report_purge(f"{path}#^{doomed.block}", error)
         else:
             for problem in report.problems:
                 link.add(problem)
+    return failed
 
 
 def waiting_sections(link: VaultLink) -> list[DoomedMemory]:

@@ -29,7 +29,7 @@ from djinn_memory.sync import purges
 from djinn_memory.sync.exchange_requests import FileElsewhere
 from djinn_memory.sync.notes import derived, history, pull, push, vectors
 from djinn_memory.sync.notes.history import ScopeHistory
-from djinn_memory.sync.notes.link import VaultLink, unregistered
+from djinn_memory.sync.notes.link import Reason, Unfinished, VaultLink, unregistered
 from djinn_memory.sync.notes.listing import exchanged, list_files, list_notes, unlisted
 from djinn_memory.sync.notes.names import why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
@@ -89,73 +89,57 @@ def exchange(
     """
     vectors.check_model(link)
     if dry_run:
-        _, states = _compare(link, history.foresee(link), set())
-        return _foreseen(_plan(link, states), direction)
+        _, states = _compare(link, history.preview(link))
+        return _planned(_plan(link, states), direction)
     result = Exchanged()
     history.recover(link)
     if direction != "pull":
         purges.send_sections(link)
-    if direction != "push":
-        purges.receive_sections(link)
-    doubtful: set[UUID] = set()
+    unpurged = purges.receive_sections(link) if direction != "push" else set[str]()
     replaced: set[str] = set()
     seen = max(sync_state.seen(link.ledger, link.scope), default=0)
     for _ in range(ROUNDS):
-        common = history.agree(link)
-        snapshot, states = _compare(link, common, doubtful)
-        sync_state.advance(link.ledger, link.scope, common.state, snapshot.mark)
+        snapshot, states = _compare(link, history.current(link))
+        sync_state.advance(link.ledger, link.scope, states.scope, snapshot.mark)
         plan = _plan(link, states)
         if direction != "pull":
             _check_deletions(link, plan, len(states.bases))
-        pulled, pushed, lost = _carry_out(link, plan, direction, result)
-        doubtful |= lost
-        behind = _behind(plan, pulled, states)
         replaced |= {step.before.path for step in plan.pulls if step.before}
-        if not (pulled or pushed or lost):
-            behind |= _purge_trash(link, states, plan, direction)
-            unerased = _erase_purged(link, states, seen, behind)
-            if direction == "both" and not behind:
-                _follow_links(link, states, plan, replaced)
-            _finish(link, snapshot, states.scope, behind)
-            if direction != "pull":
-                purges.send(link)
-            vectors.embed(link)
-            if link.base_texts:
-                link.base_texts.prune({base.hash for base in states.bases.values()})
-            unsent = [step.path for step in plan.pushes if direction != "pull"]
-            result.waiting = sorted({*behind.values(), *unsent, *unerased})
-            result.too_large = list(link.too_large)
-            result.elsewhere = _elsewhere(link)
-            return result
-    raise Unavailable(
-        f"other homes change vault {link.vault.name} faster than this one can follow",
-        Remedy(purpose="run the command again"),
+        if not _carry_out(link, plan, direction, unpurged, result):
+            break
+    else:
+        raise Unavailable(
+            f"other homes change vault {link.vault.name} faster than this one can follow",
+            Remedy(purpose="run the command again"),
+        )
+    link.purges_wait = bool(
+        unpurged or link.has_unfinished("unpurged") or purges.waiting_sections(link)
     )
+    if direction != "push":
+        purges.empty_trash(link, states.server.values())
+    unerased = _erase_purged(link, states, seen)
+    if direction == "both" and not link.lacks_changes:
+        _follow_links(link, states, plan, replaced)
+    _finish(link, snapshot, states.scope)
+    if direction != "pull":
+        purges.send(link)
+    vectors.embed(link)
+    if link.base_texts:
+        link.base_texts.prune({base.hash for base in states.bases.values()})
+    result.waiting = sorted({*(note.path for note in link.unfinished.values()), *unerased})
+    result.too_large = list(link.too_large)
+    result.elsewhere = _elsewhere(link)
+    return result
 
 
-def _purge_trash(
-    link: VaultLink,
-    states: SyncStates,
-    plan: SyncPlan,
-    direction: Direction,
-) -> dict[UUID, str]:
-    """Remove what was purged from the trash. Returns the notes of which something is left."""
-    # A read-only vault keeps them for good.
-    waits = any(step.purged for step in plan.pulls) and not link.vault.read_only
-    link.purges_wait = waits or bool(link.unpurged or purges.waiting_sections(link))
-    return purges.receive(link, states.server.values()) if direction != "push" else {}
-
-
-def _erase_purged(
-    link: VaultLink, states: SyncStates, seen: int, behind: Collection[UUID]
-) -> list[str]:
+def _erase_purged(link: VaultLink, states: SyncStates, seen: int) -> list[str]:
     """Erase what was purged from the bytes of the databases. Returns those that may still have it.
 
-    While notes are behind, each run reads the same purges again. Those up to the revision `seen`
-    were erased by an earlier run, and are erased once more when nothing is behind.
+    While the home lacks changes, each run reads the same purges again. Those up to the revision
+    `seen` were erased by an earlier run, and are erased once more when nothing is lacking.
     """
     purged = [row.rev for row in states.server.values() if row.purged and row.deleted]
-    if any(rev > seen or not behind for rev in purged):
+    if any(rev > seen or not link.lacks_changes for rev in purged):
         sync_state.mark_unerased(link.ledger, link.scope)
     if not sync_state.is_unerased(link.ledger, link.scope):
         return []
@@ -200,19 +184,26 @@ def _check_deletions(link: VaultLink, plan: SyncPlan, known: int) -> None:
         )
 
 
-def _compare(
-    link: VaultLink, common: ScopeHistory, doubtful: set[UUID]
-) -> tuple[_Snapshot, SyncStates]:
-    """Read the states of all notes, here and on the server."""
+def _compare(link: VaultLink, common: ScopeHistory) -> tuple[_Snapshot, SyncStates]:
+    """Read the states of all notes, here and on the server.
+
+    The notes that are left out as they are, are unfinished.
+    """
     bases = exchanged(link, common.bases)
     files = list_files(link, bases)
-    snapshot = _look(link, common.state, doubtful)
+    snapshot = _read_server(link, common.state)
     state = common.state
     if snapshot.head.purged_rev > state.rev:
         # Deletions that this home has not seen were forgotten.
         state = replace(state, whole=True)
     left = unlisted(link, files, bases)
     server = exchanged(link, snapshot.notes)
+    link.unfinished = {
+        note_id: Unfinished(path, "unfit") for note_id, path in snapshot.unfit.items()
+    }
+    for note_id in left & server.keys():
+        if server[note_id].rev > state.rev:
+            link.unfinished[note_id] = Unfinished(server[note_id].path, "unlisted")
     return snapshot, SyncStates(files, bases, server, state, common.past, left, snapshot.unfit)
 
 
@@ -220,8 +211,8 @@ def _plan(link: VaultLink, states: SyncStates) -> SyncPlan:
     return make_plan(states, link.scope, link.home_name, lambda: UUID(uuid7()))
 
 
-def _look(link: VaultLink, state: ScopeState, doubtful: set[UUID]) -> _Snapshot:
-    """Read what changed on the server, and notes whose state is in doubt."""
+def _read_server(link: VaultLink, state: ScopeState) -> _Snapshot:
+    """Read what changed on the server, and the notes that the last round did not finish."""
     with reading(link.connection, link.address) as cursor:
         head = server_notes.head(cursor, link.scope)
         if head is None:
@@ -229,41 +220,52 @@ def _look(link: VaultLink, state: ScopeState, doubtful: set[UUID]) -> _Snapshot:
         whole = state.whole or head.purged_rev > state.rev
         changed = server_notes.changed(cursor, link.scope, -1 if whole else state.rev)
         notes = {note.note_id: note for note in changed}
-        doubted = server_notes.states(cursor, link.scope, list(doubtful - notes.keys()))
+        others = list(link.unfinished.keys() - notes.keys())
+        unfinished = server_notes.states(cursor, link.scope, others)
         mark = server_notes.marks(cursor, link.scope, [head.rev])
-    refused = unfit([*changed, *doubted.values()])
+    refused = unfit([*changed, *unfinished.values()])
     for note, why in refused.values():
         link.report_row(note, why)
     unfit_paths = {note_id: row.path for note_id, (row, _) in refused.items()}
-    return _Snapshot(head, mark, notes | doubted, unfit_paths)
+    return _Snapshot(head, mark, notes | unfinished, unfit_paths)
 
 
 def _carry_out(
     link: VaultLink,
     plan: SyncPlan,
     direction: Direction,
+    unpurged: Collection[str],
     result: Exchanged,
-) -> tuple[set[UUID], set[UUID], set[UUID]]:
-    """Carry out a plan. Returns the notes that were pulled, pushed, and changed by others."""
+) -> bool:
+    """Carry out a plan. Returns whether anything changed, here or on the server.
+
+    The journals at the paths `unpurged` stay as they are.
+    """
     pulls = plan.pulls if direction != "push" and not link.vault.read_only else []
+    pulls = [step for step in pulls if not (step.before and step.before.path in unpurged)]
     vectors.fetch(link, plan.adopted)
     _write_plan(link, plan, pulls)
-    done = pull.pull(link, pulls) if pulls else {}
-    _count_pulls(result, [step for step in pulls if step.note_id in done], done)
+    pulled = pull.pull(link, pulls) if pulls else {}
+    _count_pulls(result, [step for step in pulls if step.note_id in pulled], pulled)
+    for step in plan.pulls:
+        if step.note_id not in pulled and (shown := step.after or step.before):
+            # A read-only vault keeps for good what was purged elsewhere.
+            purged = step.purged and not link.vault.read_only
+            reason: Reason = "unpurged" if purged else "unreceived"
+            link.unfinished[step.note_id] = Unfinished(shown.path, reason)
     if direction == "pull":
-        return set(done), set(), set()
+        return bool(pulled)
     # What another home changed, and could not be written here, is not sent either.
-    stuck = {step.note_id for step in plan.pulls} - done.keys()
-    steps = [step for step in plan.pushes if step.note_id not in stuck]
-    if not steps:
-        return set(done), set(), set()
-    if done:
+    pushes = [step for step in plan.pushes if step.note_id not in link.unfinished]
+    if not pushes:
+        return bool(pulled)
+    if pulled:
         list_notes(link)
     vectors.embed(link)
     vectors.check_model(link)
-    sent, lost = push.push(link, steps)
-    _count_pushes(result, [step for step in steps if step.note_id in sent])
-    return set(done), sent, lost
+    pushed = push.push(link, pushes)
+    _count_pushes(result, [step for step in pushes if step.note_id in pushed])
+    return bool(pulled or pushed or link.has_unfinished("overtaken"))
 
 
 def _write_plan(link: VaultLink, plan: SyncPlan, pulls: list[PullStep]) -> None:
@@ -288,7 +290,7 @@ def _count_pushes(result: Exchanged, steps: Iterable[PushStep]) -> None:
     result.withdrawn += counts[False]
 
 
-def _foreseen(plan: SyncPlan, direction: Direction) -> Exchanged:
+def _planned(plan: SyncPlan, direction: Direction) -> Exchanged:
     """What a plan would change."""
     result = Exchanged()
     if direction != "push":
@@ -301,23 +303,9 @@ def _foreseen(plan: SyncPlan, direction: Direction) -> Exchanged:
     return result
 
 
-def _behind(plan: SyncPlan, pulled: set[UUID], states: SyncStates) -> dict[UUID, str]:
-    """The changes of the server that are not in the home, by note with their paths."""
-    behind = dict(states.unfit)
-    for step in plan.pulls:
-        if step.note_id not in pulled and (shown := step.after or step.before):
-            behind[step.note_id] = shown.path
-    for note_id in states.unlisted & states.server.keys():
-        if states.server[note_id].rev > states.scope.rev:
-            behind[note_id] = states.server[note_id].path
-    return behind
-
-
-def _finish(
-    link: VaultLink, snapshot: _Snapshot, state: ScopeState, behind: Mapping[UUID, str]
-) -> None:
+def _finish(link: VaultLink, snapshot: _Snapshot, state: ScopeState) -> None:
     """Record how far this home has come. What it could not write is read again next time."""
-    after = state if behind else ScopeState(snapshot.head.rev, whole=False)
+    after = state if link.lacks_changes else ScopeState(snapshot.head.rev, whole=False)
     sync_state.advance(link.ledger, link.scope, after, snapshot.mark)
     sync_state.plan(link.ledger, link.scope, [])
     with link.transaction() as cursor:

@@ -199,7 +199,7 @@ def test_rows_that_the_index_lacked_are_written_later(
         digest = link.files.hash("a.md")
         assert digest
         state = NoteState("a.md", digest)
-        done, _ = push.push(link, [PushStep(note, state, "a.md", digest, server.value(REV))])
+        done = push.push(link, [PushStep(note, state, "a.md", digest, server.value(REV))])
     assert done == {note}
     assert server.rows("memory_facts") == []
     assert server.value("select count(*) from index_memories") == 0

@@ -31,16 +31,16 @@ def recover(link: VaultLink) -> None:
         sync_state.plan(link.ledger, link.scope, [])
 
 
-def agree(link: VaultLink) -> ScopeHistory:
-    """Look whether the server was restored, and record it. Call `recover` first."""
+def current(link: VaultLink) -> ScopeHistory:
+    """What they have in common now. Records a restore of the server. Call `recover` first."""
     common = _common_rev(link)
     if common is not None:
         sync_state.restored(link.ledger, link.scope, common)
     return _recorded(link)
 
 
-def foresee(link: VaultLink) -> ScopeHistory:
-    """What `recover` and `agree` would find. Writes nothing."""
+def preview(link: VaultLink) -> ScopeHistory:
+    """What `recover` and `current` would find. Writes nothing."""
     history = _recorded(link)
     steps = sync_state.steps(link.ledger, link.scope)
     bases: dict[UUID, NoteBase | None] = {**history.bases, **_carried_out(link, steps)}

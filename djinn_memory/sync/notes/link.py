@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import Struct, field
@@ -25,6 +25,23 @@ if TYPE_CHECKING:
 
 NAME_LENGTH = 200
 """Maximum number of characters of a path in a message."""
+
+
+Reason = Literal["unfit", "unlisted", "unreceived", "unpurged", "in trash", "unsent", "overtaken"]
+"""Why a run does not finish a note.
+
+unfit: no home can have written its row on the server. unlisted: it changed on the server, and its
+file is excluded or unreadable here. unreceived: it could not be written here. unpurged: another
+home purged it, and it is still here. in trash: the same, of a file in the trash. unsent: it could
+not be written on the server. overtaken: another home changed it first.
+"""
+
+
+class Unfinished(NamedTuple):
+    """A note that a run does not finish."""
+
+    path: str
+    reason: Reason
 
 
 def scope_of(vault: Vault) -> UUID:
@@ -67,8 +84,8 @@ class VaultLink(Struct):
     """Whether most files of the vault may be deleted on the server."""
     purges_wait: bool = False
     """Whether notes that another home purged are still here, because nothing is received."""
-    unpurged: set[str] = field(default_factory=set)
-    """The paths of journals with sections that another home purged and that could not go."""
+    unfinished: dict[UUID, Unfinished] = field(default_factory=dict)
+    """The notes that the run has not finished so far."""
     too_large: list[str] = field(default_factory=list)
     """The paths of larger attachments."""
     indexed: dict[str, str] = field(default_factory=dict)
@@ -87,6 +104,15 @@ class VaultLink(Struct):
     def home_id(self) -> UUID:
         """The id by which servers know this home. The ledger gets it when it is first read."""
         return home_id(self.ledger)
+
+    @property
+    def lacks_changes(self) -> bool:
+        """Whether the server has changes that the run could not bring into the home."""
+        return any(note.reason != "unsent" for note in self.unfinished.values())
+
+    def has_unfinished(self, reason: Reason) -> bool:
+        """Whether the run left a note unfinished for a reason."""
+        return any(note.reason == reason for note in self.unfinished.values())
 
     @contextmanager
     def transaction(self) -> Iterator[Cursor]:

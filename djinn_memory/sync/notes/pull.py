@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from uuid import UUID
@@ -50,13 +50,10 @@ def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
 
     A file that was changed since the plan was made is left for the next run.
     """
-    purged = [step for step in steps if step.purged and step.after is None]
-    failed = set[UUID]()
-    done: dict[UUID, str | None] = dict.fromkeys(_purge(link, purged, failed))
-    over = failed | done.keys()
-    steps = [step for step in steps if step.note_id not in over and not _is_kept(link, step)]
+    done: dict[UUID, str | None] = {}
+    remaining = [step for step in steps if not _is_purge(step) or _purge(link, step, done)]
     # What goes away makes room for what comes.
-    ordered = sorted(steps, key=lambda step: (step.after is not None, step.before is None))
+    ordered = sorted(remaining, key=lambda step: (step.after is not None, step.before is None))
     waiting = {step.note_id: step for step in ordered}
     held = {path_key(step.before.path): step.note_id for step in ordered if step.before}
     while waiting:
@@ -74,36 +71,35 @@ def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     return done
 
 
-def _purge(link: VaultLink, steps: Sequence[PullStep], failed: set[UUID]) -> Iterator[UUID]:
-    """Remove notes with all their copies and traces, as they were purged in another home.
+def _is_purge(step: PullStep) -> bool:
+    """Whether a step removes a note as it was purged in another home."""
+    return step.purged and not step.after and bool(step.before and is_note(step.before.path))
 
-    A note whose purge fails is added to `failed`, and stays: its file tells what must go.
+
+def _purge(link: VaultLink, step: PullStep, done: dict[UUID, str | None]) -> bool:
+    """Remove a note with all its copies and traces, and add it to `done`.
+
+    Returns whether its file remains to be removed. It stays if the purge fails: it tells what must
+    go.
     """
-    for step in steps:
-        path = step.before.path if step.before else ""
-        if not step.before or not is_note(path):
-            continue
-        try:
-            if link.files.hash(path) != step.before.hash:
-                continue
-            request = PurgeMemory(name=f"{link.vault.name}:{path}")
-            report = purge(link.runtime.state, [link.vault], request, elsewhere=True)
-        except NotFound:
-            # No memory of the index: what remains is removed as a file.
-            continue
-        except (DjinnError, OSError) as error:
-            link.report_purge(path, error)
-            failed.add(step.note_id)
-            continue
-        for problem in report.problems:
-            link.add(problem)
-        conclude(link.ledger, link.scope, {step.note_id: None})
-        yield step.note_id
-
-
-def _is_kept(link: VaultLink, step: PullStep) -> bool:
-    """Whether a file must stay as it is, because it has a section that is still to be purged."""
-    return step.before is not None and step.before.path in link.unpurged
+    assert step.before
+    path = step.before.path
+    try:
+        if link.files.hash(path) != step.before.hash:
+            return True
+        request = PurgeMemory(name=f"{link.vault.name}:{path}")
+        report = purge(link.runtime.state, [link.vault], request, elsewhere=True)
+    except NotFound:
+        # No memory of the index: what remains is removed as a file.
+        return True
+    except (DjinnError, OSError) as error:
+        link.report_purge(path, error)
+        return False
+    for problem in report.problems:
+        link.add(problem)
+    conclude(link.ledger, link.scope, {step.note_id: None})
+    done[step.note_id] = None
+    return False
 
 
 def _blocked(step: PullStep, held: Mapping[str, UUID]) -> bool:

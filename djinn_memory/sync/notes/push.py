@@ -13,7 +13,7 @@ from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, conclude
 from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.notes import ServerChange, announce, marks, write
 from djinn_memory.sync.notes import derived
-from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.link import Unfinished, VaultLink
 from djinn_memory.sync.notes.names import is_note, path_key
 from djinn_memory.sync.notes.plan import PushStep
 
@@ -32,13 +32,14 @@ def planned(step: PushStep) -> PlannedStep | None:
     return PlannedStep(step.note_id, "push", step.path, step.hash, step.path, step.hash, step.rev)
 
 
-def push(link: VaultLink, steps: Sequence[PushStep]) -> tuple[set[UUID], set[UUID]]:
-    """Carry out steps. Returns the notes that are done, and those that another home changed.
+def push(link: VaultLink, steps: Sequence[PushStep]) -> set[UUID]:
+    """Carry out steps. Returns the notes that are done. The others are unfinished.
 
     A file that was changed since the plan was made is left for the next run.
     """
     done: set[UUID] = set()
-    lost: set[UUID] = set()
+    for step in steps:
+        link.unfinished[step.note_id] = Unfinished(step.path, "unsent")
     # What is deleted or renamed frees paths for what is new.
     ordered = sorted(steps, key=lambda step: (step.after is not None, not step.rev, step.path))
     at = 0
@@ -50,11 +51,14 @@ def push(link: VaultLink, steps: Sequence[PushStep]) -> tuple[set[UUID], set[UUI
                 link.runtime.progress(Progress("wait", 0, None, text))
         accepted = _push(link, batch)
         done |= accepted
-        lost |= {step.note_id for step, _ in batch} - accepted
+        for step, _ in batch:
+            link.unfinished[step.note_id] = Unfinished(step.path, "overtaken")
+            if step.note_id in accepted:
+                del link.unfinished[step.note_id]
         link.runtime.progress(Progress("push", at, len(ordered), link.vault.name))
     if done:
         derived.conclude_load(link, len(done))
-    return done, lost
+    return done
 
 
 def _batches(link: VaultLink, steps: Sequence[PushStep]) -> Iterator[tuple[Batch, int]]:

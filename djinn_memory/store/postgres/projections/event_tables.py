@@ -43,9 +43,9 @@ def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringCo
         _replace(writer, keys, tables)
     _note_sessions(writer, events)
     if any(stored.event.kind == CONSOLIDATED for stored in events):
-        mark_newly_read(writer)
+        _mark_newly_read(writer)
     if names := {memory for _, memory in keys.memories}:
-        count_uses(writer.tx, writer.scope, sorted(names))
+        _count_uses(writer.tx, writer.scope, sorted(names))
 
 
 def rebuild(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
@@ -151,18 +151,18 @@ def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -
     Without names all episodes of the scope are marked. `consolidation.read` names the time until
     which the episodes were read, and the younger ones that a person had marked.
     """
-    count_uses(tx, scope, names)
+    _count_uses(tx, scope, names)
     where, values = _named(scope, names)
     tx.execute(_READ.format(where=where).encode(), values)
 
 
-def count_uses(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
+def _count_uses(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
     """Set how often episodes were used."""
     where, values = _named(scope, names)
     tx.execute(_USES.format(where=where).encode(), values)
 
 
-def mark_newly_read(writer: ScopeWriter) -> None:
+def _mark_newly_read(writer: ScopeWriter) -> None:
     """Mark the episodes that consolidations have read whose events this transaction wrote."""
     writer.tx.execute(_NEWLY_READ, {"scope": writer.scope, "rev": writer.rev})
 
