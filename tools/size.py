@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=62_387, files=674, names=2_478)
+LIMIT = Size(lines=62_378, files=673, names=2_476)
 
 
 def measure(package: Path) -> Size:

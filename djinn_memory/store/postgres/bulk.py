@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from djinn_memory.store.postgres.values import column_value
 
 if TYPE_CHECKING:
     from psycopg import Copy
 
     from djinn_memory.store.postgres.connection import Cursor
+
+
+def write_rows(
+    tx: Cursor, scope: UUID, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write rows of a scope, with clean texts."""
+    with copying(tx, table, ", ".join(("user_id", *columns))) as copy:
+        for row in rows:
+            copy.write_row((scope, *map(column_value, columns, row)))
 
 
 @contextmanager

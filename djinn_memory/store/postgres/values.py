@@ -1,14 +1,33 @@
-"""Values in the forms that Postgres accepts."""
+"""Values in the forms that Postgres accepts, and texts and digests by which rows are compared."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import UUID
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
+
+
+_JSON = frozenset({
+    "context_snapshot", "extracted_entities", "extracted_intents", "action_context", "properties",
+    "metadata", "history", "headings", "parts", "fields", "candidates",
+})  # fmt: skip
+"""The columns of type `jsonb` in tables whose rows follow from notes."""
+
+
+def column_value(column: str, value: Any) -> Any:
+    """A value in the form in which a COPY takes it for a column."""
+    if isinstance(value, str):
+        return clean(value)
+    if value is None or isinstance(value, int | float | bytes | UUID | datetime):
+        return value
+    if column in _JSON:
+        return json_value(value)
+    return [*map(cleaned, value)] if isinstance(value, list) else vector_text(value)
 
 
 def json_value(value: Any) -> Any:
@@ -54,3 +73,19 @@ def comparable(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(float(value))
     return str(value)
+
+
+Digests: TypeAlias = dict[UUID, int]
+"""A digest for the rows of each note in a table."""
+
+
+def digests(rows: Iterable[tuple[UUID, Sequence[Any]]]) -> Digests:
+    """The digests of rows that are given with their notes. The order of the rows does not matter.
+
+    They are equal for equal rows, whether these were read from a server or not. They hold for this
+    process only.
+    """
+    result: Digests = {}
+    for note, row in rows:
+        result[note] = result.get(note, 0) + hash(comparable(row))
+    return result

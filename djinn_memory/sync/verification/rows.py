@@ -7,7 +7,7 @@ from uuid import uuid5
 
 from djinn_memory.models import Progress
 from djinn_memory.store.postgres.connection import reading
-from djinn_memory.store.postgres.index.comparison import differing_rows
+from djinn_memory.store.postgres.index import comparison
 from djinn_memory.store.postgres.notes import ServerNote
 from djinn_memory.store.postgres.projections import differences, stats
 from djinn_memory.store.postgres.projections.note_tables import LostName
@@ -40,7 +40,7 @@ def differing(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[st
             ids = [note.note_id for note in page]
             here = {note.note_id: note for note in _indexed(link, page)}
             listed = [(note.note_id, note.rows) for note in here.values()]
-            indexed = differing_rows(tx, link.scope, listed, embeds=embeds)
+            indexed = comparison.differing_tables(tx, link.scope, listed, embeds=embeds)
             expected = [
                 row for own in here.values() for row in _expected(link, own, lost[own.note_id])
             ]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from djinn_memory.store.postgres.index import postings, segments
-from djinn_memory.store.postgres.index.cleaning import plain
 from djinn_memory.store.postgres.index.writer import COLUMNS, IndexRows, NumberedMemory
 from djinn_memory.store.postgres.rows import NoteRows
-from djinn_memory.store.postgres.values import comparable
+from djinn_memory.store.postgres.values import Digests, cleaned, digests
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -20,12 +18,12 @@ if TYPE_CHECKING:
 _TERMS = 2_000
 """Number of terms whose posting lists are read at once."""
 
-_JSON = frozenset({"headings", "parts", "fields", "candidates"})
-
 _OF_TARGET = ("how", "target_scope", "target_path", "target_block", "target_is_memory")
 
-_LEFT_OUT = frozenset({"modified_ns", "updated", "candidates"})
-"""Columns that depend on a home: times of files, and vaults that only some homes have."""
+_LEFT_OUT = frozenset({"modified_ns", "updated", "candidates", "signs"})
+"""Columns that depend on a home: times of files, vaults that only some homes have, and signs."""
+
+_SIGNS = "index_token_signs"
 
 _THROUGH_CHUNK = (
     "join index_chunks as chunk on chunk.user_id = own.user_id and chunk.number = own.chunk "
@@ -43,16 +41,16 @@ _OWNERS = {
     "index_chunks": _THROUGH_MEMORY,
     "index_terms": _THROUGH_CHUNK,
     "index_windows": _THROUGH_MEMORY,
-    "index_token_signs": _THROUGH_CHUNK,
+    _SIGNS: _THROUGH_CHUNK,
     "index_links": _THROUGH_MEMORY,
 }
 """How the rows of each table are joined with those of their memories."""
 
-_OF_MODEL = frozenset({"index_windows", "index_token_signs"})
+_OF_MODEL = frozenset({"index_windows", _SIGNS})
 """The tables that a home without an embedding model cannot compare."""
 
 
-def differing_rows(
+def differing_tables(
     tx: Cursor, scope: UUID, notes: Sequence[tuple[UUID, NoteRows]], *, embeds: bool
 ) -> dict[UUID, list[str]]:
     """The tables in which the rows of notes differ, by note.
@@ -69,37 +67,39 @@ def differing_rows(
         (scope, ids),
     )
     places = {(note, block): (number, own, domains) for note, block, number, own, domains in tx}
-    tables = [table for table in _OWNERS if embeds or table not in _OF_MODEL]
-    stored = {table: _stored(tx, scope, table, ids) for table in tables}
-    result: dict[UUID, list[str]] = {}
+    differing: dict[UUID, list[str]] = {note_id: [] for note_id in ids}
+    wrong_domains = set()
+    expected: dict[str, dict[UUID, list[Sequence[Any]]]] = {table: {} for table in _OWNERS}
     for note_id, note in notes:
-        numbered = [
-            NumberedMemory(
-                *places.get((note_id, memory.block), (-1, -1, []))[:2], note_id, note, memory
-            )
-            for memory in note.memories
-        ]
-        expected = _expected(IndexRows(numbered))
-        names = [
-            table
-            for table in tables
-            if _differ(table, scope, expected[table], stored[table].get(note_id, ()))
-        ]
-        if any(
-            (note_id, memory.block) in places
-            and tuple(places[note_id, memory.block][2]) != memory.domains
-            for memory in note.memories
-        ):
-            names.append("index_domain_sets")
-        result[note_id] = names
-    return result
+        numbered = []
+        for memory in note.memories:
+            number, domain_set, domains = places.get((note_id, memory.block), (-1, -1, None))
+            numbered.append(NumberedMemory(number, domain_set, note_id, note, memory))
+            if domains is not None and tuple(domains) != memory.domains:
+                wrong_domains.add(note_id)
+        for table, rows in _rows(IndexRows(numbered)).items():
+            expected[table][note_id] = [cleaned(row) for row in rows]
+    for table in _OWNERS:
+        if embeds or table not in _OF_MODEL:
+            wanted = _digests(table, scope, expected[table])
+            stored = _digests(table, scope, _stored(tx, scope, table, ids, expected[table]))
+            for note_id in ids:
+                if wanted.get(note_id) != stored.get(note_id):
+                    differing[note_id].append(table)
+    for note_id in wrong_domains:
+        differing[note_id].append("index_domain_sets")
+    return differing
 
 
 def _stored(
-    tx: Cursor, scope: UUID, table: str, note_ids: Sequence[UUID]
+    tx: Cursor,
+    scope: UUID,
+    table: str,
+    note_ids: Sequence[UUID],
+    expected: Mapping[UUID, Sequence[Sequence[Any]]],
 ) -> Mapping[UUID, list[Sequence[Any]]]:
-    """The rows of notes in a table, by note."""
-    columns = ", ".join(f"own.{name}" for name in COLUMNS[table].split(", "))
+    """The rows of notes in a table, by note, without signs that this home lacks."""
+    columns = ", ".join(f"own.{name}" for name in COLUMNS[table])
     tx.execute(
         f"select memory.note_id, {columns} from {table} as own {_OWNERS[table]} "
         "where own.user_id = %s and memory.note_id = any(%s)".encode(),
@@ -108,36 +108,35 @@ def _stored(
     rows: defaultdict[UUID, list[Sequence[Any]]] = defaultdict(list)
     for note_id, *values in tx:
         rows[note_id].append(values)
+    if table == _SIGNS:
+        for note_id, listed in rows.items():
+            windows = {(chunk, number) for chunk, number, _ in expected.get(note_id, ())}
+            rows[note_id] = [row for row in listed if (row[0], row[1]) in windows]
     return rows
 
 
-def _expected(rows: IndexRows) -> dict[str, Iterator[Sequence[Any]]]:
+def _rows(rows: IndexRows) -> dict[str, Iterator[Sequence[Any]]]:
     return {
         "index_memories": rows.memory_rows(),
         "index_chunks": rows.chunk_rows(),
         "index_terms": rows.term_rows(),
         "index_windows": (row for row, _ in rows.windows()),
-        "index_token_signs": rows.sign_rows(),
+        _SIGNS: rows.sign_rows(),
         "index_links": rows.link_rows(),
     }
 
 
-def _differ(
-    table: str, scope: UUID, expected: Iterable[Sequence[Any]], stored: Iterable[Sequence[Any]]
-) -> bool:
-    names = COLUMNS[table].split(", ")
-    wanted = Counter(_text(names, scope, [*map(_unwritten, names, row)]) for row in expected)
-    there = Counter(_text(names, scope, row) for row in stored)
-    return bool(wanted - there) if table == "index_token_signs" else wanted != there
+def _digests(table: str, scope: UUID, rows: Mapping[UUID, Iterable[Sequence[Any]]]) -> Digests:
+    return digests(
+        (note_id, _compared(table, scope, row))
+        for note_id, listed in rows.items()
+        for row in listed
+    )
 
 
-def _unwritten(name: str, value: Any) -> Any:
-    """A value as it is read after it was written."""
-    return json.loads(value) if name in _JSON else plain(value)
-
-
-def _text(names: Sequence[str], scope: UUID, row: Sequence[Any]) -> str:
-    """A text that is equal for equal rows."""
+def _compared(table: str, scope: UUID, row: Sequence[Any]) -> Sequence[Any]:
+    """The values of a row that are compared."""
+    names = COLUMNS[table]
     values = {name: value for name, value in zip(names, row, strict=True) if name not in _LEFT_OUT}
     if not values.get("dated", True):
         # The date is that of the file, which each home has for itself.
@@ -145,8 +144,7 @@ def _text(names: Sequence[str], scope: UUID, row: Sequence[Any]) -> str:
     if "target_scope" in values and str(values["target_scope"]) != str(scope):
         # Homes with other vaults may find a target there.
         values |= dict.fromkeys(_OF_TARGET)
-    values.pop("signs", None)
-    return comparable([*values.values()])
+    return [*values.values()]
 
 
 def differing_lists(tx: Cursor, scope: UUID) -> dict[str, int]:

@@ -6,21 +6,22 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from djinn_memory.store.postgres.index.cleaning import cleaned_json, copy_rows
+from djinn_memory.store.postgres.bulk import write_rows
 from djinn_memory.store.postgres.rows import LinkEndRow, LinkRows, OutgoingLinks
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
 COLUMNS = (
-    "memory, number, target, heading, block, label, kind, embed, field, line, start, stop, how, "
-    "target_scope, target_path, target_block, target_is_memory, candidates"
-)
+    "memory", "number", "target", "heading", "block", "label", "kind", "embed", "field", "line",
+    "start", "stop", "how", "target_scope", "target_path", "target_block", "target_is_memory",
+    "candidates",
+)  # fmt: skip
 
 
 def insert(tx: Cursor, scope: UUID, memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> None:
     """Write the links of memories, given by number, that have none on the server."""
-    copy_rows(tx, "index_links", scope, COLUMNS, rows(memories))
+    write_rows(tx, scope, "index_links", COLUMNS, rows(memories))
 
 
 def ends(tx: Cursor, scope: UUID, paths: Sequence[str]) -> set[LinkEndRow]:
@@ -87,7 +88,7 @@ def rows(memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> Iterator[tuple[o
             yield (
                 memory, at, link.target, link.heading, link.block, link.label, link.kind,
                 link.embed, link.field, link.line, link.start, link.stop, link.how, *place,
-                cleaned_json(link.candidates),
+                link.candidates,
             )  # fmt: skip
 
 

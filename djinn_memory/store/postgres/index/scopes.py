@@ -14,6 +14,7 @@ from djinn_memory.home import access
 from djinn_memory.models import Vault
 from djinn_memory.store.index.selection import Condition, Row
 from djinn_memory.store.postgres.index.kept import KeptScope, KeptScopes
+from djinn_memory.store.postgres.values import clean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -298,7 +299,7 @@ def _parameter(value: object) -> object:
     """A parameter of a query, with texts that Postgres takes."""
     if isinstance(value, str):
         # Bytes that are no text, and NUL, match nothing.
-        return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        return clean(value)
     if isinstance(value, list | tuple):
         if value and type(value[0]) is int:
             # The driver takes 50 times as long to write a list of numbers.

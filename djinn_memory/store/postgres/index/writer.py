@@ -11,10 +11,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from djinn_memory.notes.link_resolution import LinkTarget, lookup_keys
-from djinn_memory.store.postgres.bulk import copying
+from djinn_memory.store.postgres.bulk import copying, write_rows
 from djinn_memory.store.postgres.connection import PASS_ON
 from djinn_memory.store.postgres.index import link_writer, postings, segments
-from djinn_memory.store.postgres.index.cleaning import binary_vector, clean, cleaned_json, copy_rows
 from djinn_memory.store.postgres.index.postgres_tables import field_key
 from djinn_memory.store.postgres.index.scopes import NEAR
 from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows, WindowRows
@@ -185,7 +184,7 @@ class IndexRows:
                 [alias for alias, _ in memory.aliases],
                 [name for _, name in memory.aliases],
                 _link_keys(note.path, memory),
-                cleaned_json([(key, value) for key, value, _ in memory.fields]),
+                [(key, value) for key, value, _ in memory.fields],
                 sorted({field_key(key, folded) for key, _, folded in memory.fields}),
                 [folded for key, _, folded in memory.fields if key == "expires"] or None,
                 list(memory.blocks), len(memory.chunks),
@@ -195,8 +194,8 @@ class IndexRows:
         """Rows of `index_chunks`."""
         for number, memory, _, chunk in self.chunks():
             yield (
-                number, memory, chunk.ordinal, cleaned_json(chunk.headings), *chunk.lines,
-                chunk.page, cleaned_json(chunk.parts), chunk.text,
+                number, memory, chunk.ordinal, chunk.headings, *chunk.lines, chunk.page,
+                chunk.parts, chunk.text,
             )  # fmt: skip
 
     def term_rows(self) -> Iterator[tuple[object, ...]]:
@@ -206,8 +205,8 @@ class IndexRows:
                 number,
                 domain_set,
                 postings.length(chunk.terms),
-                clean(postings.stream(chunk.terms, postings.TELLING)),
-                clean(postings.stream(chunk.terms, postings.NAMING)),
+                postings.stream(chunk.terms, postings.TELLING),
+                postings.stream(chunk.terms, postings.NAMING),
             )
 
     def windows(self) -> Iterator[tuple[tuple[object, ...], WindowRows]]:
@@ -230,16 +229,22 @@ class IndexRows:
 
 COLUMNS = {
     "index_memories": (
-        "number, note_id, path, folded, file_name, hash, modified_ns, problem, block, uid, type, "
-        "plane, title, name, created, updated, date, dated, digest, lines_above, domain_set, tags, "
-        "tag_keys, aliases, alias_keys, link_keys, fields, field_keys, expires, blocks, chunks"
+        "number", "note_id", "path", "folded", "file_name", "hash", "modified_ns", "problem",
+        "block", "uid", "type", "plane", "title", "name", "created", "updated", "date", "dated",
+        "digest", "lines_above", "domain_set", "tags", "tag_keys", "aliases", "alias_keys",
+        "link_keys", "fields", "field_keys", "expires", "blocks", "chunks",
     ),
-    "index_chunks": "number, memory, ordinal, headings, first_line, last_line, page, parts, text",
-    "index_terms": "chunk, domain_set, length, telling, naming",
-    "index_windows": "chunk, number, memory, domain_set, start, stop, hash, length",
-    "index_token_signs": "chunk, number, signs",
+    "index_chunks": (
+        "number", "memory", "ordinal", "headings", "first_line", "last_line", "page", "parts",
+        "text",
+    ),
+    "index_terms": ("chunk", "domain_set", "length", "telling", "naming"),
+    "index_windows": (
+        "chunk", "number", "memory", "domain_set", "start", "stop", "hash", "length",
+    ),
+    "index_token_signs": ("chunk", "number", "signs"),
     "index_links": link_writer.COLUMNS,
-}
+}  # fmt: skip
 """The columns that `IndexRows` gives values for, in order."""
 
 
@@ -266,8 +271,8 @@ class _Batch(IndexRows):
     def write(self) -> None:
         """Write all tables."""
         memories = ((*row, self._rev) for row in self.memory_rows())
-        columns = f"{COLUMNS['index_memories']}, rev"
-        copy_rows(self._tx, "index_memories", self._scope, columns, memories)
+        columns = (*COLUMNS["index_memories"], "rev")
+        write_rows(self._tx, self._scope, "index_memories", columns, memories)
         self._copy("index_chunks", self.chunk_rows())
         self._copy("index_terms", self.term_rows())
         self._write_windows()
@@ -283,10 +288,10 @@ class _Batch(IndexRows):
     def _write_windows(self) -> None:
         # Without text in between. A value of pgvector is passed on in its own binary form.
         types = ["uuid", "int8", "int4", "int8", "int4", "int4", "int4", "bytea", "int4", "bytea"]
-        columns = f"user_id, {COLUMNS['index_windows']}, vector"
+        columns = ", ".join(("user_id", *COLUMNS["index_windows"], "vector"))
         with copying(self._tx, "index_windows", columns, types) as copy:
             for row, window in self.windows():
-                vector = window.vector and binary_vector(window.vector)
+                vector = window.vector and _binary_vector(window.vector)
                 copy.write_row((self._scope, *row, vector))
         self._copy("index_token_signs", self.sign_rows())
 
@@ -305,7 +310,18 @@ class _Batch(IndexRows):
             )
 
     def _copy(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        copy_rows(self._tx, table, self._scope, COLUMNS[table], rows)
+        write_rows(self._tx, self._scope, table, COLUMNS[table], rows)
+
+
+def _binary_vector(vector: bytes) -> bytes:
+    """A vector of little-endian float32, in the binary form of pgvector.
+
+    That is two numbers of 2 bytes, then float32, all big-endian.
+    """
+    import numpy as np
+
+    values = np.frombuffer(vector, "<f4")
+    return len(values).to_bytes(2) + bytes(2) + values.astype(">f4").tobytes()
 
 
 def _link_keys(path: str, memory: MemoryRows) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from djinn_memory.store.postgres.projections.note_tables import LostName, row_names
 from djinn_memory.store.postgres.projections.tables import NOTE_TABLES, NoteRow, NoteTable, Row
-from djinn_memory.store.postgres.values import cleaned, comparable
+from djinn_memory.store.postgres.values import cleaned, comparable, digests
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -30,10 +30,14 @@ def differing_tables(
         by_table[table].append(cleaned(row))
     differing: dict[UUID, list[str]] = {note: [] for note in note_ids}
     for table, rows in by_table.items():
-        wanted = _by_note(rows, _columns(rows))
-        stored = _by_note(_stored(tx, scope, table.name, _columns(rows), note_ids), _columns(rows))
+        columns = _columns(rows)
+        wanted = digests((row["note_id"], _values(row, columns)) for row in rows)
+        stored = digests(
+            (row["note_id"], _values(row, columns))
+            for row in _stored(tx, scope, table.name, columns, note_ids)
+        )
         for note in note_ids:
-            if wanted[note] != stored[note]:
+            if wanted.get(note) != stored.get(note):
                 differing[note].append(table.name)
     return differing
 
@@ -41,8 +45,9 @@ def differing_tables(
 def count_differences(tx: Cursor, scope: UUID, table: str, expected: Sequence[Row]) -> int:
     """The number of rows of a table in a scope that are missing, wrong or too many."""
     columns = _columns(expected)
-    wanted = Counter(_text(cleaned(row), columns) for row in expected)
-    stored = Counter(_text(row, columns) for row in _stored(tx, scope, table, columns))
+    wanted = Counter(comparable(_values(cleaned(row), columns)) for row in expected)
+    rows = _stored(tx, scope, table, columns)
+    stored = Counter(comparable(_values(row, columns)) for row in rows)
     return max((wanted - stored).total(), (stored - wanted).total())
 
 
@@ -69,16 +74,8 @@ def _stored(
         yield dict(zip(columns, row, strict=True))
 
 
-def _by_note(rows: Iterable[Row], columns: Sequence[str]) -> Mapping[UUID, Counter[str]]:
-    listed: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        listed[row["note_id"]][_text(row, columns)] += 1
-    return listed
-
-
-def _text(row: Row, columns: Sequence[str]) -> str:
-    """A text that is equal for equal rows, whether they were read from a server or not."""
-    return comparable([row[name] for name in columns])
+def _values(row: Row, columns: Sequence[str]) -> list[Any]:
+    return [row[name] for name in columns]
 
 
 def lost_names(tx: Cursor, scope: UUID) -> dict[UUID, set[LostName]]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
 
-from djinn_memory.store.postgres.bulk import copying
-from djinn_memory.store.postgres.values import clean, json_value, vector_text
+from djinn_memory.store.postgres import bulk
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -66,37 +64,16 @@ EVENT_TABLES = (*RATING_TABLES, "session_memory_state")
 PROJECTIONS = (*(table.name for table in NOTE_TABLES), CORRELATIONS, *EVENT_TABLES)
 """All tables that djinn alone writes, because their rows follow from others."""
 
-_JSON = frozenset({
-    "context_snapshot", "extracted_entities", "extracted_intents", "action_context", "properties",
-    "metadata", "history",
-})  # fmt: skip
-"""The columns of type `jsonb`."""
-
 
 def write_rows(tx: Cursor, scope: UUID, rev: int, table: str, rows: Sequence[Row]) -> None:
     """Write new rows of a table."""
-    if not rows:
-        return
-    names = [*rows[0]]
-    with copying(tx, table, ", ".join(("user_id", *names, "rev"))) as copy:
-        for row in rows:
-            copy.write_row((scope, *(_plain(name, row[name]) for name in names), rev))
+    if rows:
+        columns = [*rows[0]]
+        values = ((*(row[column] for column in columns), rev) for row in rows)
+        bulk.write_rows(tx, scope, table, [*columns, "rev"], values)
 
 
 def replace_rows(tx: Cursor, scope: UUID, rev: int, table: str, rows: Sequence[Row]) -> None:
     """Write the rows of a table instead of all that the scope has in it."""
     tx.execute(f"delete from {table} where user_id = %s".encode(), (scope,))
     write_rows(tx, scope, rev, table, rows)
-
-
-def _plain(column: str, value: Any) -> Any:
-    """A value in the form in which a COPY takes it for a column."""
-    if value is None or isinstance(value, int | float | UUID | datetime):
-        return value
-    if isinstance(value, str):
-        return clean(value)
-    if column in _JSON:
-        return json_value(value)
-    if isinstance(value, list):
-        return [clean(each) if isinstance(each, str) else each for each in value]
-    return vector_text(value)
