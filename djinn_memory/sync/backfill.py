@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from djinn_memory.indexing.refresh import index
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.ledger import sync_events, sync_state
+from djinn_memory.store.ledger import sync_events
 from djinn_memory.store.ledger.sync_events import EventCursor
 from djinn_memory.store.postgres import events as server_events
-from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.connection import reading, writing
 from djinn_memory.store.postgres.index import segments
 from djinn_memory.store.postgres.projections import event_tables, note_tables, tables
 from djinn_memory.store.postgres.servers import connected
@@ -16,7 +14,6 @@ from djinn_memory.sync import events
 from djinn_memory.sync.filling import fill, restore_bytes
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.vectors import require_embedder, require_model
-from djinn_memory.sync.projections import correlations
 from djinn_memory.sync.requests import Backfilled, BackfillSync
 from djinn_memory.sync.session import linked, locked
 from djinn_memory.sync.verification.events import (
@@ -56,10 +53,10 @@ def _restore_events(link: VaultLink) -> None:
     The next run exchanges all events again: those that either side lacks may have to wait for it,
     because they quote what another home purged.
     """
-    with reading(link.connection, link.address) as tx:
+    with link.reading() as tx:
         mine = events.computes_correlations(tx, link)
-    known = [*correlations.rows(link.runtime, link.scope, events.consolidations(link))]
-    with writing(link.connection, link.address, link.scope) as writer:
+    known = events.correlations(link)
+    with link.writing() as writer:
         sent = filter(events.is_exchangeable, events_on_server(writer.tx, link))
         listed = {stored.id: stored for stored in sent}
         changed = [event for event, _ in expected_events(link, listed.values())]
@@ -71,6 +68,4 @@ def _restore_events(link: VaultLink) -> None:
         segments.recount(writer.tx, link.scope)
         if mine:
             tables.replace_rows(writer.tx, link.scope, writer.rev, tables.CORRELATIONS, known)
-        mark = server_notes.marks(writer.tx, link.scope, [writer.rev])
-    sync_state.see(link.ledger, link.scope, mark)
     sync_events.move(link.ledger, link.scope, EventCursor())

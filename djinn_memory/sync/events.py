@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
+from uuid import UUID, uuid5
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound
 from djinn_memory.memories.catalog.identity import located
+from djinn_memory.memories.patterns.requests import Correlation
+from djinn_memory.memories.patterns.verbs import correlations_until
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import reading, sync_events, sync_state
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.connection import reading as reading_server
-from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.projections import event_tables, tables
 from djinn_memory.store.postgres.projections.differences import count_differences
 from djinn_memory.store.postgres.projections.event_tables import CONSOLIDATED
 from djinn_memory.store.postgres.projections.tables import CORRELATIONS, Row
 from djinn_memory.sync.event_forms import as_received, as_sent, is_emptied
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.projections import correlations
 from djinn_memory.sync.run import Direction
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ BATCH = 5_000
 
 PAGES = 25
 """Pages of events that are taken in at once. Tables are derived again each time."""
+
+MOST_CORRELATIONS = 1_000
+"""The correlations of an agent that a server keeps, the most certain ones."""
 
 OF_MEMORY = frozenset({"memory.opened", "memory.rated"})
 """Events that belong to the vault of their memory."""
@@ -81,7 +85,7 @@ def exchange(link: VaultLink, direction: Direction = "both") -> ExchangedEvents:
 def pull(link: VaultLink) -> int:
     """Take in the events of the scope that were written since the last pull. Returns how many."""
     cursor, taken = sync_events.cursor(link.ledger, link.scope), 0
-    with reading_server(link.connection, link.address) as tx:
+    with link.reading() as tx:
         head = server_notes.head(tx, link.scope)
         if head is None or head.rev == cursor.rev:
             return 0
@@ -120,22 +124,20 @@ def push(link: VaultLink, since: int) -> int:
     own = outgoing(link, recorded)
     # A purge changes events that were pushed before, and their memory is gone.
     purged = as_sent(link, reading.purged_events(ledger, SYNCED))
-    with reading_server(link.connection, link.address) as tx:
+    with link.reading() as tx:
         waiting = server_events.pending(tx, link.scope, own)
         waiting += server_events.pending(tx, link.scope, purged, known_only=True)
         changed_correlations = _changed_correlations(tx, link, waiting, since)
     pushed = 0
     batches = [waiting[start : start + BATCH] for start in range(0, len(waiting), BATCH)]
     for batch in batches or [[]] * (changed_correlations is not None):
-        with writing(link.connection, link.address, link.scope) as writer:
+        with link.writing() as writer:
             changed = server_events.push(writer, link.home_id, batch)
             event_tables.follow(writer, changed, link.runtime.home.config.scoring)
             if changed_correlations is not None:
                 tables.replace_rows(
                     writer.tx, link.scope, writer.rev, CORRELATIONS, changed_correlations
                 )
-            marks = server_notes.marks(writer.tx, link.scope, [writer.rev])
-        sync_state.see(ledger, link.scope, marks)
         pushed += len(changed)
     if recorded:
         sync_events.move(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))
@@ -156,7 +158,7 @@ def _changed_correlations(
             return None
         if not server_notes.journal_changed(tx, link.scope, since, last[1]):
             return None
-    known = [*correlations.rows(link.runtime, link.scope, consolidations(link))]
+    known = correlations(link)
     return known if count_differences(tx, link.scope, CORRELATIONS, known) else None
 
 
@@ -180,11 +182,35 @@ def outgoing(link: VaultLink, recorded: Sequence[StoredEvent]) -> list[StoredEve
     return [form for stored, form in forms if not is_emptied(stored, form)]
 
 
-def consolidations(link: VaultLink) -> list[StoredEvent]:
-    """The consolidations of the agents whose own vault this is, the oldest first."""
+def correlations(link: VaultLink) -> list[Row]:
+    """The rows of `CORRELATIONS`: from the episodes of each agent whose own vault this is.
+
+    Those until the last consolidation of the agent count.
+    """
     agents = _agents(link.runtime, link.vault)
     events = reading.stored_events(link.ledger, (CONSOLIDATED,))
-    return [stored for stored in events if stored.event.subject in agents]
+    last = {stored.event.subject: stored.at for stored in events}
+    return [
+        _correlation(link.scope, pair)
+        for agent in sorted(agents & last.keys())
+        for pair in correlations_until(
+            link.runtime, agent, datetime.fromisoformat(last[agent])
+        ).correlations[:MOST_CORRELATIONS]
+    ]
+
+
+def _correlation(scope: UUID, pair: Correlation) -> Row:
+    first_kind, _, first = pair.first.partition(": ")
+    second_kind, _, second = pair.second.partition(": ")
+    return {
+        "correlation_id": uuid5(scope, f"{pair.first}\n{pair.second}"),
+        "concept_a_type": first_kind,
+        "concept_a_value": first,
+        "concept_b_type": second_kind,
+        "concept_b_value": second,
+        "correlation_strength": pair.strength,
+        "observations": pair.support,
+    }
 
 
 def _belonging(

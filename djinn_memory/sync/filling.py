@@ -8,7 +8,7 @@ from uuid import UUID
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.connection import reading, writing
+from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.notes import ServerChange
 from djinn_memory.store.postgres.projections import stats
 from djinn_memory.store.postgres.projections.stats import Lacking
@@ -24,13 +24,13 @@ def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, in
 
     Returns how many notes are complete now, and how many this home could not complete.
     """
-    with reading(link.connection, link.address) as tx:
+    with link.reading() as tx:
         waiting = stats.waiting_notes(tx, link.scope, lacking)
     ids = sorted(waiting)
     left = 0
     for start in range(0, len(ids), batch):
         page = ids[start : start + batch]
-        with reading(link.connection, link.address) as tx:
+        with link.reading() as tx:
             notes = server_notes.states(tx, link.scope, page)
         changes = [change for note in notes.values() if (change := derived.unchanged(link, note))]
         written = {note.note_id for note in derived.indexed(link, changes)}
@@ -49,7 +49,7 @@ def restore_bytes(link: VaultLink) -> None:
 
     Those that this home has in another version stay as they are.
     """
-    with reading(link.connection, link.address) as tx:
+    with link.reading() as tx:
         notes = server_notes.changed(tx, link.scope, -1)
         damaged = {note.note_id: note for note in notes if not note.deleted}
         for note_id, data in server_notes.contents(tx, link.scope, [*damaged.values()]):

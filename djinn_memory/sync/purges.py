@@ -18,9 +18,7 @@ from djinn_memory.notes.vault.files import TRASH
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import EPISODE_PURGED, reading, sync_events, sync_state
 from djinn_memory.store.postgres import events as server_events
-from djinn_memory.store.postgres.connection import reading as reading_server
-from djinn_memory.store.postgres.connection import writing
-from djinn_memory.store.postgres.notes import ServerNote, announce, marks, purge_deleted
+from djinn_memory.store.postgres.notes import ServerNote, announce, purge_deleted
 from djinn_memory.sync.notes.link import Unfinished, VaultLink
 from djinn_memory.sync.notes.listing import list_notes
 from djinn_memory.system.files import inside
@@ -57,11 +55,9 @@ def send(link: VaultLink) -> None:
     digests = sync_state.purged_hashes(link.ledger, link.scope)
     if not digests:
         return
-    with writing(link.connection, link.address, link.scope) as writer:
+    with link.writing() as writer:
         purge_deleted(writer, digests)
         announce(writer)
-        mark = marks(writer.tx, link.scope, [writer.rev])
-    sync_state.see(link.ledger, link.scope, mark)
     sync_state.forget_purged(link.ledger, link.scope, digests)
 
 
@@ -75,14 +71,12 @@ def send_sections(link: VaultLink) -> None:
     own = [stored for stored in recorded if stored.event.data.get("vault") == link.vault.id]
     if not own:
         return
-    with reading_server(link.connection, link.address) as tx:
+    with link.reading() as tx:
         waiting = server_events.pending(tx, link.scope, own)
     if not waiting:
         return
-    with writing(link.connection, link.address, link.scope) as writer:
+    with link.writing() as writer:
         server_events.push(writer, link.home_id, waiting)
-        mark = marks(writer.tx, link.scope, [writer.rev])
-    sync_state.see(link.ledger, link.scope, mark)
 
 
 def receive_sections(link: VaultLink) -> set[str]:
@@ -113,7 +107,7 @@ def waiting_sections(link: VaultLink) -> list[DoomedMemory]:
     if link.vault.read_only:
         return []
     rev = sync_events.cursor(link.ledger, link.scope).rev
-    with reading_server(link.connection, link.address) as tx:
+    with link.reading() as tx:
         purged = server_events.of_kind(tx, link.scope, EPISODE_PURGED, rev)
     names = {stored.event.subject for stored in purged}
     if not names:

@@ -22,7 +22,6 @@ from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import sync_state, uuid7
 from djinn_memory.store.ledger.sync_state import ScopeState
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.homes import large_files, record_home
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.sync import purges
@@ -213,7 +212,7 @@ def _plan(link: VaultLink, states: SyncStates) -> SyncPlan:
 
 def _read_server(link: VaultLink, state: ScopeState) -> _Snapshot:
     """Read what changed on the server, and the notes that the last round did not finish."""
-    with reading(link.connection, link.address) as cursor:
+    with link.reading() as cursor:
         head = server_notes.head(cursor, link.scope)
         if head is None:
             raise unregistered(link.address, link.vault)
@@ -315,7 +314,7 @@ def _finish(link: VaultLink, snapshot: _Snapshot, state: ScopeState) -> None:
 def _elsewhere(link: VaultLink) -> list[FileElsewhere]:
     if not link.attachment_bytes:
         return []
-    with reading(link.connection, link.address) as cursor:
+    with link.reading() as cursor:
         files = large_files(cursor, link.scope, link.home_id)
     return [
         FileElsewhere(path, home)

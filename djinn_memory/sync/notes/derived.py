@@ -13,12 +13,10 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.indexing.refresh import resolve_pending_links
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.export import export_links, export_notes, link_ends
-from djinn_memory.store.ledger.sync_state import see
-from djinn_memory.store.postgres.connection import reading, writing
 from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.index.writer import MANY_NOTES, update_statistics
-from djinn_memory.store.postgres.notes import ServerChange, ServerNote, marks, states
+from djinn_memory.store.postgres.notes import ServerChange, ServerNote, states
 from djinn_memory.store.postgres.projections import note_tables
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import path_key
@@ -111,13 +109,11 @@ def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str
     listed = [*paths]
     resolve_pending_links(link.runtime.state)
     here = link_ends(link.runtime.state, link.vault, listed)
-    with reading(link.connection, link.address) as tx:
+    with link.reading() as tx:
         there = link_writer.ends(tx, link.scope, listed)
     if {end.source for end in here ^ there}.difference(unsent):
-        with writing(link.connection, link.address, link.scope) as writer:
+        with link.writing() as writer:
             _update_links(link, writer, paths, unsent)
-            mark = marks(writer.tx, link.scope, [writer.rev])
-        see(link.ledger, link.scope, mark)
 
 
 def conclude_load(link: VaultLink, notes: int) -> None:

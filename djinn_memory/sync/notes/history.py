@@ -11,7 +11,6 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.store.ledger import sync_state
 from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, ScopeState
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.connection import reading
 from djinn_memory.sync.notes.link import VaultLink
 
 
@@ -69,7 +68,7 @@ def _carried_out(link: VaultLink, steps: list[PlannedStep]) -> dict[UUID, NoteBa
     pushed = [step.note_id for step in steps if step.step == "push"]
     current = {}
     if pushed:
-        with reading(link.connection, link.address) as cursor:
+        with link.reading() as cursor:
             current = server_notes.states(cursor, link.scope, pushed)
     states: dict[UUID, NoteBase | None] = {}
     for step in steps:
@@ -97,7 +96,7 @@ def _common_rev(link: VaultLink) -> int | None:
     seen = sync_state.seen(link.ledger, link.scope)
     if not seen:
         return None
-    with reading(link.connection, link.address) as cursor:
+    with link.reading() as cursor:
         marks = server_notes.marks(cursor, link.scope, list(seen))
     common = max((rev for rev in seen if marks.get(rev) == seen[rev]), default=0)
     return common if common < max(seen) else None

@@ -13,14 +13,20 @@ from djinn_memory.errors import DjinnError, Refused, Remedy
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
-from djinn_memory.store.ledger.sync_state import home_id
-from djinn_memory.store.postgres.connection import explained
+from djinn_memory.store.ledger.sync_state import home_id, see
+from djinn_memory.store.postgres.connection import explained, reading, writing
 from djinn_memory.store.postgres.migrations import VectorModel
+from djinn_memory.store.postgres.notes import marks
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 
 if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import Connection, Cursor, ServerAddress
+    from djinn_memory.store.postgres.connection import (
+        Connection,
+        Cursor,
+        ScopeWriter,
+        ServerAddress,
+    )
     from djinn_memory.store.postgres.notes import ServerNote
 
 NAME_LENGTH = 200
@@ -113,6 +119,20 @@ class VaultLink(Struct):
     def has_unfinished(self, reason: Reason) -> bool:
         """Whether the run left a note unfinished for a reason."""
         return any(note.reason == reason for note in self.unfinished.values())
+
+    @contextmanager
+    def reading(self) -> Iterator[Cursor]:
+        """A transaction that sees one snapshot of the server and writes nothing."""
+        with reading(self.connection, self.address) as cursor:
+            yield cursor
+
+    @contextmanager
+    def writing(self) -> Iterator[ScopeWriter]:
+        """A transaction that writes to the scope under a new revision, which the home remembers."""
+        with writing(self.connection, self.address, self.scope) as writer:
+            yield writer
+            mark = marks(writer.tx, self.scope, [writer.rev])
+        see(self.ledger, self.scope, mark)
 
     @contextmanager
     def transaction(self) -> Iterator[Cursor]:

@@ -15,7 +15,6 @@ from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
 from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, conclude
-from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents, states
 from djinn_memory.sync.notes import vectors
 from djinn_memory.sync.notes.classify import NoteState
@@ -176,7 +175,7 @@ def _fetch(link: VaultLink, notes: Sequence[ServerNote]) -> dict[UUID, bytes]:
     from djinn_memory.notes.note_file import content_hash
 
     expected = {note.note_id: note.hash for note in notes}
-    with reading(link.connection, link.address) as cursor:
+    with link.reading() as cursor:
         fetched = {
             note_id: data
             for note_id, data in contents(cursor, link.scope, notes)

@@ -10,8 +10,7 @@ from djinn_memory.indexing.indexer import LARGE_BYTES
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, conclude
-from djinn_memory.store.postgres.connection import writing
-from djinn_memory.store.postgres.notes import ServerChange, announce, marks, write
+from djinn_memory.store.postgres.notes import ServerChange, announce, write
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import Unfinished, VaultLink
 from djinn_memory.sync.notes.names import is_note, path_key
@@ -94,16 +93,15 @@ def _read(link: VaultLink, step: PushStep) -> bytes | None:
 def _push(link: VaultLink, batch: Batch) -> set[UUID]:
     notes = [_change(step, data) for step, data in batch if is_note(step.path)]
     others = [_change(step, data) for step, data in batch if not is_note(step.path)]
-    with writing(link.connection, link.address, link.scope) as writer:
+    with link.writing() as writer:
         accepted = write(writer, link.home_id, "notes", notes)
         derived.write(link, writer, notes, accepted)
         accepted |= write(writer, link.home_id, "attachments", others)
         announce(writer)
-        mark = marks(writer.tx, link.scope, [writer.rev])
     states = {
         step.note_id: _base(step, writer.rev) for step, _ in batch if step.note_id in accepted
     }
-    conclude(link.ledger, link.scope, states, mark)
+    conclude(link.ledger, link.scope, states)
     if link.base_texts:
         for step, data in batch:
             if step.note_id in accepted and data is not None and is_note(step.path):

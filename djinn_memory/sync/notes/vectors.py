@@ -11,7 +11,6 @@ from djinn_memory.indexing.refresh import index
 from djinn_memory.models import Calibration, Problem, Progress
 from djinn_memory.store.index import compartments, vectors
 from djinn_memory.store.postgres import note_vectors
-from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.index.writer import index_vectors, needs_vector_index
 from djinn_memory.store.sqlite import explained
 from djinn_memory.sync.notes.link import VaultLink
@@ -66,7 +65,7 @@ def fetch(link: VaultLink, note_ids: Collection[UUID]) -> None:
             line = Calibration(model.scale, model.shift)
             cache.know(model.identity, model.dimensions, line)
         for start in range(0, len(ids), BATCH):
-            with reading(link.connection, link.address) as cursor:
+            with link.reading() as cursor:
                 texts, signs = note_vectors.read(cursor, link.scope, ids[start : start + BATCH])
             if texts:
                 cache.put(model.identity, texts, signs)

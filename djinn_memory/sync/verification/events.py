@@ -11,7 +11,6 @@ from djinn_memory.store.ledger import sync_events
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.redaction import blanks
 from djinn_memory.store.postgres import events as server_events
-from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.index.comparison import differing_lists
 from djinn_memory.store.postgres.projections import event_tables
 from djinn_memory.store.postgres.projections.differences import count_differences, outdated
@@ -19,7 +18,6 @@ from djinn_memory.store.postgres.projections.tables import CORRELATIONS
 from djinn_memory.sync import events
 from djinn_memory.sync.event_forms import as_sent, with_agent_of
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.projections import correlations
 from djinn_memory.sync.verification.rows import REPAIR
 from djinn_memory.system.plural import count
 
@@ -36,7 +34,7 @@ def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
     follows from. Correlations depend on the time zone of the home that computed them, so only this
     home compares them.
     """
-    with reading(link.connection, link.address) as tx:
+    with link.reading() as tx:
         sent = events_on_server(tx, link)
         fit = [stored for stored in sent if events.is_exchangeable(stored)]
         for number, why in _event_differences(tx, link, sent, fit):
@@ -47,7 +45,7 @@ def differing(link: VaultLink) -> Iterator[tuple[str, str]]:
         for table, rows in derived.items():
             numbers[table] = count_differences(tx, link.scope, table, rows)
         if events.computes_correlations(tx, link):
-            known = [*correlations.rows(link.runtime, link.scope, events.consolidations(link))]
+            known = events.correlations(link)
             numbers[CORRELATIONS] = count_differences(tx, link.scope, CORRELATIONS, known)
     for table, number in numbers.items():
         if number:

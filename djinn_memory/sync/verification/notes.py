@@ -12,7 +12,6 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger.sync_state import NoteBase, bases
-from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.notes import ServerNote, changed, contents
 from djinn_memory.sync.exchange_requests import Drift
 from djinn_memory.sync.notes.link import VaultLink
@@ -31,7 +30,7 @@ def compare(link: VaultLink) -> tuple[int, list[Drift]]:
     files = list_files(link, known)
     left = unlisted(link, files, known)
     matches = match(files, {key: base for key, base in known.items() if key not in left})
-    with reading(link.connection, link.address) as cursor:
+    with link.reading() as cursor:
         rows = changed(cursor, link.scope, -1)
         live = exchanged(link, {note.note_id: note for note in rows if not note.deleted})
         hashes: dict[UUID, bytes] = {}

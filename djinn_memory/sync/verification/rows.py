@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from uuid import uuid5
 
 from djinn_memory.models import Progress
-from djinn_memory.store.postgres.connection import reading
 from djinn_memory.store.postgres.index import comparison
 from djinn_memory.store.postgres.notes import ServerNote
 from djinn_memory.store.postgres.projections import differences, stats
@@ -31,7 +30,7 @@ def differing(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[st
     """
     embedder = link.runtime.models.embedder
     embeds = embedder is not None and embedder.identity == link.model.identity
-    with reading(link.connection, link.address) as tx:
+    with link.reading() as tx:
         pending = stats.waiting_notes(tx, link.scope, "rows")
         unembedded = stats.waiting_notes(tx, link.scope, "vectors") - pending
         lost = differences.lost_names(tx, link.scope)
