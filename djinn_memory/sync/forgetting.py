@@ -10,8 +10,7 @@ from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.postgres.connection import explained
-from djinn_memory.store.postgres.homes import remove_home
-from djinn_memory.store.postgres.scopes import Scope, remove, scopes
+from djinn_memory.store.postgres.scopes import Scope, remove, remove_home, scopes
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync.requests import ForgetSync, ForgottenSync, ForgottenVault, ServerHome
 from djinn_memory.sync.server import server_homes

@@ -22,17 +22,16 @@ from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import sync_state, uuid7
 from djinn_memory.store.ledger.sync_state import ScopeState
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.homes import large_files, record_home
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
+from djinn_memory.store.postgres.scopes import large_files, record_home
 from djinn_memory.sync import purges
 from djinn_memory.sync.exchange_requests import FileElsewhere
 from djinn_memory.sync.notes import derived, history, pull, push, vectors
 from djinn_memory.sync.notes.history import ScopeHistory
 from djinn_memory.sync.notes.link import Reason, Unfinished, VaultLink, unregistered
 from djinn_memory.sync.notes.listing import exchanged, list_files, list_notes, unlisted
-from djinn_memory.sync.notes.names import why_not
+from djinn_memory.sync.notes.names import unfit, why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
-from djinn_memory.sync.notes.screening import unfit
 
 Direction = Literal["pull", "push", "both"]
 

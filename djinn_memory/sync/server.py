@@ -21,9 +21,8 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger.sync_state import home_id_if_any
 from djinn_memory.store.postgres import catalog, migrations
 from djinn_memory.store.postgres.connection import connect, explained, reading
-from djinn_memory.store.postgres.homes import homes
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.store.postgres.scopes import register, remove, scopes
+from djinn_memory.store.postgres.scopes import homes, register, remove, scopes
 from djinn_memory.store.postgres.servers import (
     EMBEDDED,
     URL,

@@ -11,7 +11,7 @@ import pytest
 
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.postgres.connection import connect
-from djinn_memory.sync.notes import screening
+from djinn_memory.sync.notes import names
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SCOPE, SyncedHome, register
 
@@ -94,7 +94,7 @@ def test_paths(homes: tuple[SyncedHome, SyncedHome]) -> None:
 
 def test_contents(homes: tuple[SyncedHome, SyncedHome], monkeypatch: pytest.MonkeyPatch) -> None:
     anna, ben = homes
-    monkeypatch.setattr(screening, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(names, "MAX_BYTES", 100_000)
     anna.write("a.md", "# a\n")
     anna.sync()
     insert(anna, "hash.md", digest=b"x" * 16)

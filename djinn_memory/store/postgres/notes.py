@@ -8,8 +8,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.connection import explained
+from djinn_memory.store.postgres.values import copying
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import (

@@ -1,14 +1,16 @@
-"""The names of notes that synchronization gives, and the names that it accepts. Pure."""
+"""The names of notes that synchronization gives, and the names and rows that it accepts. Pure."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from uuid import UUID
 
 from djinn_memory.notes.slugs import fold, slug
-from djinn_memory.notes.vault.walk import hidden
+from djinn_memory.notes.vault.walk import MAX_BYTES, hidden
+from djinn_memory.store.postgres.notes import ServerNote
 
 NAME_BYTES = 255
 """Maximum length of a file name on common file systems."""
@@ -83,6 +85,37 @@ def why_not(path: str) -> str | None:
     if os.sep != "/" and any(map(_DEVICE.fullmatch, parts)):
         return "is the name of a device here, or ends with a dot or a space"
     return None
+
+
+def unfit(rows: Iterable[ServerNote]) -> dict[UUID, tuple[ServerNote, str]]:
+    """The rows of a server that no home can have written, by note, each with the reason.
+
+    They are left out. A tombstone has no file, so its path does not matter.
+    """
+    seen: set[UUID] = set()
+    result: dict[UUID, tuple[ServerNote, str]] = {}
+    for row in rows:
+        why = _why_unfit(row)
+        if row.note_id in seen:
+            why = "has the id of another file"
+        seen.add(row.note_id)
+        if why:
+            result[row.note_id] = row, why
+    return result
+
+
+def _why_unfit(row: ServerNote) -> str | None:
+    if row.rev < 1:
+        return "has no revision"
+    if row.deleted:
+        return None
+    if is_note(row.path) and row.table != "notes":
+        return "is a note among the attachments"
+    if row.table == "notes" and not is_note(row.path):
+        return "is no note"
+    if is_note(row.path) and row.size > MAX_BYTES:
+        return f"is too large for a note with {row.size:,} bytes"
+    return why_not(row.path)
 
 
 def _parts(path: str) -> tuple[str, str]:

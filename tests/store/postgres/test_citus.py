@@ -10,7 +10,6 @@ import pytest
 
 from djinn_memory.errors import Unavailable
 from djinn_memory.store.postgres import catalog
-from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.connection import (
     ServerAddress,
     connect,
@@ -19,6 +18,7 @@ from djinn_memory.store.postgres.connection import (
     writing,
 )
 from djinn_memory.store.postgres.scopes import register, scopes
+from djinn_memory.store.postgres.values import copying
 from tests.postgres import CLUSTER
 
 COLUMNS = "user_id, note_id, path, path_key, content, hash, size, rev, home_id"

@@ -15,13 +15,13 @@ from psycopg.conninfo import make_conninfo
 
 from djinn_memory.errors import Unavailable
 from djinn_memory.store.postgres import catalog
-from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.connection import (
     ServerAddress,
     connect,
     explained,
     writing,
 )
+from djinn_memory.store.postgres.values import copying
 from tests.indexing.vaults import fill
 from tests.postgres import CLUSTER, DatabaseServer
 from tests.sync.homes import SCOPE, SyncedHome, register

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from djinn_memory.store.postgres.bulk import write_rows
 from djinn_memory.store.postgres.rows import LinkEndRow, LinkRows, OutgoingLinks
+from djinn_memory.store.postgres.values import write_rows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor

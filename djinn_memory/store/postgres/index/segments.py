@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from djinn_memory.store.postgres.bulk import copying
 from djinn_memory.store.postgres.index import postings
 from djinn_memory.store.postgres.index.postings import CountedChunk
 from djinn_memory.store.postgres.scopes import take_numbers
+from djinn_memory.store.postgres.values import copying
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor

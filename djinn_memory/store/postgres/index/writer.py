@@ -11,13 +11,13 @@ from uuid import UUID
 from msgspec import Struct
 
 from djinn_memory.notes.link_resolution import LinkTarget, lookup_keys
-from djinn_memory.store.postgres.bulk import copying, write_rows
 from djinn_memory.store.postgres.connection import PASS_ON
 from djinn_memory.store.postgres.index import link_writer, postings, segments
 from djinn_memory.store.postgres.index.postgres_tables import field_key
 from djinn_memory.store.postgres.index.scopes import NEAR
 from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows, WindowRows
 from djinn_memory.store.postgres.scopes import take_numbers
+from djinn_memory.store.postgres.values import copying, write_rows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
 
-from djinn_memory.store.postgres import bulk
+from djinn_memory.store.postgres import values
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -69,8 +69,8 @@ def write_rows(tx: Cursor, scope: UUID, rev: int, table: str, rows: Sequence[Row
     """Write new rows of a table."""
     if rows:
         columns = [*rows[0]]
-        values = ((*(row[column] for column in columns), rev) for row in rows)
-        bulk.write_rows(tx, scope, table, [*columns, "rev"], values)
+        listed = ((*(row[column] for column in columns), rev) for row in rows)
+        values.write_rows(tx, scope, table, [*columns, "rev"], listed)
 
 
 def replace_rows(tx: Cursor, scope: UUID, rev: int, table: str, rows: Sequence[Row]) -> None:
