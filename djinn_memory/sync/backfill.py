@@ -16,7 +16,7 @@ from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.vectors import require_embedder, require_model
 from djinn_memory.sync.requests import Backfilled, BackfillSync
 from djinn_memory.sync.session import linked, locked
-from djinn_memory.sync.verification.events import (
+from djinn_memory.sync.verification import (
     events_on_server,
     expected_events,
 )

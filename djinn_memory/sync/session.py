@@ -37,7 +37,7 @@ from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink, scope_of, unregistered
 from djinn_memory.sync.notes.matching import find_copies
 from djinn_memory.sync.run import Direction, exchange
-from djinn_memory.sync.verification.notes import compare
+from djinn_memory.sync.verification import compare
 from djinn_memory.system.locks import lock
 
 

@@ -25,6 +25,7 @@ from djinn_memory.store.ledger.sync_state import (
     plan,
     restored,
     scope_state,
+    see,
     seen,
     steps,
 )
@@ -41,7 +42,8 @@ def test_a_ledger_keeps_what_was_concluded(tmp_path: Path) -> None:
     step = PlannedStep(first, "push", "a.md", b"1", "a.md", b"1", 0)
     plan(ledger, SCOPE, [step, PlannedStep(second, "pull", "b.md", b"2", "b.md", b"2", 4)])
     base = NoteBase("a.md", b"1", 5, "mem_a", "1 2 3 4")
-    conclude(ledger, SCOPE, {first: base}, {5: OTHER})
+    conclude(ledger, SCOPE, {first: base})
+    see(ledger, SCOPE, {5: OTHER})
     assert [step.note_id for step in steps(ledger, SCOPE)] == [second]
     assert bases(ledger, SCOPE) == bases(ledger, SCOPE, [first, second]) == {first: base}
     assert bases(ledger, SCOPE, [second]) == {}
@@ -87,7 +89,8 @@ def test_salvage_takes_none_of_it_for_an_event(tmp_path: Path) -> None:
     ledger = Ledger(path)
     ledger.append([Event("memory.opened", "mem_a", {"agent": "me"})])
     ids = [UUID(uuid7()) for _ in range(300)]
-    conclude(ledger, SCOPE, {note_id: NoteBase("a.md", b"1", 1) for note_id in ids}, {1: OTHER})
+    conclude(ledger, SCOPE, {note_id: NoteBase("a.md", b"1", 1) for note_id in ids})
+    see(ledger, SCOPE, {1: OTHER})
     plan(ledger, SCOPE, [PlannedStep(note_id, "push", "a", b"", "a", b"", 0) for note_id in ids])
     advance(ledger, SCOPE, ScopeState(), {})
     ledger.close()

@@ -33,7 +33,7 @@ from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
 from djinn_memory.sync.run import exchange as exchange_notes
-from djinn_memory.sync.verification.events import differing
+from djinn_memory.sync.verification import differing_event_tables
 from tests.postgres import DatabaseServer
 from tests.sync.homes import SCOPE, SyncedHome, register
 from tests.sync.pushes import TableServer, serving
@@ -195,13 +195,13 @@ def test_agents_of_one_name(homes: tuple[EventHome, EventHome], tables: TableSer
         } == {AGENT: [*expected[agents[home]]], agents[other]: [*expected[agents[other]]]}
         assert [score.record.valuations for score in home.djinn.scores.show().scores] == [1]
         with home.link() as link:
-            assert not [*differing(link)]
+            assert not [*differing_event_tables(link)]
     # An agent that was removed keeps its name on the server.
     add_agent(second.home, "ben")
     remove_agent(second.home, AGENT)
     second.djinn = Djinn(Home(second.home.root))
     with second.link() as link:
-        assert not [*differing(link)]
+        assert not [*differing_event_tables(link)]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -225,7 +225,7 @@ def test_memories_of_a_vault_that_stays_here_are_not_named(
     second.exchange()
     second.exchange_own()
     with first.own_link() as link:
-        assert not [*differing(link)]
+        assert not [*differing_event_tables(link)]
     for table in ("events", "memory_retrieval_log", "memory_gaps", "memory_valuations"):
         assert "Tide" not in str(tables.rows(table)) and vault not in str(tables.rows(table))
     assert [row["memory_id"] for row in tables.rows("memory_retrieval_log")] == [shared]

@@ -13,7 +13,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.home import Home
-from djinn_memory.sync.verification.notes import compare
+from djinn_memory.sync.verification import compare
 from tests.indexing.vaults import fill
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SyncedHome, register

@@ -26,7 +26,7 @@ from djinn_memory.sync.notes import push
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.run import exchange
-from djinn_memory.sync.verification.notes import compare
+from djinn_memory.sync.verification import compare
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SCOPE, SyncedHome, register
 

@@ -178,12 +178,7 @@ def plan(ledger: Ledger, scope: UUID, planned: Iterable[PlannedStep]) -> None:
     )
 
 
-def conclude(
-    ledger: Ledger,
-    scope: UUID,
-    states: Mapping[UUID, NoteBase | None],
-    marks: Mapping[int, UUID] | None = None,
-) -> None:
+def conclude(ledger: Ledger, scope: UUID, states: Mapping[UUID, NoteBase | None]) -> None:
     """Record the new bases of notes, whose steps are done. None removes a base."""
     name = str(scope)
     kept = [(name, str(note_id), *_columns(base)) for note_id, base in states.items() if base]
@@ -205,7 +200,6 @@ def conclude(
             "delete from sync_plan where scope = ? and note_id = ?",
             [(name, str(note_id)) for note_id in states],
         ),
-        *_seen(name, marks or {}),
     ]
     ledger.change(statements)
 

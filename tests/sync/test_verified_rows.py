@@ -12,7 +12,7 @@ from djinn_memory.store.index import memories
 from tests.memories.library.papers import pdf
 from tests.sync.pushes import HASHING, TableServer, tables
 from tests.sync.test_reading import synced
-from tests.sync.verification.test_events import TAMPERED as TAMPERED_EVENTS
+from tests.sync.test_verified_events import TAMPERED as TAMPERED_EVENTS
 
 __all__ = ["synced", "tables"]
 

@@ -1,0 +1,267 @@
+"""Compares a vault with its scope on the server, and names what differs.
+
+Notes and attachments are compared byte for byte, and the rows that follow from equal notes row by
+row. Events are compared with the ledger, and the tables that follow from events with the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid5
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.models import Progress
+from djinn_memory.notes.note_file import content_hash
+from djinn_memory.store.ledger import reading as ledger_reading
+from djinn_memory.store.ledger import sync_events
+from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger.redaction import blanks
+from djinn_memory.store.ledger.sync_state import NoteBase, bases
+from djinn_memory.store.postgres import events as server_events
+from djinn_memory.store.postgres.index import comparison
+from djinn_memory.store.postgres.index.comparison import differing_lists
+from djinn_memory.store.postgres.notes import ServerNote, changed, contents
+from djinn_memory.store.postgres.projections import differences, event_tables, stats
+from djinn_memory.store.postgres.projections.differences import count_differences, outdated
+from djinn_memory.store.postgres.projections.note_tables import LostName
+from djinn_memory.store.postgres.projections.tables import (
+    CORRELATIONS,
+    FACTS,
+    SUMMARY,
+    NoteRow,
+    Row,
+)
+from djinn_memory.store.postgres.values import clean
+from djinn_memory.sync import events
+from djinn_memory.sync.event_forms import as_sent, with_agent_of
+from djinn_memory.sync.exchange_requests import Drift
+from djinn_memory.sync.notes import derived
+from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.notes.listing import exchanged, list_files, unlisted
+from djinn_memory.sync.notes.matching import LocalFile, match
+from djinn_memory.sync.notes.names import is_note
+from djinn_memory.sync.projections.pushed_notes import PushedNote, project
+from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
+
+BATCH = 500
+"""Number of notes whose rows are compared at once."""
+
+REPAIR = "run `djinn sync backfill --all`"
+"""The remedy for rows and bytes that differ from what this home has."""
+
+RUN = "run `djinn sync run`"
+
+_LEFT = "is left as it is, here and on the server: it is excluded, too large, or cannot be read"
+
+
+def compare(link: VaultLink) -> tuple[int, list[Drift]]:
+    """Compare a vault with the server. Returns the number of compared files, and what differs."""
+    known = exchanged(link, bases(link.ledger, link.scope))
+    files = list_files(link, known)
+    left = unlisted(link, files, known)
+    matches = match(files, {key: base for key, base in known.items() if key not in left})
+    with link.reading() as cursor:
+        rows = changed(cursor, link.scope, -1)
+        live = exchanged(link, {note.note_id: note for note in rows if not note.deleted})
+        hashes: dict[UUID, bytes] = {}
+        for note_id, data in contents(cursor, link.scope, list(live.values())):
+            hashes[note_id] = content_hash(data)
+            link.runtime.progress(Progress("check", len(hashes), len(live), link.vault.name))
+    drifts: dict[str, str] = {}
+    drifts |= {fresh.path: "is not on the server yet" for fresh in matches.fresh}
+    drifts |= {known[note_id].path: _LEFT for note_id in left}
+    for note_id in {*matches.notes, *live, *known} - left:
+        file, note = matches.notes.get(note_id), live.get(note_id)
+        path, why = _difference(link, file, note, known.get(note_id), hashes.get(note_id))
+        if why:
+            drifts[path] = why
+    same = [live[note_id] for note_id in live if live[note_id].path not in drifts
+            and note_id in matches.notes and is_note(live[note_id].path)]  # fmt: skip
+    drifts |= _differing_notes(link, sorted(same, key=lambda note: note.path))
+    compared = len({*matches.notes} & live.keys())
+    vault = link.vault.name
+    listed = [Drift(vault, path, drifts[path]) for path in sorted(drifts)]
+    tables = differing_event_tables(link)
+    return compared, [*listed, *(Drift(vault, None, why, table) for table, why in tables)]
+
+
+def _difference(
+    link: VaultLink,
+    file: LocalFile | None,
+    note: ServerNote | None,
+    base: NoteBase | None,
+    digest: bytes | None,
+) -> tuple[str, str | None]:
+    """The path of a file, and how its two sides differ; None if they are equal."""
+    if file is None:
+        path = note.path if note else base.path if base else ""
+        gone = "was deleted here since the last run" if base else "is not in this home yet"
+        return path, gone if note else "was deleted on both sides; the next run records it"
+    if note is None:
+        return file.path, "was deleted on the server since the last run"
+    if digest != note.hash:
+        return note.path, f"is damaged on the server: its bytes do not match its hash; {REPAIR}"
+    try:
+        here = link.files.hash(file.path)
+    except (DjinnError, OSError) as error:
+        return file.path, f"cannot be read: {error}"
+    if here != file.hash:
+        return file.path, "differs from the index; run `djinn index --rebuild`"
+    if file.hash != note.hash:
+        side = _changed_side(file.hash, note.hash, base)
+        return file.path, f"was changed {side} since the last run"
+    if file.path != note.path:
+        return file.path, f"is {note.path} on the server"
+    if base is None or (base.path, base.hash, base.rev) != (note.path, note.hash, note.rev):
+        return file.path, "is equal, but was not recorded; the next run records it"
+    return file.path, None
+
+
+def _changed_side(local: bytes, server: bytes, base: NoteBase | None) -> str:
+    if base and base.hash == server:
+        return "here"
+    return "on the server" if base and base.hash == local else "on both sides"
+
+
+def _differing_notes(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[tuple[str, str]]:
+    """The paths of those notes whose rows differ, and how. This home has the same version of all.
+
+    The vectors themselves are not compared: a row may only lack one that this home has.
+    """
+    embedder = link.runtime.models.embedder
+    embeds = embedder is not None and embedder.identity == link.model.identity
+    with link.reading() as tx:
+        pending = stats.waiting_notes(tx, link.scope, "rows")
+        unembedded = stats.waiting_notes(tx, link.scope, "vectors") - pending
+        lost = differences.lost_names(tx, link.scope)
+        for start in range(0, len(notes), BATCH):
+            page = notes[start : start + BATCH]
+            ids = [note.note_id for note in page]
+            here = {note.note_id: note for note in _own_notes(link, page)}
+            listed = [(note.note_id, note.rows) for note in here.values()]
+            indexed = comparison.differing_tables(tx, link.scope, listed, embeds=embeds)
+            expected = [
+                row for own in here.values() for row in _expected_rows(link, own, lost[own.note_id])
+            ]
+            projected = differences.differing_tables(tx, link.scope, ids, expected)
+            for note in page:
+                own = here.get(note.note_id)
+                if note.note_id in pending:
+                    yield note.path, "has no rows on the server yet; run `djinn sync run`"
+                elif own:
+                    tables = [*projected[note.note_id], *indexed[note.note_id]]
+                    if tables:
+                        yield note.path, f"does not match its rows in {', '.join(tables)}; {REPAIR}"
+                    elif note.note_id in unembedded and _is_embedded(own):
+                        yield note.path, "lacks vectors on the server; run `djinn sync backfill`"
+            done = start + len(page)
+            link.runtime.progress(Progress("check", done, len(notes), link.vault.name))
+
+
+def _is_embedded(note: PushedNote) -> bool:
+    return all(
+        window.vector is not None
+        for memory in note.rows.memories
+        for chunk in memory.chunks
+        for window in chunk.windows
+    )
+
+
+def _own_notes(link: VaultLink, notes: Sequence[ServerNote]) -> list[PushedNote]:
+    changes = [change for note in notes if (change := derived.unchanged(link, note))]
+    return derived.indexed(link, changes)
+
+
+def _expected_rows(link: VaultLink, note: PushedNote, lost: Collection[LostName]) -> list[NoteRow]:
+    """The rows that a note has, without those that other notes have in its place."""
+    names = {(kind, name) for kind, name, _ in lost}
+    taken = {uuid5(link.scope, name) for kind, name in names if kind == "id"}
+    return [
+        row
+        for row in project(link.scope, link.vault, note, link.runtime.now(), taken)
+        if not (row.table is FACTS and _fact_name(row.values) in names)
+        and not (row.table is SUMMARY and ("summary", "") in names)
+    ]
+
+
+def _fact_name(row: Row) -> tuple[str, str]:
+    return "fact", clean(f"{row['category']}/{row['key']}")
+
+
+def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:
+    """The tables of events that differ, and how.
+
+    `events` is compared with the ledger of this home, and each other table with the rows that it
+    follows from. Correlations depend on the time zone of the home that computed them, so only this
+    home compares them.
+    """
+    with link.reading() as tx:
+        sent = events_on_server(tx, link)
+        fit = [stored for stored in sent if events.is_exchangeable(stored)]
+        for number, why in _event_differences(tx, link, sent, fit):
+            if number:
+                yield "events", why.format(count(number, "event"))
+        numbers = outdated(tx, link.scope) | differing_lists(tx, link.scope)
+        derived = event_tables.table_rows(fit, link.runtime.home.config.scoring)
+        for table, rows in derived.items():
+            numbers[table] = count_differences(tx, link.scope, table, rows)
+        if events.computes_correlations(tx, link):
+            known = events.correlations(link)
+            numbers[CORRELATIONS] = count_differences(tx, link.scope, CORRELATIONS, known)
+    for table, number in numbers.items():
+        if number:
+            yield table, f"differs in {count(number, 'row')}; {REPAIR}"
+
+
+def events_on_server(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
+    """All events of a scope on the server."""
+    return [*chain.from_iterable(server_events.since(tx, link.scope, -1))]
+
+
+def expected_events(
+    link: VaultLink, sent: Iterable[StoredEvent]
+) -> Iterator[tuple[StoredEvent, StoredEvent]]:
+    """The events that differ between home and server: each as it should be, and as it is there.
+
+    The expected events lack the texts that were purged on either side.
+    """
+    recorded = ledger_reading.stored_events(link.ledger, events.SYNCED)
+    here = {stored.id: stored for stored in recorded}
+    forms = {stored.id: stored for stored in as_sent(link, recorded)}
+    for stored in sent:
+        if own := here.get(stored.id):
+            expected = server_events.expected(forms[stored.id], stored)
+            sent_before = server_events.expected(with_agent_of(own, stored), stored)
+            if stored not in (expected, sent_before):
+                yield expected, stored
+
+
+def _event_differences(
+    tx: Cursor, link: VaultLink, sent: Sequence[StoredEvent], fit: Sequence[StoredEvent]
+) -> Iterator[tuple[int, str]]:
+    """The number of events that differ in one way, and how they do."""
+    cursor = sync_events.cursor(link.ledger, link.scope)
+    recorded = ledger_reading.stored_events(link.ledger, events.SYNCED)
+    outgoing = filter(server_events.is_storable, events.outgoing(link, recorded))
+    missing = {stored.id for stored in outgoing} - {stored.id for stored in sent}
+    unsent = {key for key in missing if key > cursor.pushed}
+    unknown = {stored.id for stored in fit} - {stored.id for stored in recorded}
+    pages = server_events.since(tx, link.scope, cursor.rev)
+    unread = unknown & {stored.id for stored in chain.from_iterable(pages)}
+    changed = [*expected_events(link, fit)]
+    purged = sum(
+        blanks(expected.event.data) > blanks(stored.event.data) for expected, stored in changed
+    )
+    again = f"{REPAIR}, then `djinn sync run`"
+    yield len(unsent), f"lacks {{}} that this home has not sent yet; {RUN}"
+    yield len(unread), f"has {{}} that this home has not received yet; {RUN}"
+    yield purged, f"has {{}} with texts that were purged here; {RUN}"
+    yield len(missing - unsent), f"lacks {{}} of this home; {again}"
+    yield len(unknown - unread), f"has {{}} that this home lacks; {again}"
+    yield len(changed) - purged, f"has {{}} whose data differs from this home's; {REPAIR}"
+    yield len(sent) - len(fit), "has {} that no home sends; delete the rows on the server"
