@@ -10,8 +10,8 @@ from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.notes import ServerChange
-from djinn_memory.store.postgres.projections import stats
-from djinn_memory.store.postgres.projections.stats import Lacking
+from djinn_memory.store.postgres.projections import note_tables
+from djinn_memory.store.postgres.projections.note_tables import Lacking
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
 
@@ -25,7 +25,7 @@ def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, in
     Returns how many notes are complete now, and how many this home could not complete.
     """
     with link.reading() as tx:
-        waiting = stats.waiting_notes(tx, link.scope, lacking)
+        waiting = note_tables.waiting_notes(tx, link.scope, lacking)
     ids = sorted(waiting)
     left = 0
     for start in range(0, len(ids), batch):
@@ -40,7 +40,7 @@ def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, in
         done = start + len(page)
         link.runtime.progress(Progress("push", done, len(ids), link.vault.name))
     if ids:
-        derived.conclude_load(link, len(ids))
+        derived.finish_load(link, len(ids))
     return len(ids) - left, left
 
 
@@ -74,8 +74,8 @@ def _write(
             for change in changes
             if (note := states.get(change.note_id)) and note.hash == change.hash
         }
-        lack = stats.waiting_notes(writer.tx, link.scope, lacking, [*same])
+        lack = note_tables.waiting_notes(writer.tx, link.scope, lacking, [*same])
         derived.write(link, writer, changes, lack)
         if lacking == "everything":
             return same
-        return same - stats.waiting_notes(writer.tx, link.scope, lacking, [*same])
+        return same - note_tables.waiting_notes(writer.tx, link.scope, lacking, [*same])

@@ -143,6 +143,6 @@ def _follow(link: VaultLink, path: str, before: bytes | None) -> None:
         if base.hash == before
     }
     if followed:
-        sync_state.conclude(link.ledger, link.scope, {**followed})
+        sync_state.record_bases(link.ledger, link.scope, {**followed})
         if link.base_texts:
             link.base_texts.keep(after)

@@ -268,7 +268,7 @@ def _carry_out(
 
 def _write_plan(link: VaultLink, plan: SyncPlan, pulls: list[PullStep]) -> None:
     if plan.agreed:
-        sync_state.conclude(link.ledger, link.scope, plan.agreed)
+        sync_state.record_bases(link.ledger, link.scope, plan.agreed)
     steps = [*map(pull.planned, pulls), *map(push.planned, plan.pushes)]
     sync_state.plan(link.ledger, link.scope, [step for step in steps if step])
 

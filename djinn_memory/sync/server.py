@@ -112,7 +112,7 @@ def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
     own = _own_model(runtime) if request.model else None
     with closing(connect(address)) as connection:
         if request.dry_run:
-            pending, known, vectors = migrations.foresee(connection, address)
+            pending, known, vectors = migrations.preview(connection, address)
             after = own or known
             gone = vectors if after.identity != known.identity else 0
             return MigratedServer(

@@ -23,7 +23,7 @@ from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres.index import comparison
 from djinn_memory.store.postgres.index.comparison import differing_lists
 from djinn_memory.store.postgres.notes import ServerNote, changed, contents
-from djinn_memory.store.postgres.projections import differences, event_tables, stats
+from djinn_memory.store.postgres.projections import differences, event_tables, note_tables
 from djinn_memory.store.postgres.projections.differences import count_differences, outdated
 from djinn_memory.store.postgres.projections.note_tables import LostName
 from djinn_memory.store.postgres.projections.tables import (
@@ -136,8 +136,8 @@ def _differing_notes(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[t
     embedder = link.runtime.models.embedder
     embeds = embedder is not None and embedder.identity == link.model.identity
     with link.reading() as tx:
-        pending = stats.waiting_notes(tx, link.scope, "rows")
-        unembedded = stats.waiting_notes(tx, link.scope, "vectors") - pending
+        pending = note_tables.waiting_notes(tx, link.scope, "rows")
+        unembedded = note_tables.waiting_notes(tx, link.scope, "vectors") - pending
         lost = differences.lost_names(tx, link.scope)
         for start in range(0, len(notes), BATCH):
             page = notes[start : start + BATCH]

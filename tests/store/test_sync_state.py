@@ -15,7 +15,6 @@ from djinn_memory.store.ledger.sync_state import (
     ScopeState,
     advance,
     bases,
-    conclude,
     home_id,
     is_unerased,
     mark_erased,
@@ -23,6 +22,7 @@ from djinn_memory.store.ledger.sync_state import (
     mark_unerased,
     past_hashes,
     plan,
+    record_bases,
     restored,
     scope_state,
     see,
@@ -42,7 +42,7 @@ def test_a_ledger_keeps_what_was_concluded(tmp_path: Path) -> None:
     step = PlannedStep(first, "push", "a.md", b"1", "a.md", b"1", 0)
     plan(ledger, SCOPE, [step, PlannedStep(second, "pull", "b.md", b"2", "b.md", b"2", 4)])
     base = NoteBase("a.md", b"1", 5, "mem_a", "1 2 3 4")
-    conclude(ledger, SCOPE, {first: base})
+    record_bases(ledger, SCOPE, {first: base})
     see(ledger, SCOPE, {5: OTHER})
     assert [step.note_id for step in steps(ledger, SCOPE)] == [second]
     assert bases(ledger, SCOPE) == bases(ledger, SCOPE, [first, second]) == {first: base}
@@ -50,7 +50,7 @@ def test_a_ledger_keeps_what_was_concluded(tmp_path: Path) -> None:
     assert seen(ledger, SCOPE) == {5: OTHER}
     mark_purged(ledger, str(SCOPE), ["a.md", "unknown.md"])
     assert bases(ledger, SCOPE)[first].purged
-    conclude(ledger, SCOPE, {first: None})
+    record_bases(ledger, SCOPE, {first: None})
     assert bases(ledger, SCOPE) == bases(ledger, OTHER) == {}
 
 
@@ -68,7 +68,7 @@ def test_a_scope_is_unerased_until_it_was_erased(tmp_path: Path) -> None:
 def test_a_restored_server_makes_later_bases_doubtful(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     old, new = uuid4(), uuid4()
-    conclude(ledger, SCOPE, {old: NoteBase("a.md", b"", 3), new: NoteBase("b.md", b"", 9)})
+    record_bases(ledger, SCOPE, {old: NoteBase("a.md", b"", 3), new: NoteBase("b.md", b"", 9)})
     advance(ledger, SCOPE, ScopeState(9, False), {3: uuid4(), 9: uuid4()})
     restored(ledger, SCOPE, 4)
     restored(ledger, SCOPE, 6)
@@ -89,7 +89,7 @@ def test_salvage_takes_none_of_it_for_an_event(tmp_path: Path) -> None:
     ledger = Ledger(path)
     ledger.append([Event("memory.opened", "mem_a", {"agent": "me"})])
     ids = [UUID(uuid7()) for _ in range(300)]
-    conclude(ledger, SCOPE, {note_id: NoteBase("a.md", b"1", 1) for note_id in ids})
+    record_bases(ledger, SCOPE, {note_id: NoteBase("a.md", b"1", 1) for note_id in ids})
     see(ledger, SCOPE, {1: OTHER})
     plan(ledger, SCOPE, [PlannedStep(note_id, "push", "a", b"", "a", b"", 0) for note_id in ids])
     advance(ledger, SCOPE, ScopeState(), {})
@@ -104,9 +104,9 @@ def test_the_earlier_texts_of_a_note_are_remembered(tmp_path: Path) -> None:
     note_id, other = UUID(uuid7()), UUID(uuid7())
     texts = [number.to_bytes(16, "little") for number in range(PAST + 10)]
     for rev, text in enumerate(texts):
-        conclude(ledger, SCOPE, {note_id: NoteBase("a.md", text, rev)})
-        conclude(ledger, SCOPE, {note_id: NoteBase("b.md", text, rev)})
+        record_bases(ledger, SCOPE, {note_id: NoteBase("a.md", text, rev)})
+        record_bases(ledger, SCOPE, {note_id: NoteBase("b.md", text, rev)})
     assert past_hashes(ledger, SCOPE, [note_id, other]) == {note_id: {*texts[-PAST - 1 :]}}
     assert past_hashes(ledger, OTHER, [note_id]) == past_hashes(ledger, SCOPE, []) == {}
-    conclude(ledger, SCOPE, {note_id: None})
+    record_bases(ledger, SCOPE, {note_id: None})
     assert past_hashes(ledger, SCOPE, [note_id]) == {}

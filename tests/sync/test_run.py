@@ -17,7 +17,7 @@ from djinn_memory.embedding.hashing import HashingEmbedder
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.models import Progress, silent
 from djinn_memory.store.index.memories import window_hashes
-from djinn_memory.store.ledger.sync_state import PlannedStep, bases, conclude, plan, see, seen
+from djinn_memory.store.ledger.sync_state import PlannedStep, bases, plan, record_bases, see, seen
 from djinn_memory.store.postgres.connection import ServerLost, connect
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.notes import prune_history
@@ -638,7 +638,7 @@ def test_a_dry_run_foresees_what_follows_a_kill_and_a_restore(
         if base.path == "a.md"
     ]
     # The file was written, and the home was killed before it recorded that.
-    conclude(ben.djinn.runtime.state.ledger, SCOPE, {step.note_id: None})
+    record_bases(ben.djinn.runtime.state.ledger, SCOPE, {step.note_id: None})
     plan(ben.djinn.runtime.state.ledger, SCOPE, [step])
     # The server is older than what the home saw, and lacks a note.
     with closing(connect(anna.address)) as connection:
@@ -776,7 +776,7 @@ def test_an_edit_after_an_unacknowledged_push_is_no_conflict(
         )
         for note_id, base in after.items()
     ]  # fmt: skip
-    conclude(ledger, SCOPE, {note_id: before.get(note_id) for note_id in after})
+    record_bases(ledger, SCOPE, {note_id: before.get(note_id) for note_id in after})
     plan(ledger, SCOPE, steps)
     anna.write("a.md", "# a\nsecond\n")
     anna.write("new.md", "# new\nsecond\n")

@@ -178,7 +178,7 @@ def plan(ledger: Ledger, scope: UUID, planned: Iterable[PlannedStep]) -> None:
     )
 
 
-def conclude(ledger: Ledger, scope: UUID, states: Mapping[UUID, NoteBase | None]) -> None:
+def record_bases(ledger: Ledger, scope: UUID, states: Mapping[UUID, NoteBase | None]) -> None:
     """Record the new bases of notes, whose steps are done. None removes a base."""
     name = str(scope)
     kept = [(name, str(note_id), *_columns(base)) for note_id, base in states.items() if base]

@@ -101,7 +101,7 @@ def migrate(connection: Connection, address: ServerAddress, model: VectorModel |
     return applied
 
 
-def foresee(connection: Connection, address: ServerAddress) -> tuple[list[str], VectorModel, int]:
+def preview(connection: Connection, address: ServerAddress) -> tuple[list[str], VectorModel, int]:
     """The scripts that `migrate` would run, the model, and the number of vectors. Writes nothing.
 
     Raises `Refused` for a database without djinn's tables, or with those of a newer djinn.

@@ -116,7 +116,7 @@ def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str
             _update_links(link, writer, paths, unsent)
 
 
-def conclude_load(link: VaultLink, notes: int) -> None:
+def finish_load(link: VaultLink, notes: int) -> None:
     """Let searches be fast after a load of so many notes."""
     with link.transaction() as tx:
         build_vector_index(link.runtime, tx, link.scope)

@@ -26,7 +26,7 @@ class ScopeHistory(Struct, frozen=True):
 def recover(link: VaultLink) -> None:
     """Conclude the steps of an interrupted run that were carried out."""
     if steps := sync_state.steps(link.ledger, link.scope):
-        sync_state.conclude(link.ledger, link.scope, _carried_out(link, steps))
+        sync_state.record_bases(link.ledger, link.scope, _carried_out(link, steps))
         sync_state.plan(link.ledger, link.scope, [])
 
 

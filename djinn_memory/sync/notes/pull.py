@@ -14,7 +14,7 @@ from djinn_memory.errors import Changed, DjinnError, NotFound
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
-from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, conclude
+from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, record_bases
 from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents, states
 from djinn_memory.sync.notes import vectors
 from djinn_memory.sync.notes.classify import NoteState
@@ -96,7 +96,7 @@ def _purge(link: VaultLink, step: PullStep, done: dict[UUID, str | None]) -> boo
         return False
     for problem in report.problems:
         link.add(problem)
-    conclude(link.ledger, link.scope, {step.note_id: None})
+    record_bases(link.ledger, link.scope, {step.note_id: None})
     done[step.note_id] = None
     return False
 
@@ -166,7 +166,7 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
         finally:
             # A recorded file that is missing later counts as deleted by the user.
             link.files.flush()
-            conclude(link.ledger, link.scope, concluded)
+            record_bases(link.ledger, link.scope, concluded)
     return done
 
 

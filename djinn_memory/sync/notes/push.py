@@ -9,7 +9,7 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.indexing.indexer import LARGE_BYTES
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
-from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, conclude
+from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, record_bases
 from djinn_memory.store.postgres.notes import ServerChange, announce, write
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import Unfinished, VaultLink
@@ -56,7 +56,7 @@ def push(link: VaultLink, steps: Sequence[PushStep]) -> set[UUID]:
                 del link.unfinished[step.note_id]
         link.runtime.progress(Progress("push", at, len(ordered), link.vault.name))
     if done:
-        derived.conclude_load(link, len(done))
+        derived.finish_load(link, len(done))
     return done
 
 
@@ -101,7 +101,7 @@ def _push(link: VaultLink, batch: Batch) -> set[UUID]:
     states = {
         step.note_id: _base(step, writer.rev) for step, _ in batch if step.note_id in accepted
     }
-    conclude(link.ledger, link.scope, states)
+    record_bases(link.ledger, link.scope, states)
     if link.base_texts:
         for step, data in batch:
             if step.note_id in accepted and data is not None and is_note(step.path):

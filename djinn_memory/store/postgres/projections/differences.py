@@ -67,8 +67,10 @@ def _stored(
     tx.execute(f"select {', '.join(columns)} from {table} {where} limit 0".encode(), values)
     described = [(column.name, column.type_code) for column in tx.description or ()]
     # The driver cannot read infinite times.
-    read = [f"extract(epoch from {name})::float8" if type_code == _TIME else name
-            for name, type_code in described]  # fmt: skip
+    read = [
+        f"extract(epoch from {name})::float8" if type_code == _TIME else name
+        for name, type_code in described
+    ]
     tx.execute(f"select {', '.join(read)} from {table} {where}".encode(), values)
     for row in tx:
         yield dict(zip(columns, row, strict=True))

@@ -81,6 +81,34 @@ def mark_pending(
     )
 
 
+Lacking = Literal["rows", "vectors", "everything"]
+"""What notes lack: their rows; vectors or rows; `everything` stands for all notes."""
+
+
+def waiting_notes(
+    tx: Cursor, scope: UUID, lacking: Lacking, note_ids: Sequence[UUID] | None = None
+) -> set[UUID]:
+    """The notes, or those of `note_ids`, that lack something on the server."""
+    among = "" if note_ids is None else "and note_id = any(%(notes)s)"
+    sql = f"select note_id from notes where user_id = %(scope)s and not deleted {among}"
+    if lacking != "everything":
+        sql += " and pending"
+    if lacking == "vectors":
+        for table in NOTE_TABLES:
+            if table.vector:
+                sql += (
+                    f" union select note_id from {table.name} "
+                    f"where user_id = %(scope)s and {table.vector} is null {among}"
+                )
+        sql += (
+            " union select memory.note_id from index_windows as part join index_memories as memory "
+            "on memory.user_id = part.user_id and memory.number = part.memory "
+            f"where part.user_id = %(scope)s and part.vector is null {among}"
+        )
+    listed = list(note_ids or ())
+    return {note for (note,) in tx.execute(sql.encode(), {"scope": scope, "notes": listed})}
+
+
 def taken(tx: Cursor, scope: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """Those of these ids of memories that rows have already."""
     known: set[UUID] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from msgspec import Struct
@@ -89,30 +89,3 @@ _OWN = "(%(scopes)s::uuid[] is null or user_id = any(%(scopes)s::uuid[]))"
 
 def _listed(scopes: Sequence[UUID] | None) -> list[UUID] | None:
     return None if scopes is None else [*scopes]
-
-
-Lacking = Literal["rows", "vectors", "everything"]
-"""What notes lack: their rows; vectors or rows; `everything` stands for all notes."""
-
-
-def waiting_notes(
-    tx: Cursor, scope: UUID, lacking: Lacking, note_ids: Sequence[UUID] | None = None
-) -> set[UUID]:
-    """The notes, or those of `note_ids`, that lack something on the server."""
-    among = "" if note_ids is None else "and note_id = any(%(notes)s)"
-    sql = f"select note_id from notes where user_id = %(scope)s and not deleted {among}"
-    if lacking != "everything":
-        sql += " and pending"
-    if lacking == "vectors":
-        for table in _KINDS.values():
-            sql += (
-                f" union select note_id from {table.name} "
-                f"where user_id = %(scope)s and {table.vector} is null {among}"
-            )
-        sql += (
-            " union select memory.note_id from index_windows as part join index_memories as memory "
-            "on memory.user_id = part.user_id and memory.number = part.memory "
-            f"where part.user_id = %(scope)s and part.vector is null {among}"
-        )
-    listed = list(note_ids or ())
-    return {note for (note,) in tx.execute(sql.encode(), {"scope": scope, "notes": listed})}
