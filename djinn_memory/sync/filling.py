@@ -1,4 +1,4 @@
-"""Writes notes and what follows from them again, where the server lacks it."""
+"""Writes notes, events and what follows from them again, where the server lacks it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from uuid import UUID
 
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
+from djinn_memory.store.ledger import sync_events
+from djinn_memory.store.ledger.sync_events import EventCursor
+from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import writing
+from djinn_memory.store.postgres.index import segments
 from djinn_memory.store.postgres.notes import ServerChange
-from djinn_memory.store.postgres.projections import note_tables
+from djinn_memory.store.postgres.projections import event_tables, note_tables, tables
 from djinn_memory.store.postgres.projections.note_tables import Lacking
+from djinn_memory.sync import events
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.verification import events_on_server, expected_events
 
 BATCH = 500
 """Number of notes in a transaction of a run."""
@@ -44,7 +50,13 @@ def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, in
     return len(ids) - left, left
 
 
-def restore_bytes(link: VaultLink) -> None:
+def restore(link: VaultLink) -> None:
+    """Write again what `verify` finds damaged or different in files and events."""
+    _restore_bytes(link)
+    _restore_events(link)
+
+
+def _restore_bytes(link: VaultLink) -> None:
     """Write the bytes of notes and attachments again that are damaged on the server.
 
     Those that this home has in another version stay as they are.
@@ -60,6 +72,30 @@ def restore_bytes(link: VaultLink) -> None:
         if change and change.content is not None:
             with link.transaction() as tx:
                 server_notes.restore(tx, link.scope, note, change.content)
+
+
+def _restore_events(link: VaultLink) -> None:
+    """Write what `verify` finds different in events and the tables that follow from them.
+
+    The next run exchanges all events again: those that either side lacks may have to wait for it,
+    because they quote what another home purged.
+    """
+    with link.reading() as tx:
+        mine = events.computes_correlations(tx, link)
+    known = events.correlations(link)
+    with link.writing() as writer:
+        sent = filter(events.is_exchangeable, events_on_server(writer.tx, link))
+        listed = {stored.id: stored for stored in sent}
+        changed = [event for event, _ in expected_events(link, listed.values())]
+        server_events.write(writer, link.home_id, changed)
+        listed |= {stored.id: stored for stored in changed}
+        scoring = link.runtime.home.config.scoring
+        event_tables.rebuild(writer, [*listed.values()], scoring)
+        note_tables.resolve_relations(writer.tx, link.scope)
+        segments.recount(writer.tx, link.scope)
+        if mine:
+            tables.replace_rows(writer.tx, link.scope, writer.rev, tables.CORRELATIONS, known)
+    sync_events.move(link.ledger, link.scope, EventCursor())
 
 
 def _write(

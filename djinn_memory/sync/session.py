@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home.home import Home
+from djinn_memory.indexing.refresh import index
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.walk import attachments
@@ -31,11 +32,13 @@ from djinn_memory.sync.exchange_requests import (
     VaultExchange,
     VerifySync,
 )
-from djinn_memory.sync.filling import fill
+from djinn_memory.sync.filling import fill, restore
 from djinn_memory.sync.notes.base_texts import BaseTexts
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink, scope_of, unregistered
 from djinn_memory.sync.notes.matching import find_copies
+from djinn_memory.sync.notes.vectors import require_embedder, require_model
+from djinn_memory.sync.requests import Backfilled, BackfillSync
 from djinn_memory.sync.run import Direction, exchange
 from djinn_memory.sync.verification import compare
 from djinn_memory.system.locks import lock
@@ -123,6 +126,30 @@ def verify(runtime: Runtime, request: VerifySync) -> SyncComparison:
                 compared += number
                 drifts += differing
     return SyncComparison(compared, drifts)
+
+
+def backfill(runtime: Runtime, request: BackfillSync) -> Backfilled:
+    """Embed what this home has not embedded, and fill what its vaults lack on the server.
+
+    Each batch of notes is a transaction. Raises `Unavailable` without an embedding model, and
+    `Refused` if the server has vectors of another one.
+    """
+    embedder = require_embedder(runtime)
+    filled, left = 0, 0
+    with locked(runtime.home), connected(runtime.home) as server:
+        vaults = runtime.home.synced
+        require_model(server.address, server.state.model.identity, embedder.identity)
+        report = index(
+            runtime.state, runtime.models, vaults,
+            whole=False, rebuild=False, progress=runtime.progress,
+        )  # fmt: skip
+        for vault in vaults:
+            link = linked(runtime, server, vault)
+            done, skipped = fill(link, "everything" if request.all else "vectors", request.batch)
+            filled, left = filled + done, left + skipped
+            if request.all:
+                restore(link)
+    return Backfilled(filled, left, tuple(report.problems))
 
 
 def wait_for_changes(runtime: Runtime) -> None:

@@ -132,7 +132,7 @@ class Sync(Namespace, name="sync"):
         restored. Raises `Unavailable` without an embedding model, and `Refused` if the server has
         another one.
         """
-        from djinn_memory.sync.backfill import backfill
+        from djinn_memory.sync.session import backfill
 
         return backfill(self.runtime, request)
 
