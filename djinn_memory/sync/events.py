@@ -158,17 +158,18 @@ def _changed_correlations(
             return None
         if not server_notes.journal_changed(tx, link.scope, since, last[1]):
             return None
-    known = correlations(link)
+    known = _correlations(link)
     return known if count_differences(tx, link.scope, CORRELATIONS, known) else None
 
 
-def computes_correlations(tx: Cursor, link: VaultLink) -> bool:
-    """Whether the correlations of a scope are those of this home: it sent the last consolidation.
+def own_correlations(tx: Cursor, link: VaultLink) -> list[Row] | None:
+    """The rows of `CORRELATIONS`; None if those on the server are of another home.
 
-    Without a consolidation there are none, as every home knows.
+    They are of the home that sent the last consolidation. Without a consolidation there are none,
+    as every home knows.
     """
     last = server_events.last_sent(tx, link.scope, CONSOLIDATED)
-    return last is None or last[0] == link.home_id
+    return _correlations(link) if last is None or last[0] == link.home_id else None
 
 
 def outgoing(link: VaultLink, recorded: Sequence[StoredEvent]) -> list[StoredEvent]:
@@ -182,7 +183,7 @@ def outgoing(link: VaultLink, recorded: Sequence[StoredEvent]) -> list[StoredEve
     return [form for stored, form in forms if not is_emptied(stored, form)]
 
 
-def correlations(link: VaultLink) -> list[Row]:
+def _correlations(link: VaultLink) -> list[Row]:
     """The rows of `CORRELATIONS`: from the episodes of each agent whose own vault this is.
 
     Those until the last consolidation of the agent count.

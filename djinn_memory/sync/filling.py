@@ -81,8 +81,7 @@ def _restore_events(link: VaultLink) -> None:
     because they quote what another home purged.
     """
     with link.reading() as tx:
-        mine = events.computes_correlations(tx, link)
-    known = events.correlations(link)
+        correlations = events.own_correlations(tx, link)
     with link.writing() as writer:
         sent = filter(events.is_exchangeable, events_on_server(writer.tx, link))
         listed = {stored.id: stored for stored in sent}
@@ -93,8 +92,9 @@ def _restore_events(link: VaultLink) -> None:
         event_tables.rebuild(writer, [*listed.values()], scoring)
         note_tables.resolve_relations(writer.tx, link.scope)
         segments.recount(writer.tx, link.scope)
-        if mine:
-            tables.replace_rows(writer.tx, link.scope, writer.rev, tables.CORRELATIONS, known)
+        if correlations is not None:
+            table, rev = tables.CORRELATIONS, writer.rev
+            tables.replace_rows(writer.tx, link.scope, rev, table, correlations)
     sync_events.move(link.ledger, link.scope, EventCursor())
 
 

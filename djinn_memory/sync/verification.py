@@ -210,8 +210,7 @@ def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:
         derived = event_tables.table_rows(fit, link.runtime.home.config.scoring)
         for table, rows in derived.items():
             numbers[table] = count_differences(tx, link.scope, table, rows)
-        if events.computes_correlations(tx, link):
-            known = events.correlations(link)
+        if (known := events.own_correlations(tx, link)) is not None:
             numbers[CORRELATIONS] = count_differences(tx, link.scope, CORRELATIONS, known)
     for table, number in numbers.items():
         if number:
