@@ -51,16 +51,16 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.memories.agents.verbs import Agents
     from djinn_memory.memories.changes.verbs import Changes
-    from djinn_memory.memories.contradictions.verbs import Contradictions
     from djinn_memory.memories.entities.verbs import Entities
     from djinn_memory.memories.episodes.verbs import Episodes
     from djinn_memory.memories.facts.verbs import Facts
     from djinn_memory.memories.library.verbs import Documents
     from djinn_memory.memories.patterns.outcomes import Outcomes
     from djinn_memory.memories.patterns.verbs import Patterns
+    from djinn_memory.memories.proposals.contradictions import Contradictions
+    from djinn_memory.memories.proposals.gaps import Gaps
     from djinn_memory.memories.proposals.verbs import Proposals
     from djinn_memory.memories.recall.audit import ToolCall
-    from djinn_memory.memories.recall.gaps import Gaps
     from djinn_memory.memories.recall.rating import RatingResult
     from djinn_memory.memories.recall.recall import RecallResult
     from djinn_memory.memories.recall.scores import Scores

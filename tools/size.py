@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=62_373, files=665, names=2_473)
+LIMIT = Size(lines=62_374, files=665, names=2_473)
 
 
 def measure(package: Path) -> Size:

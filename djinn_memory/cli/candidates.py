@@ -180,8 +180,9 @@ def _proposals(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     return [
         record.id
         for record in recorded_proposals(djinn.runtime.state.ledger_if_any).values()
-        if not (record.dismissed or record.withdrawn or record.accepted)
-        and (not line.agent or record.agent == line.agent)
+        if record.subjects
+        and not record.accepted
+        and (line.agent in record.agents if line.agent else record.agents)
     ]
 
 
@@ -191,7 +192,7 @@ profiles = _of_home(lambda djinn, line: ["auto", *djinn.home.config.recall.profi
 
 def proposal_kinds() -> list[str]:
     """The kinds of proposals."""
-    from djinn_memory.memories.proposals.registry import KINDS
+    from djinn_memory.memories.proposals.kinds import KINDS
 
     return list(KINDS)
 

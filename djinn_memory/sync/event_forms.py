@@ -27,8 +27,9 @@ DIGITS = 8
 def as_sent(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]:
     """Events of the ledger in the form in which they go to the server.
 
-    A recall shows memories of all vaults that its agent sees, and any of them may close a gap. The
-    server gets no names of memories whose vault does not go to it, or is no longer known.
+    A recall shows memories of all vaults that its agent sees, and any of them may close a gap or
+    contradict another. The server gets no names of memories whose vault does not go to it, or is no
+    longer known.
     """
     listed = [*events]
     vaults = {vault.id: vault for vault in (link.vault, *link.runtime.home.synced)}
@@ -96,6 +97,8 @@ def _restricted(event: Event, vaults: Collection[str], memories: Collection[str]
         data["memories"] = [memory for memory in _memories(event) if goes(memory)]
     elif event.kind == CLOSED and not goes({"memory": data.get("by")}):
         data["by"] = None
+    elif not all(goes({"memory": name}) for name in _subjects(event)):
+        del data["subjects"]
     return replace(event, data=data) if data != event.data else event
 
 
@@ -103,7 +106,14 @@ def _without_vault(event: Event) -> list[str]:
     """The memories that an event names without their vault."""
     if event.kind == CLOSED:
         return [str(event.data.get("by"))]
-    return [str(memory.get("memory")) for memory in _memories(event) if "vault" not in memory]
+    shown = [str(memory.get("memory")) for memory in _memories(event) if "vault" not in memory]
+    return shown + _subjects(event)
+
+
+def _subjects(event: Event) -> list[str]:
+    """The memories that contradict each other."""
+    listed = event.data.get("subjects")
+    return [str(name) for name, _ in listed] if isinstance(listed, list) else []
 
 
 def _memories(event: Event) -> list[dict[str, Any]]:

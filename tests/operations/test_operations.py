@@ -19,7 +19,7 @@ from msgspec.json import schema
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.memories.facts.verbs import Facts
-from djinn_memory.memories.recall.gaps import CloseGap, ReportGap
+from djinn_memory.memories.proposals.gaps import CloseGap, ReportGap
 from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.narrowing import RawText

@@ -233,7 +233,7 @@ def prepare(place: Path, sample: Path) -> dict[str, str]:
         "closed": gaps[0],
         "episode": found("episode", "list")["episodes"][0]["id"],
         "contradiction": found("contradiction", "list")["contradictions"][0]["id"],
-        "proposal": found("proposal", "list")["proposals"][0]["id"],
+        "proposal": found("proposal", "list", "--kind", "archive")["proposals"][0]["id"],
         "change": found("undo", "--list")["changes"][0]["id"],
         "pattern": found("pattern", "list")["patterns"][0]["id"],
     }

@@ -236,6 +236,25 @@ def test_memories_of_a_vault_that_stays_here_are_not_named(
     assert "Tide" not in str(second.ledger_tables())
 
 
+def test_a_contradiction_with_a_vault_that_stays_here(
+    homes: tuple[EventHome, EventHome], tables: TableServer, tmp_path: Path
+) -> None:
+    first, second = homes
+    vault = add_diary(first, tmp_path, "# Tide\nThe harbour lamp burns 45 litres of oil.\n")
+    (first.home.shared.root / "harbour.md").write_text("The harbour lamp burns 40 litres of oil.\n")
+    first.djinn.index()
+    [deed] = first.djinn.maintain(["contradictions"]).deeds
+    first.exchange_own()
+    second.exchange_own()
+    with first.own_link() as link:
+        assert not [*differing(link)]
+    [event] = [row for row in tables.rows("events") if row["kind"] == "contradiction.found"]
+    assert f"({event['subject']})" in deed.what
+    assert vault not in str(event) and "Tide" not in str(event)
+    [proposal] = first.djinn.proposals.list(kind="contradiction").proposals
+    assert [subject.path for subject in proposal.subjects] == ["Tide.md", "harbour.md"]
+
+
 def add_diary(home: EventHome, folder: Path, text: str) -> str:
     """A vault that does not go to the server, with the note `Tide.md`; its id."""
     diary, vault = folder / "diary", str(uuid4())

@@ -93,12 +93,13 @@ def troubled(root: Path, run: Run) -> Troubled:
     djinn("maintain", "--only", "contradictions", "--only", "duplicates", "--only", "expire")
     listed = {
         noun: json.loads(djinn(noun, "list", "--json"))
-        for noun in ("contradiction", "proposal", "gap", "episode", "session")
+        for noun in ("contradiction", "gap", "episode", "session")
     }
+    merges = json.loads(djinn("proposal", "list", "--kind", "merge", "--json"))
     return Troubled(root, {
         "recall": recalled["request_id"],
         "contradiction": listed["contradiction"]["contradictions"][0]["id"],
-        "proposal": listed["proposal"]["proposals"][0]["id"],
+        "proposal": merges["proposals"][0]["id"],
         "gap": listed["gap"]["groups"][0]["gaps"][0]["id"],
         "episode": listed["episode"]["episodes"][0]["id"],
         "session": next(

@@ -11,10 +11,10 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
-from djinn_memory.memories.contradictions.log import GONE
 from djinn_memory.upkeep.registry import JOBS
 from tests.upkeep.chores import chores, content
 
+GONE = "contradiction.gone"
 NOT_CHANGES = {
     "extract",
     "consolidate",

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, dim, say, shortened, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.contradictions import requests
+from djinn_memory.memories.proposals import requests
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.contradictions.finder import ContradictionSide
-    from djinn_memory.memories.contradictions.verbs import ContradictionList, SettledContradiction
+    from djinn_memory.memories.proposals.contradictions import (
+        ContradictionList,
+        SettledContradiction,
+    )
 
 DIFFERENCES = {
     "value": "one fact has two values",

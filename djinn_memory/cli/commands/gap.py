@@ -6,7 +6,7 @@ from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.recall import gaps
+from djinn_memory.memories.proposals import gaps
 from djinn_memory.notes.dates import local_day
 
 

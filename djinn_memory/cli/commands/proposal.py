@@ -76,7 +76,8 @@ def show(call: Call, answer: requests.ProposalView) -> None:
 def accept(call: Call, answer: requests.ProposalReport) -> None:
     """Carry out proposals in one step.
 
-    `djinn undo` takes the step back byte for byte. The proposals are then open again.
+    `djinn undo` takes the step back byte for byte. The proposals are then open again. `--all`
+    leaves contradictions out: `djinn contradiction settle` chooses a side.
 
     Examples:
         djinn proposal accept prp_3v9qk2m7xd
@@ -90,6 +91,9 @@ def accept(call: Call, answer: requests.ProposalReport) -> None:
 @command("proposals.dismiss", requests.DismissProposals, fields={"proposals": IDS, "kind": KIND})
 def dismiss(call: Call, answer: requests.ProposalReport) -> None:
     """Dismiss proposals, so that they are not made again.
+
+    The dismissal of a contradiction records that both notes hold, until one of them changes.
+    `--all` leaves contradictions out, unless `--kind` names them.
 
     Examples:
         djinn proposal dismiss prp_3v9qk2m7xd

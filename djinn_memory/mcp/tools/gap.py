@@ -7,7 +7,7 @@ from typing import Any
 
 from djinn_memory.mcp.answers import Answer, project
 from djinn_memory.mcp.tool import tool
-from djinn_memory.memories.recall.gaps import GapGroup, GapSuggestion
+from djinn_memory.memories.proposals.gaps import GapGroup, GapSuggestion
 from djinn_memory.notes.dates import local_day
 from djinn_memory.store.ledger.reading import Gap
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from itertools import islice
 
@@ -12,7 +13,8 @@ from djinn_memory.memories.briefing.briefing import Briefing
 from djinn_memory.memories.briefing.requests import WakeContext
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.catalog.standing import OVER
-from djinn_memory.memories.contradictions.log import open_contradictions
+from djinn_memory.memories.changes.history import undone_changes
+from djinn_memory.memories.proposals.log import CONTRADICTION, recorded_proposals
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.slugs import fold
@@ -66,8 +68,19 @@ def for_session(context: WakeContext) -> Iterator[str]:
 
 def contradictions(briefing: Briefing) -> Iterator[str]:
     """The open contradictions. With domains none: one may be between memories of others."""
-    if not briefing.domains:
-        yield from open_contradictions(briefing.runtime, briefing.agent)
+    if briefing.domains:
+        return
+    # The recall reports that the ledger cannot be read.
+    with suppress(DjinnError):
+        ledger = briefing.runtime.state.ledger_if_any
+        recorded = recorded_proposals(ledger, CONTRADICTION).values()
+        proposed = [proposal for proposal in recorded if briefing.agent in proposal.agents]
+        undone = undone_changes(ledger) if proposed else frozenset[str]()
+        number = sum(not each.accepted or each.change in undone for each in proposed)
+        if number:
+            verb = "is" if number == 1 else "are"
+            listing = current_wording().call(Remedy("contradictions.list"))
+            yield f"{count(number, 'contradiction')} between memories {verb} open: {listing}."
 
 
 def _next_steps(confident: bool | None, request_id: str | None) -> Iterator[str]:

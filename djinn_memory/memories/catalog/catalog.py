@@ -26,6 +26,8 @@ from djinn_memory.store.state import State
 MOST_PLACES = 5
 """Places that the error for an ambiguous name lists."""
 
+_DIARY = re.compile(r"\d{4}[-_.]?[01]\d[-_.]?[0-3]\d")
+
 
 class LinkEnd(Struct, frozen=True):
     """A link, as seen from one of its two notes."""
@@ -121,6 +123,11 @@ def _place(index: Index, name: str) -> str:
                 if index.resolve(address):
                     return address
     return path
+
+
+def is_diary(memory: IndexedMemory) -> bool:
+    """Whether a note tells of the day in its path."""
+    return memory.type is None and bool(_DIARY.search(memory.path))
 
 
 def require_note(state: State, memory: IndexedMemory, change: str) -> None:

@@ -8,7 +8,6 @@ not with its square. Notes that are near each other in meaning are also compared
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations, islice, product
@@ -16,6 +15,7 @@ from itertools import combinations, islice, product
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.memories.catalog.catalog import is_diary
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.contradictions.neighbours import near_notes
 from djinn_memory.memories.contradictions.statements import (
@@ -52,9 +52,6 @@ OVER = frozenset({"superseded", "expired", "archived", "cancelled", "canceled", 
 
 _SPOKEN = Filters(excluded=(("plane", "episodic"), ("plane", "documents"), ("type", "fact")))
 """Episodes tell what was said, and documents what others say. Facts are compared by value."""
-
-_DAY = re.compile(r"\d{4}[-_.]?[01]\d[-_.]?[0-3]\d")
-"""In the path of a diary: the day that it tells of."""
 
 _FIELDS = (
     "status", "valid_from", "valid_to", "source", "rule", "author", "session", "evidence",
@@ -99,10 +96,8 @@ class Pair(Struct, frozen=True):
     """A contradiction with what the index knows of its sides."""
 
     contradiction: Contradiction
-    names: tuple[str, str]
-    """The names of the memories in the ledger."""
-    hashes: tuple[str, str]
-    """The hashes of their texts, which change with them."""
+    subjects: tuple[tuple[str, str], ...]
+    """The names of the memories in the ledger, and the hashes of their texts."""
 
 
 def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> tuple[list[Pair], bool]:
@@ -197,8 +192,8 @@ def _current(runtime: Runtime, index: Index) -> Iterator[tuple[IndexedMemory, st
 
 def _holds(memory: IndexedMemory, now: str) -> bool:
     period = period_of(memory.field("valid_from"), memory.field("valid_to"))
-    diary = memory.type is None and _DAY.search(memory.path)
-    return fold(memory.field("status") or "") not in OVER and period.covers(now) and not diary
+    over = fold(memory.field("status") or "") in OVER
+    return not over and period.covers(now) and not is_diary(memory)
 
 
 def _fact_side(memory: IndexedMemory, fact: Fact) -> ContradictionSide:
@@ -228,6 +223,5 @@ def _pair(
     said = (f"{name} {side.text}" for name, side in zip(names, (first, second), strict=True))
     both = "\n".join(sorted(said))
     identity = f"con_{derived_id(both).removeprefix('mem_')[:10]}"
-    return Pair(
-        Contradiction(identity, kind, first, second), (names[0], names[1]), (left.hash, right.hash)
-    )
+    subjects = zip(names, (left.hash, right.hash), strict=True)
+    return Pair(Contradiction(identity, kind, first, second), tuple(subjects))

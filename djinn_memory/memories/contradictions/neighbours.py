@@ -6,10 +6,14 @@ statements contradict each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
 
 MOST_NOTES = 5_000
 """Notes whose vectors are compared, the newest first. Comparing them takes a few seconds."""
@@ -30,29 +34,38 @@ def near_notes(index: Index, memories: Sequence[IndexedMemory]) -> Iterator[tupl
 
     There are none without vectors, as long as no note is embedded.
     """
-    chunks = {
+    chunks: dict[int | None, int] = {
         memory.first_chunk: at
         for at, memory in enumerate(memories[:MOST_NOTES])
         if memory.first_chunk is not None
     }
-    if index.vectors.space is None or len(chunks) < 2:
+    embedded = vectors_of(index, chunks)
+    if len(embedded) < 2:
         return
     import numpy as np
 
-    # Any vector does: what is wanted are the vectors of the chunks.
-    probe = np.zeros(index.vectors.space.dimensions, dtype="<f4")
-    marks = index.vectors.measure(probe, chunks)
-    if len(marks) < 2:
-        return
-    places = [chunks[chunk] for chunk in marks]
-    vectors = np.stack([mark.vector for mark in marks.values()])
+    places = [chunks[chunk] for chunk in embedded]
+    vectors = np.stack([*embedded.values()])
     nearest = min(NEAREST, len(places) - 1)
     pairs: set[tuple[int, int]] = set()
     for start in range(0, len(places), BLOCK):
         cosines = vectors[start : start + BLOCK] @ vectors.T
-        for row, near in enumerate(np.argpartition(-cosines, nearest, axis=1)[:, : nearest + 1]):
-            for column in near.tolist():
+        for row, columns in enumerate(np.argpartition(-cosines, nearest, axis=1)[:, : nearest + 1]):
+            for column in columns.tolist():
                 if column != start + row and cosines[row, column] >= LEAST:
                     first, second = sorted((places[start + row], places[column]))
                     pairs.add((first, second))
     yield from sorted(pairs)
+
+
+def vectors_of(index: Index, chunks: Iterable[int | None]) -> Mapping[int | None, Vectors]:
+    """The vector of each chunk that has one."""
+    import numpy as np
+
+    space = index.vectors.space
+    if space is None:
+        return {}
+    # Any vector does: what is wanted are the vectors of the chunks.
+    probe = np.zeros(space.dimensions, dtype="<f4")
+    measured = index.vectors.measure(probe, [chunk for chunk in chunks if chunk is not None])
+    return {key: near.vector for key, near in measured.items()}

@@ -1,15 +1,16 @@
-"""A kind of proposal, and what its module needs to make proposals and to carry them out."""
+"""A kind of proposal, and what its module needs to find proposals and to carry them out."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from djinn_memory.errors import Refused
+from djinn_memory.errors import DjinnError, Refused
 from djinn_memory.home import access
 from djinn_memory.memories.changes.files import current
+from djinn_memory.memories.proposals.log import Finding, RecordedProposal
+from djinn_memory.memories.proposals.requests import Keep, ProposalStatus
 from djinn_memory.memories.writing import sharing
 from djinn_memory.memories.writing.change_set import ChangeSet
 from djinn_memory.models import Problem, Vault
@@ -19,32 +20,51 @@ from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import Event
 
-_DAY = re.compile(r"\d{4}[-_.]?[01]\d[-_.]?[0-3]\d")
-
-
-class Finding(Struct, frozen=True):
-    """What a kind proposes."""
-
-    subjects: tuple[tuple[str, str], ...]
-    """What it is about: the name in the ledger and the state of each. The name of a memory is that
-    of `ledger_name`, and its state is the hash of its text. The order does not matter for the id.
-    """
-    reason: str
-    """Why, in one sentence. It names no note and quotes none, so that it stays after a purge."""
-    evidence: tuple[str, ...] = ()
-    """The figures behind the reason, such as `cosine 0.951`. The first is shown in lists."""
-    vault: str | None = None
-    """The id of the vault of its memories; None if they are in several."""
-    agent: str | None = None
-    """The agent who may see the proposal. None if it depends on what several agents know; then it
-    is shown for the whole home only."""
-
 
 class OtherSubject(Struct, frozen=True):
     """A subject that is no memory, such as a gap, as it is now."""
 
     title: str
     state: str
+
+
+LiveSubject = IndexedMemory | OtherSubject | None
+
+
+class LiveProposal(Struct, frozen=True):
+    """A proposal with its subjects as they are now."""
+
+    record: RecordedProposal
+    subjects: tuple[LiveSubject, ...]
+    """In the order of the record; None for a subject that no longer exists."""
+    accepted: bool
+    """Whether it was accepted, and the acceptance was not taken back."""
+
+    @property
+    def status(self) -> ProposalStatus:
+        """The status: open only while the subjects are as they were when it was made.
+
+        An acceptance that was taken back restores them, so the proposal is open again. It is
+        withdrawn if they change later.
+        """
+        record = self.record
+        states = tuple(map(_state, self.subjects))
+        if record.dismissed in ((), states):
+            return "dismissed"
+        if states and states == record.states:
+            return "open" if record.agents else "withdrawn"
+        return "accepted" if self.accepted else "withdrawn"
+
+    @property
+    def memories(self) -> list[IndexedMemory]:
+        """The subjects that are memories."""
+        return [each for each in self.subjects if isinstance(each, IndexedMemory)]
+
+
+def _state(subject: LiveSubject) -> str | None:
+    if subject is None:
+        return None
+    return subject.hash if isinstance(subject, IndexedMemory) else subject.state
 
 
 class Acceptance(Struct):
@@ -56,12 +76,17 @@ class Acceptance(Struct):
     changes: ChangeSet
     agent: str | None
     """The agent who accepts; None for the user of the home."""
+    keep: Keep | None = None
+    """The side of a contradiction that holds."""
+    done: list[LiveProposal] = field(default_factory=list)
+    failed: list[tuple[LiveProposal, DjinnError | OSError]] = field(default_factory=list)
+    """The proposals that cannot be carried out."""
     events: list[Event] = field(default_factory=list)
     """Events to write into the ledger with the acceptance."""
     joined: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """The vault and path of each merged note, with those of the note that it was merged into."""
     problems: list[Problem] = field(default_factory=list)
-    """What was left alone, and why."""
+    """What was left alone, and why; after the change also problems with indexing."""
 
     def vault(self, memory: IndexedMemory) -> Vault:
         """The vault of a memory."""
@@ -97,19 +122,9 @@ def vaults_of(runtime: Runtime, agent: str | None) -> list[Vault]:
     ]
 
 
-def is_diary(memory: IndexedMemory) -> bool:
-    """Whether a note tells of the day in its path."""
-    return memory.type is None and bool(_DAY.search(memory.path))
-
-
 def is_copy(memory: IndexedMemory) -> bool:
     """Whether a note is the copy of a learning that an agent shares, which follows its original."""
     return memory.field("rule") == sharing.RULE
-
-
-def no_others(runtime: Runtime, names: Collection[str]) -> Mapping[str, OtherSubject]:
-    """For kinds whose subjects are all memories."""
-    return {}
 
 
 class ProposalKind(Struct, frozen=True):
@@ -121,8 +136,12 @@ class ProposalKind(Struct, frozen=True):
     """What acceptance does, in one sentence."""
     describe: Callable[[Sequence[str]], str]
     """What an acceptance did, in the past tense, from the titles of the subjects."""
-    carry_out: Callable[[Acceptance, Sequence[IndexedMemory], Sequence[str]], None]
-    """Adds the steps of a proposal to an acceptance, from its memories and the names of its other
-    subjects. Raises `DjinnError` if it cannot be carried out; its steps are then dropped."""
-    others: Callable[[Runtime, Collection[str]], Mapping[str, OtherSubject]] = no_others
+    find: Callable[[Runtime, str | None], Sequence[Finding]]
+    """Finds what concerns one agent or, with None, several agents. It is all that there is now."""
+    carry_out: Callable[[Acceptance, LiveProposal], None]
+    """Adds the steps of an open proposal to an acceptance. Raises `DjinnError` if it cannot be
+    carried out; its steps are then dropped."""
+    singly: bool = False
+    """Whether each proposal needs a decision of its own. The choice of all leaves them out."""
+    others: Callable[[Runtime, Collection[str]], Mapping[str, OtherSubject]] | None = None
     """Looks up subjects that are no memories, by name. Those that no longer exist are left out."""

@@ -1,4 +1,4 @@
-"""Requests and answers about proposals."""
+"""Requests and answers about proposals. The module is cheap to import for front ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import OnlyAgent
+from djinn_memory.search.narrowing import AgentName, OnlyAgent
 
 ProposalStatus = Literal["open", "accepted", "dismissed", "withdrawn"]
 
@@ -24,7 +24,10 @@ Ids = Annotated[
     Sequence[Annotated[str, Meta(max_length=40)]],
     Meta(description="The ids of the proposals, as `djinn proposal list` shows them."),
 ]
-All = Annotated[bool, Meta(description="All open proposals instead of some ids.")]
+All = Annotated[
+    bool,
+    Meta(description="All open proposals but contradictions, instead of some ids."),
+]
 DryRun = Annotated[bool, Meta(description="Report what would be done, without doing it.")]
 
 
@@ -43,7 +46,11 @@ class ShowProposal(Struct, frozen=True):
     """Show a proposal: its notes, its reason and its evidence."""
 
     proposal: Annotated[
-        str, Meta(max_length=40, description="The id of the proposal: `prp_` and ten characters.")
+        str,
+        Meta(
+            max_length=40,
+            description="The id of the proposal: `prp_` or `con_` and ten characters.",
+        ),
     ]
     agent: OnlyAgent = None
 
@@ -67,6 +74,35 @@ class DismissProposals(Struct, frozen=True):
     agent: OnlyAgent = None
 
 
+Keep = Literal["A", "B", "both"]
+
+
+class ListContradictions(Struct, frozen=True):
+    """List memories that contradict each other and both hold now."""
+
+    limit: Annotated[
+        int, Meta(ge=1, le=1000, description="The maximum number of contradictions.")
+    ] = 50
+    agent: AgentName = None
+
+
+class SettleContradiction(Struct, frozen=True):
+    """Settle a contradiction: close one of its sides, or record that both hold."""
+
+    contradiction: Annotated[
+        str, Meta(max_length=40, description="The id of the contradiction, such as con_....")
+    ]
+    keep: Annotated[
+        Keep,
+        Meta(description="The side that holds. The other is closed. `both` changes no note."),
+    ]
+    note: Annotated[
+        Annotated[str, Meta(max_length=2000)] | None,
+        Meta(description="Why it was settled so. The ledger keeps it."),
+    ] = None
+    agent: AgentName = None
+
+
 class ProposalSubject(Struct, frozen=True):
     """What a proposal is about, such as a note."""
 
@@ -84,7 +120,8 @@ class Proposal(Struct, frozen=True):
     """What upkeep proposes to change."""
 
     id: str
-    """`prp_` and ten characters: the same for the same kind and the same notes."""
+    """`prp_`, or `con_` for a contradiction, and ten characters: the same for the same kind and
+    the same notes."""
     kind: str
     """The kind, such as `archive`."""
     status: ProposalStatus

@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
-from djinn_memory.memories.proposals.acceptance import COMMAND, add_steps, record
-from djinn_memory.memories.proposals.kind import Acceptance
-from djinn_memory.memories.proposals.log import DISMISSED, recorded_proposals
-from djinn_memory.memories.proposals.propose import LOCK
-from djinn_memory.memories.proposals.reading import LiveProposal, as_proposal, live_proposals
-from djinn_memory.memories.proposals.registry import check_kind
+from djinn_memory.memories.proposals.kind import LiveProposal
+from djinn_memory.memories.proposals.kinds import KINDS, check_kind
+from djinn_memory.memories.proposals.lifecycle import LOCK, accept, dismiss
+from djinn_memory.memories.proposals.log import recorded_proposals
+from djinn_memory.memories.proposals.reading import as_proposal, live_proposals
 from djinn_memory.memories.proposals.requests import (
     AcceptProposals,
     DismissProposals,
     ListProposals,
-    Proposal,
     ProposalList,
     ProposalReport,
     ProposalStatus,
     ProposalView,
     ShowProposal,
 )
-from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.busy import WRITE_SECONDS, within
-from djinn_memory.store.ledger import Event
 from djinn_memory.system.locks import lock
+
+COMMAND = "proposal accept"
+"""The command of the change sets."""
 
 _LISTING = Remedy("proposals.list", purpose="list the open proposals")
 
@@ -55,14 +52,16 @@ class Proposals(Namespace, name="proposals"):
             if (request.all or proposal.status == "open")
             and request.kind in (None, proposal.record.kind)
         ]
-        shown = (self._shown(proposal) for proposal in chosen[: request.limit])
+        vaults = self.runtime.home.vaults
+        shown = (as_proposal(proposal, vaults) for proposal in chosen[: request.limit])
         return ProposalList(tuple(shown), len(chosen), dict(sorted(kinds.items())))
 
     @operation(ShowProposal, rights="person", positional=("proposal",))
     def show(self, request: ShowProposal) -> ProposalView:
         """Show a proposal. Raises `NotFound` with similar ids."""
         proposals = self._proposals(request.agent)
-        return ProposalView(self._shown(_named(proposals, [request.proposal])[0]))
+        [proposal] = _named(proposals, [request.proposal])
+        return ProposalView(as_proposal(proposal, self.runtime.home.vaults))
 
     @operation(AcceptProposals, writes=True, rights="person", positional=("proposals",))
     @within(WRITE_SECONDS)
@@ -78,37 +77,29 @@ class Proposals(Namespace, name="proposals"):
             proposals, problems = self._chosen(request)
             if request.dry_run:
                 return self._report(proposals, "open", None, problems)
-            with (
-                change_set(self.runtime, COMMAND, "", request.agent) as changes,
-                # The snapshot is released before the files change: the index follows them then.
-                self.runtime.index(self.runtime.home.visible(request.agent)) as index,
-            ):
-                acceptance = Acceptance(self.runtime, index, changes, request.agent)
-                done, failed = add_steps(acceptance, proposals)
-            record(acceptance, done)
-        problems = [*problems, *failed, *acceptance.problems, *changes.result.problems]
-        return self._report(done, "accepted", changes.result.id, problems)
+            accepted = accept(self.runtime, proposals, request.agent, COMMAND)
+        failed = [Problem(each.record.id, str(error)) for each, error in accepted.failed]
+        problems = [*problems, *failed, *accepted.problems]
+        return self._report(accepted.done, "accepted", accepted.changes.result.id, problems)
 
     @operation(DismissProposals, writes=True, rights="person", positional=("proposals",))
     @within(WRITE_SECONDS)
     def dismiss(self, request: DismissProposals) -> ProposalReport:
         """Dismiss proposals permanently: they are never made again.
 
-        Raises `NotFound` for an unknown id.
+        A contradiction is made again once one of its notes has changed. Raises `NotFound` for an
+        unknown id.
         """
         with lock(self._state.home.state / LOCK):
             proposals, problems = self._chosen(request)
-            data = {"agent": request.agent}
-            events = [Event(DISMISSED, proposal.record.id, data) for proposal in proposals]
-            if events:
-                self._state.ledger.append(events)
+            dismiss(self.runtime, proposals, request.agent)
         return self._report(proposals, "dismissed", None, problems)
 
     def _proposals(self, agent: str | None) -> Sequence[LiveProposal]:
         """The proposals that an agent sees, or all of the home, with their notes as they are."""
         self.runtime.refresh(self.runtime.home.visible(agent))
         records = recorded_proposals(self._state.ledger_if_any).values()
-        return live_proposals(self.runtime, records, agent)
+        return live_proposals(self.runtime, [each for each in records if each.subjects], agent)
 
     def _chosen(
         self, request: AcceptProposals | DismissProposals
@@ -125,7 +116,7 @@ class Proposals(Namespace, name="proposals"):
             raise UsageError("is only for all proposals", argument="kind")
         proposals = self._proposals(request.agent)
         if request.all:
-            kinds = (request.kind,) if request.kind else {each.record.kind for each in proposals}
+            kinds = [request.kind] if request.kind else [k for k in KINDS if not KINDS[k].singly]
             return [
                 each for each in proposals if each.status == "open" and each.record.kind in kinds
             ], ()
@@ -143,17 +134,9 @@ class Proposals(Namespace, name="proposals"):
         change: str | None,
         problems: Sequence[Problem],
     ) -> ProposalReport:
-        shown = (self._shown(proposal, status, change) for proposal in proposals)
+        vaults = self.runtime.home.vaults
+        shown = (as_proposal(proposal, vaults, status, change) for proposal in proposals)
         return ProposalReport(tuple(shown), change, tuple(problems))
-
-    def _shown(
-        self,
-        proposal: LiveProposal,
-        status: ProposalStatus | None = None,
-        change: str | None = None,
-    ) -> Proposal:
-        shown = as_proposal(proposal, status or proposal.status, self.runtime.home.vaults)
-        return replace(shown, change=change) if change else shown
 
 
 def _named(proposals: Sequence[LiveProposal], ids: Sequence[str]) -> Sequence[LiveProposal]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.catalog.identity import ledger_name
-from djinn_memory.memories.recall import gaps, session_log
+from djinn_memory.memories.recall import gap_answers, session_log
 from djinn_memory.memories.recall.requests import RankOrName, RatingRequest
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.ids import ID
@@ -105,7 +105,7 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
             # Without an id, the gap is that of the last question, whatever was rated.
             asked, _ = _recall(state, target, agent, session, rated=False)
             query = reading.query(state.ledger, asked, agent)
-        gap = gaps.reported(state.home.config.secrets, agent, session, request.gap, query)
+        gap = gap_answers.reported(state.home.config.secrets, agent, session, request.gap, query)
         events.append(gap)
     state.ledger.append(events)
     return RatingResult(recall_id, tuple(judged), gap.subject if gap else None)

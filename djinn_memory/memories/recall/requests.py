@@ -16,6 +16,9 @@ MOST = 1_000
 LEAST_BUDGET = 50
 """In tokens: a smaller budget holds no memory."""
 
+LONGEST_GAP = 2_000
+"""Maximum characters of the description of a gap. A gap is a sentence or two."""
+
 RankOrName = (
     Annotated[int, Meta(ge=1, le=MOST)] | Annotated[RawText, Meta(min_length=1, max_length=1000)]
 )
@@ -25,7 +28,7 @@ Session = Annotated[
     Annotated[RawText, Meta(max_length=100)] | None,
     Meta(description="The session. Default: the current session."),
 ]
-_Sentence = Annotated[RawText, Meta(min_length=1, max_length=2000)]
+Sentence = Annotated[RawText, Meta(min_length=1, max_length=LONGEST_GAP)]
 _Memories = Annotated[Sequence[RankOrName], Meta(max_length=1000)]
 
 
@@ -76,11 +79,11 @@ class RatingRequest(Struct, frozen=True):
         _Memories, Meta(description="Ranks or names of the memories that did not help.")
     ] = ()
     gap: Annotated[
-        _Sentence | None,
+        Sentence | None,
         Meta(description="What was missing, in one self-contained sentence."),
     ] = None
     gap_query: Annotated[
-        _Sentence | None,
+        Sentence | None,
         Meta(description="The query that found no answer. Default: the query of the recall."),
     ] = None
     agent: AgentName = None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.proposals.kind import Finding
-from djinn_memory.memories.proposals.propose import propose
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.sqlite import DamagedDatabase
@@ -66,31 +64,6 @@ def for_each_agent(context: JobContext, noun: str, work: Callable[[str], Work]) 
 def reason(error: DjinnError | OSError) -> str:
     """Why a part of a job failed, in one sentence."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def proposed(
-    context: JobContext,
-    task: str,
-    kind: str,
-    find: Callable[[Runtime, str | None], Sequence[Finding]],
-) -> JobReport:
-    """Propose what `find` returns for each agent and, with None, for several agents together.
-
-    A run for one agent looks only for what concerns this agent.
-    """
-    whole = set(context.agents) == set(context.runtime.home.config.agents)
-    owners = [*context.agents, *([None] if whole else [])]
-    context.runtime.refresh(context.vaults)
-    findings = [finding for owner in owners for finding in find(context.runtime, owner)]
-    proposals = propose(context.runtime, kind, findings, owners, dry_run=context.dry_run)
-    verb = "is to be proposed" if context.dry_run else "is proposed"
-    actions = []
-    for proposal in proposals:
-        subject = proposal.subjects[0]
-        titles = " and ".join(repr(each.title) for each in proposal.subjects)
-        what = f"{proposal.id} {verb}: {kind} {titles}. {proposal.reason}"
-        actions.append(JobAction(task, what, subject.vault, subject.path))
-    return JobReport(tuple(actions))
 
 
 class Job(Struct, frozen=True):

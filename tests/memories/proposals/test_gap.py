@@ -47,3 +47,4 @@ def test_a_dismissed_answer_is_not_proposed_again(djinn: Djinn) -> None:
     [proposal] = djinn.proposals.list().proposals
     djinn.proposals.dismiss([proposal.id])
     assert djinn.maintain(["gaps"]).deeds == () and djinn.gaps.list().groups
+    assert djinn.gaps.suggest().suggestions == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,8 +32,9 @@ _EVERY = {DAY: "daily", timedelta(hours=1): "hourly"}
 
 def test_the_list_of_jobs_is_complete() -> None:
     folder = Path(jobs.__file__).parent
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "job"}
-    assert set(JOBS) == modules
+    modules = [import_module(f"{jobs.__name__}.{path.stem}") for path in folder.glob("[!_]*.py")]
+    declared = [value for module in modules for value in vars(module).values()]
+    assert {job.name for job in declared if isinstance(job, Job)} == set(JOBS)
     page = Path(jobs.__file__).parents[3] / "docs" / "how-to" / "upkeep.md"
     rows = re.findall(r"(?m)^\| `(\w+)` \| (\S+) \|.*\|.*\|$", page.read_text())
     assert rows == [(job.name, job.at or _EVERY[job.every]) for job in JOBS.values()]

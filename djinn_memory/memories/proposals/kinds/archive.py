@@ -11,15 +11,16 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from djinn_memory.home.settings import UpkeepConfig
+from djinn_memory.memories.catalog.catalog import is_diary
 from djinn_memory.memories.catalog.identity import MERGED, ledger_name
 from djinn_memory.memories.proposals.kind import (
     Acceptance,
-    Finding,
+    LiveProposal,
     ProposalKind,
     is_copy,
-    is_diary,
     vaults_of,
 )
+from djinn_memory.memories.proposals.log import Finding
 from djinn_memory.memories.proposals.staleness import NoteUse, half_life, staleness
 from djinn_memory.memories.recall.ledger_records import names_in_events
 from djinn_memory.models import Filters, Vault
@@ -67,7 +68,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def find(runtime: Runtime, agent: str | None) -> list[Finding]:
+def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
     """The stale notes that only one agent reads, or with None those that all agents read."""
     home, scope = runtime.home, runtime.home.visible(agent)
     vaults = vaults_of(runtime, agent)
@@ -89,7 +90,7 @@ def find(runtime: Runtime, agent: str | None) -> list[Finding]:
             for memory in page:
                 use = uses[memory.memory_id]
                 if staleness(use) >= settings.stale_at:
-                    findings.append(_finding(memory, use, index, agent))
+                    findings.append(_finding(memory, use, index))
     return findings
 
 
@@ -198,7 +199,7 @@ def _links(index: Index, memories: Sequence[IndexedMemory]) -> Mapping[int, set[
     return sources
 
 
-def _finding(memory: IndexedMemory, use: NoteUse, index: Index, agent: str | None) -> Finding:
+def _finding(memory: IndexedMemory, use: NoteUse, index: Index) -> Finding:
     vault = next(vault for vault in index.vaults if vault.name == memory.vault)
     days = int(use.idle_days)
     reason = f"It was neither used nor changed for {count(days, 'day')}."
@@ -209,7 +210,6 @@ def _finding(memory: IndexedMemory, use: NoteUse, index: Index, agent: str | Non
         reason,
         tuple(_evidence(use)),
         vault.id,
-        agent,
     )
 
 
@@ -224,10 +224,8 @@ def _evidence(use: NoteUse) -> Iterator[str]:
         yield f"importance {use.importance:.2f}"
 
 
-def _carry_out(
-    acceptance: Acceptance, memories: Sequence[IndexedMemory], others: Sequence[str]
-) -> None:
-    for memory in memories:
+def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
+    for memory in proposal.memories:
         data = acceptance.check(memory)
         before = memory.field("status")
         fields = {"status": ARCHIVED} | ({"status_before": before} if before else {})
@@ -239,5 +237,6 @@ KIND = ProposalKind(
     "archive",
     action="Sets `status: archived` in the note. The note stays where it is, with its links.",
     describe=lambda titles: f"Archived {titles[0]}",
+    find=_find,
     carry_out=_carry_out,
 )

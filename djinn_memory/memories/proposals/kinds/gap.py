@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
-from djinn_memory.memories.catalog.identity import ledger_name, located
 from djinn_memory.memories.proposals.kind import (
     Acceptance,
-    Finding,
+    LiveProposal,
     OtherSubject,
     ProposalKind,
 )
-from djinn_memory.memories.recall.gap_answers import CLOSED, refused
-from djinn_memory.memories.recall.gaps import Gaps, SuggestAnswers
+from djinn_memory.memories.proposals.log import Finding
+from djinn_memory.memories.recall.gap_answers import CLOSED, GapAnswer, likely_answers
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import Event, reading
 
 
-def find(runtime: Runtime, agent: str | None) -> list[Finding]:
-    """The open gaps of an agent that a newer note may answer, by meaning.
+def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
+    return [finding(answer) for answer in likely_answers(runtime, agent)] if agent else []
 
-    A gap that was opened again is not proposed with the memory that had closed it.
-    """
-    if agent is None:
-        return []
-    suggestions = Gaps(runtime).suggest(SuggestAnswers(agent=agent)).suggestions
-    before = refused(runtime, [suggestion.gap for suggestion in suggestions])
-    scope = runtime.home.scope(agent)
-    ids = {vault.name: vault.id for vault in scope}
-    with runtime.index(scope) as index:
-        memories = located(index, [suggestion.memory for suggestion in suggestions])
-    return [
-        Finding(
-            ((suggestion.gap.id, suggestion.gap.status), (suggestion.memory, memory.hash)),
-            "A newer note is about the same.",
-            (f"cosine {suggestion.likeness:.3f}",),
-            ids[memory.vault],
-            agent,
-        )
-        for suggestion in suggestions
-        if (memory := memories.get(suggestion.memory))
-        # An episode tells what was asked, too.
-        and memory.plane != "episodic"
-        and suggestion.memory not in before.get(suggestion.gap.id, ())
-    ]
+
+def finding(answer: GapAnswer) -> Finding:
+    """The proposal that a likely answer is."""
+    return Finding(
+        ((answer.gap.id, answer.gap.status), (answer.name, answer.memory.hash)),
+        "A newer note is about the same.",
+        (f"cosine {answer.likeness:.3f}",),
+        answer.vault.id,
+    )
 
 
 def _gaps(runtime: Runtime, names: Collection[str]) -> Mapping[str, OtherSubject]:
@@ -57,13 +40,9 @@ def _gaps(runtime: Runtime, names: Collection[str]) -> Mapping[str, OtherSubject
     }
 
 
-def _carry_out(
-    acceptance: Acceptance, memories: Sequence[IndexedMemory], others: Sequence[str]
-) -> None:
-    [memory] = memories
-    [vault] = acceptance.runtime.home.named((memory.vault,))
-    name = ledger_name(memory, vault).memory
-    acceptance.events += [Event(CLOSED, gap, {"by": name}) for gap in others]
+def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
+    gap, memory = proposal.record.subjects
+    acceptance.events.append(Event(CLOSED, gap.name, {"by": memory.name}))
 
 
 KIND = ProposalKind(
@@ -71,6 +50,7 @@ KIND = ProposalKind(
     action="Closes the gap with the note as its answer. No note changes; `djinn gap reopen` opens "
     "the gap again.",
     describe=lambda titles: f"Closed the gap {titles[0]}",
+    find=_find,
     carry_out=_carry_out,
     others=_gaps,
 )

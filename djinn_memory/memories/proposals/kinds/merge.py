@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.catalog.catalog import is_diary
 from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.contradictions.neighbours import vectors_of
 from djinn_memory.memories.contradictions.statements import difference, statements
 from djinn_memory.memories.entities.merging.merge import add_merge
 from djinn_memory.memories.proposals.kind import (
     Acceptance,
-    Finding,
+    LiveProposal,
     ProposalKind,
     is_copy,
-    is_diary,
     vaults_of,
 )
-from djinn_memory.memories.proposals.log import dismissed_groups
+from djinn_memory.memories.proposals.log import Finding, dismissed_groups
 from djinn_memory.memories.proposals.near_pairs import near_pairs
 from djinn_memory.memories.writing.duplicates import (
     DAY_ALLOWANCE,
@@ -38,7 +39,7 @@ from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+    pass
 
 MOST = 6
 """Notes of one proposal. More notes with one text are a form that was filled in."""
@@ -93,7 +94,7 @@ _Edges = dict[tuple[int, int], str]
 """Pairs of positions of notes that say the same, and how that is known."""
 
 
-def find(runtime: Runtime, agent: str | None) -> list[Finding]:
+def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
     """The groups of notes that say the same and that only one agent reads, or with None all agents.
 
     Only notes of one vault, type and domain are compared. Without vectors, only equal texts count.
@@ -121,7 +122,7 @@ def find(runtime: Runtime, agent: str | None) -> list[Finding]:
                 edges = {
                     pair: how for pair, how in edges.items() if _is_open(notes, pair, dismissed)
                 }
-                findings += _findings(index, notes, edges, vault, agent)
+                findings += _findings(index, notes, edges, vault)
     return findings
 
 
@@ -178,7 +179,7 @@ def _near(
     import numpy as np
 
     places = {note.memory.first_chunk: at for at, note in enumerate(notes)}
-    vectors = _vectors(index, [chunk for chunk in places if chunk is not None])
+    vectors = vectors_of(index, places)
     if len(vectors) < 2:
         return
     ends = sorted(places[chunk] for chunk in vectors)
@@ -219,24 +220,12 @@ def _least_cosine(index: Index, first: IndexedMemory, second: IndexedMemory) -> 
     parts = []
     for memory in (first, second):
         ids = [chunk.chunk_id for chunk in chunks[memory.memory_id]]
-        vectors = _vectors(index, ids)
+        vectors = vectors_of(index, ids)
         if len(vectors) < len(ids):
             return -1.0
         parts.append(np.stack([vectors[chunk] for chunk in ids]))
     cosines = parts[0] @ parts[1].T
     return float(min(cosines.max(axis=0).min(), cosines.max(axis=1).min()))
-
-
-def _vectors(index: Index, chunks: Collection[int]) -> Mapping[int | None, Vectors]:
-    """The vector of each chunk that has one."""
-    import numpy as np
-
-    space = index.vectors.space
-    if space is None:
-        return {}
-    # Any vector does: what is wanted are the vectors of the chunks.
-    probe = np.zeros(space.dimensions, dtype="<f4")
-    return {key: each.vector for key, each in index.vectors.measure(probe, chunks).items()}
 
 
 def _threshold(runtime: Runtime, index: Index) -> float:
@@ -257,7 +246,7 @@ def _is_open(
 
 
 def _findings(
-    index: Index, notes: Sequence[_Note], edges: _Edges, vault: Vault, agent: str | None
+    index: Index, notes: Sequence[_Note], edges: _Edges, vault: Vault
 ) -> Iterator[Finding]:
     """Groups of notes of which every two say the same. The first note of each is kept."""
     linked: dict[int, set[int]] = {}
@@ -284,7 +273,7 @@ def _findings(
         if len(group) > 1:
             free -= {*group}
             how = [edges[min(pair), max(pair)] for pair in combinations(group, 2)]
-            yield _finding([notes[at] for at in group], how, vault, agent)
+            yield _finding([notes[at] for at in group], how, vault)
 
 
 def _link_counts(index: Index, memories: Collection[int]) -> dict[int, int]:
@@ -296,20 +285,16 @@ def _link_counts(index: Index, memories: Collection[int]) -> dict[int, int]:
     return counts
 
 
-def _finding(
-    notes: Sequence[_Note], how: Sequence[str], vault: Vault, agent: str | None
-) -> Finding:
+def _finding(notes: Sequence[_Note], how: Sequence[str], vault: Vault) -> Finding:
     equal = all(each.startswith("equal") for each in how)
     reason = f"{count(len(notes), 'note')} have {'the same' if equal else 'nearly the same'} text."
     subjects = tuple((note.name, note.memory.hash) for note in notes)
-    return Finding(subjects, reason, tuple(dict.fromkeys(how)), vault.id, agent)
+    return Finding(subjects, reason, tuple(dict.fromkeys(how)), vault.id)
 
 
-def _carry_out(
-    acceptance: Acceptance, memories: Sequence[IndexedMemory], others: Sequence[str]
-) -> None:
-    kept, *gone = memories
-    for memory in memories:
+def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
+    kept, *gone = proposal.memories
+    for memory in proposal.memories:
         acceptance.check(memory)
     for memory in gone:
         left = add_merge(acceptance.changes, acceptance.index, memory, kept, acceptance.joined)[2]
@@ -321,5 +306,6 @@ KIND = ProposalKind(
     action="Merges the notes into the first, which keeps what all of them say. Links to the others "
     "lead to it.",
     describe=lambda titles: f"Merged {' and '.join(titles[1:])} into {titles[0]}",
+    find=_find,
     carry_out=_carry_out,
 )

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
-from djinn_memory.home.settings import SecretsConfig
+from djinn_memory.errors import DjinnError, NotFound, Remedy
 from djinn_memory.memories.catalog.catalog import find_memory
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.gap_answers import (
     CLOSED,
-    LOOKED_AT,
     REOPENED,
-    may_be_newer,
+    GapAnswer,
+    likely_answers,
+    reported,
+    thresholds,
 )
-from djinn_memory.models import Calibration, Problem
-from djinn_memory.notes.ids import crockford
+from djinn_memory.memories.recall.requests import Sentence
+from djinn_memory.models import Problem
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.narrowing import AgentName, RawText
-from djinn_memory.search.options import SearchOptions
-from djinn_memory.search.query import plain
-from djinn_memory.search.search import search
-from djinn_memory.secrets import guard, mask
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import Gap
+from djinn_memory.system.locks import lock
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
-LONGEST = 2_000
-"""Maximum characters of a description. A gap is a sentence or two."""
+COMMAND = "gap suggest"
+"""The command under which answers are accepted."""
 
 
 class GapGroup(Struct, frozen=True):
@@ -60,9 +59,6 @@ class GapSuggestion(Struct, frozen=True):
     """The cosine between the gap and the note, on the scale of the packaged model."""
     closed: bool
     """Whether the gap was closed with this note."""
-
-
-Sentence = Annotated[RawText, Meta(min_length=1, max_length=LONGEST)]
 
 
 class ReportGap(Struct, frozen=True):
@@ -142,22 +138,6 @@ class GapSuggestions(Struct, frozen=True):
     """One suggestion for each gap that a later note may answer."""
 
 
-def reported(
-    settings: SecretsConfig, agent: str, session: str | None, description: str, query: str | None
-) -> Event:
-    """The event that records a gap. Its subject is the id of the gap.
-
-    Raises `Refused` when the description contains a secret. Secrets in the query are masked.
-    """
-    text = " ".join(description.split())
-    if not text or len(text) > LONGEST:
-        raise UsageError(f"describe what was missing in 1 to {LONGEST:,} characters")
-    guard(text, what="the gap", settings=settings, option=False)
-    query = mask(query) if query else query
-    data = {"agent": agent, "session": session, "description": text, "query": query}
-    return Event("gap.reported", f"gap_{crockford(50)}", data)
-
-
 class Gaps(Namespace, name="gaps"):
     """The gaps of the agents of a home. Each agent sees its own."""
 
@@ -211,30 +191,18 @@ class Gaps(Namespace, name="gaps"):
 
         The comparison is by meaning, so without a model there are no suggestions.
         """
-        agent = self.runtime.home.agent(request.agent)
-        threshold, _ = self._thresholds(agent)
-        suggestions = [
-            suggestion
-            for gap in self._gaps(agent, "open")
-            if (suggestion := self._answer(gap, agent, threshold, request.close))
-        ]
-        if request.close:
-            events = [Event(CLOSED, each.gap.id, {"by": each.memory}) for each in suggestions]
-            self._state.ledger.append(events)
-        return GapSuggestions(tuple(suggestions))
+        # Other commands need not import all kinds.
+        from djinn_memory.memories.proposals.kinds.gap import KIND, finding
+        from djinn_memory.memories.proposals.lifecycle import LOCK, accept, undecided
 
-    def _answer(self, gap: Gap, agent: str, threshold: float, close: bool) -> GapSuggestion | None:
-        text = gap.description if not gap.query else f"{gap.description}\n{gap.query}"
-        options = SearchOptions(plain(text), mode="meaning", limit=LOOKED_AT, agent=agent)
-        for hit in search(self.runtime, options).hits:
-            meaning = hit.legs.get("meaning")
-            written = hit.created or hit.updated or ""
-            if meaning is None or meaning.part < threshold or not may_be_newer(gap, written):
-                continue
-            memory = self._memory(hit.address, agent)
-            likeness = round(meaning.part, 4)
-            return GapSuggestion(gap, memory, hit.title, hit.vault, hit.path, likeness, close)
-        return None
+        agent = self.runtime.home.agent(request.agent)
+        with lock(self._state.home.state / LOCK) if request.close else nullcontext():
+            answers = {answer.gap.id: answer for answer in likely_answers(self.runtime, agent)}
+            proposals = undecided(self.runtime, KIND, map(finding, answers.values()), agent)
+            if request.close:
+                proposals = accept(self.runtime, proposals, agent, COMMAND).done
+        chosen = [answers[each.record.subjects[0].name] for each in proposals]
+        return GapSuggestions(tuple(_suggestion(answer, request.close) for answer in chosen))
 
     def _gaps(self, agent: str | None, status: str | None) -> Sequence[Gap]:
         chosen = self._state.home.agent(agent)
@@ -250,7 +218,7 @@ class Gaps(Namespace, name="gaps"):
     def _grouped(self, gaps: Sequence[Gap], agent: str) -> Sequence[Sequence[Gap]]:
         """Put each gap in the group of the first similar gap, else in a group of its own."""
         vectors = self._vectors(gaps)
-        limit = self._thresholds(agent)[1] if vectors is not None else 0.0
+        limit = thresholds(self.runtime, agent)[1] if vectors is not None else 0.0
         groups: dict[int, list[Gap]] = {}
         for at, gap in enumerate(gaps):
             for first, group in groups.items():
@@ -274,13 +242,9 @@ class Gaps(Namespace, name="gaps"):
             self._state.problems.append(Problem("embedding", why))
             return None
 
-    def _thresholds(self, agent: str) -> tuple[float, float]:
-        """The minimum cosine of texts about one topic, and its value on the model's own scale."""
-        home = self._state.home
-        with self.runtime.index(home.scope(agent)) as index:
-            space = index.vectors.space
-        line = space.calibration if space else Calibration()
-        settings = home.config.thresholds
-        threshold = settings.models.get(space.identity if space else "", settings).gap
-        # A model whose cosines mean nothing groups nothing.
-        return threshold, (threshold - line.shift) / line.scale if line.scale else 2.0
+
+def _suggestion(answer: GapAnswer, closed: bool) -> GapSuggestion:
+    memory = answer.memory
+    return GapSuggestion(
+        answer.gap, answer.name, memory.title, memory.vault, memory.path, answer.likeness, closed
+    )

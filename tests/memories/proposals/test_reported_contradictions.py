@@ -7,7 +7,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
-from tests.memories.contradictions.test_verbs import note
+from tests.memories.proposals.test_contradictions import note
 
 
 @pytest.fixture

@@ -161,3 +161,29 @@ def test_akin_words_are_compared_in_notes_that_are_near_in_meaning(
     djinn.index()
     [found] = djinn.contradictions.list().contradictions
     assert (found.difference, found.a.path, found.b.path) == ("negation", "a.md", "b.md")
+
+
+def test_a_contradiction_is_a_proposal(home: Home, djinn: Djinn) -> None:
+    lamp = note(home, "me/lamp.md", "The lamp burns 40 litres of oil.", type="lesson")
+    light = note(home, "me/light.md", "The lamp burns 45 litres of oil.", type="lesson")
+    [action] = djinn.maintain(["contradictions"]).deeds
+    [proposal] = djinn.proposals.list().proposals
+    assert (proposal.kind, proposal.evidence) == ("contradiction", ("number",))
+    assert f"({proposal.id})" in action.what
+    assert djinn.proposals.accept(all=True).proposals == ()
+    [problem] = djinn.proposals.accept([proposal.id]).problems
+    assert problem.what == proposal.id and "contradictions.settle" in problem.why
+    before = light.read_bytes()
+    djinn.contradictions.settle(proposal.id, "A")
+    assert djinn.proposals.show(proposal.id).proposal.status == "accepted"
+    [change] = djinn.changes.list().changes
+    assert change.command == "contradiction settle"
+    djinn.changes.undo()
+    assert light.read_bytes() == before
+    assert djinn.proposals.show(proposal.id).proposal.status == "open"
+    assert any("1 contradiction" in line for line in djinn.wake().suggestions)
+    djinn.proposals.dismiss([proposal.id])
+    assert djinn.contradictions.list().total == 0
+    lamp.write_text(lamp.read_text() + "\nMore words.\n")
+    assert djinn.contradictions.list().contradictions[0].id == proposal.id
+    assert len(djinn.maintain(["contradictions"]).deeds) == 1

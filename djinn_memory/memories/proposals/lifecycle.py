@@ -1,0 +1,175 @@
+"""Makes proposals, accepts and dismisses them.
+
+Each is made once, and none that was dismissed. Callers that decide hold the lock `LOCK`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal, ProposalKind
+from djinn_memory.memories.proposals.kinds import KINDS
+from djinn_memory.memories.proposals.log import (
+    Finding,
+    RecordedProposal,
+    Step,
+    events_of,
+    from_finding,
+    recorded_proposals,
+)
+from djinn_memory.memories.proposals.reading import live_proposals
+from djinn_memory.memories.proposals.requests import Keep
+from djinn_memory.memories.writing.change_set import change_set
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.ledger import Event
+from djinn_memory.system.locks import lock
+from djinn_memory.system.plural import count
+
+LOCK = "proposals.lock"
+"""The lock in the state folder of those who make proposals and decide about them."""
+
+
+def undecided(
+    runtime: Runtime, kind: ProposalKind, findings: Iterable[Finding], agent: str | None
+) -> list[LiveProposal]:
+    """The findings of a kind for an agent as proposals, without those that were dismissed."""
+    recorded = recorded_proposals(runtime.state.ledger_if_any, kind.name).values()
+    records = [record for record in recorded if record.dismissed is not None]
+    dismissed = {record.id: record for record in records}
+    # One of its notes may have another name now.
+    dismissed |= {
+        proposal.record.text_id: proposal.record
+        for proposal in live_proposals(runtime, records, None)
+        if proposal.record.dismissed == () and None in proposal.subjects
+    }
+    new = [from_finding(kind.name, finding, agent) for finding in findings]
+    return [
+        proposal
+        for proposal in live_proposals(runtime, {each.id: each for each in new}.values(), agent)
+        if proposal.status == "open" and not _is_dismissed(proposal.record, dismissed)
+    ]
+
+
+def _is_dismissed(record: RecordedProposal, dismissed: Mapping[str, RecordedProposal]) -> bool:
+    known = dismissed.get(record.id) or dismissed.get(record.text_id)
+    return known is not None and known.dismissed in ((), record.states)
+
+
+def propose(
+    runtime: Runtime,
+    kind: ProposalKind,
+    findings: Iterable[Finding],
+    agent: str | None,
+    *,
+    dry_run: bool = False,
+) -> list[LiveProposal]:
+    """Record the findings of a kind that are not yet proposed and were not dismissed.
+
+    `findings` are all that there are for this agent, or with None for several agents. Proposals of
+    the kind for it that are not among them are withdrawn. Returns the new proposals. Calling it
+    again changes nothing.
+    """
+    state = runtime.state
+    with nullcontext() if dry_run else lock(state.home.state / LOCK):
+        records = recorded_proposals(state.ledger_if_any, kind.name).values()
+        known = {each.record.id: each for each in live_proposals(runtime, records, None)}
+        current = {each.record.id: each for each in undecided(runtime, kind, findings, agent)}
+        events = [
+            event
+            for key, before in known.items()
+            if agent in before.record.agents and key not in current and before.status != "accepted"
+            for event in events_of(before.record, "withdrawn", {"agent": agent})
+        ]
+        new = []
+        for key, proposal in current.items():
+            before, subjects = known.get(key), {*proposal.record.subjects}
+            if before is None or before.accepted or not before.record.agents:
+                new.append(proposal)
+            elif agent in before.record.agents and subjects == {*before.record.subjects}:
+                continue
+            events += events_of(proposal.record, "made")
+        if events and not dry_run:
+            state.ledger.append(events)
+    return new
+
+
+def accept(
+    runtime: Runtime,
+    proposals: Sequence[LiveProposal],
+    agent: str | None,
+    command: str,
+    *,
+    keep: Keep | None = None,
+    note: str | None = None,
+) -> Acceptance:
+    """Carry out open proposals in one change of `command`, which `djinn undo` takes back.
+
+    `keep` is the side of a contradiction that holds, and `note` says why. Raises `Unavailable` when
+    a folder cannot be written; then nothing is changed.
+    """
+    with (
+        change_set(runtime, command, "", agent) as changes,
+        # The snapshot is released before the files change: the index follows them then.
+        runtime.index(runtime.home.visible(agent)) as index,
+    ):
+        acceptance = Acceptance(runtime, index, changes, agent, keep)
+        for proposal in proposals:
+            _carry_out(acceptance, proposal)
+        changes.what = _what(acceptance.done)
+    decision = {"change": changes.result.id, "keep": keep, "note": note}
+    _record(runtime, acceptance.done, "accepted", agent, decision, acceptance.events)
+    acceptance.problems += changes.result.problems
+    return acceptance
+
+
+def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
+    """Add the steps of a proposal to a change set, if it can be carried out."""
+    before = [*acceptance.events], {**acceptance.joined}, [*acceptance.problems]
+    try:
+        with acceptance.changes.attempt():
+            KINDS[proposal.record.kind].carry_out(acceptance, proposal)
+    except (DjinnError, OSError) as error:
+        acceptance.events, acceptance.joined, acceptance.problems = before
+        acceptance.failed.append((proposal, error))
+    else:
+        acceptance.done.append(proposal)
+
+
+def _what(proposals: Sequence[LiveProposal]) -> str:
+    """The change in one sentence."""
+    sentences = [
+        KINDS[proposal.record.kind].describe([each.title for each in proposal.subjects if each])
+        for proposal in proposals
+    ]
+    if len(sentences) == 1:
+        return sentences[0]
+    return f"Accepted {count(len(sentences), 'proposal')}"
+
+
+def dismiss(
+    runtime: Runtime, proposals: Sequence[LiveProposal], agent: str | None, note: str | None = None
+) -> None:
+    """Dismiss proposals. `note` says why."""
+    _record(runtime, proposals, "dismissed", agent, {"note": note})
+
+
+def _record(
+    runtime: Runtime,
+    proposals: Sequence[LiveProposal],
+    step: Step,
+    agent: str | None,
+    decision: Mapping[str, object],
+    events: Sequence[Event] = (),
+) -> None:
+    """Record a decision about proposals, with the `events` that follow from it."""
+    data = {"agent": runtime.home.agent(agent), **decision}
+    made: list[Event] = []
+    decided: list[Event] = []
+    for record in (proposal.record for proposal in proposals):
+        # A command that finds proposals itself decides about some that no job has recorded.
+        made += [] if record.since else events_of(record, "made")
+        decided += events_of(record, step, data)
+    if decided:
+        runtime.state.ledger.append([*made, *events, *decided])
