@@ -247,7 +247,7 @@ def test_a_contradiction_with_a_vault_that_stays_here(
     first.exchange_own()
     second.exchange_own()
     with first.own_link() as link:
-        assert not [*differing(link)]
+        assert not [*differing_event_tables(link)]
     [event] = [row for row in tables.rows("events") if row["kind"] == "contradiction.found"]
     assert f"({event['subject']})" in deed.what
     assert vault not in str(event) and "Tide" not in str(event)

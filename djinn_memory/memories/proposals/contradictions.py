@@ -23,7 +23,6 @@ from djinn_memory.memories.proposals.requests import (
 )
 from djinn_memory.models import Problem
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.system.locks import lock
 
@@ -82,8 +81,6 @@ class Contradictions(Namespace, name="contradictions"):
         and for a shared note that a private one would close.
         """
         home, note = self.runtime.home, request.note
-        if note:
-            guard(note, what="the note", settings=home.config.secrets, option=False)
         # Two at once would close both sides.
         with lock(home.state / LOCK):
             contradiction, proposal = self._named(request)
