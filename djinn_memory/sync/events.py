@@ -16,9 +16,10 @@ from djinn_memory.errors import NotFound
 from djinn_memory.memories.catalog.identity import located
 from djinn_memory.memories.patterns.requests import Correlation
 from djinn_memory.memories.patterns.verbs import correlations_until
+from djinn_memory.memories.proposals.log import SETTLED
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.ledger import reading, sync_events, sync_state
+from djinn_memory.store.ledger import Event, reading, sync_events, sync_state
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
@@ -220,16 +221,16 @@ def _belonging(
     """Those of these events that belong to a vault.
 
     What an agent asked for and reported missing belongs to the vault that djinn manages for it.
-    Uses and ratings belong to the vault of the memory.
+    Uses, ratings and what was settled about a memory belong to the vault of the memory.
     """
-    memories = {stored.event.subject for stored in events if stored.event.kind in OF_MEMORY}
+    memories = {stored.event.subject for stored in events if _is_of_memory(stored.event)}
     with runtime.index([vault]) as index:
         inside = {*located(index, memories)} if memories else set()
     agents = _agents(runtime, vault)
     gaps = _gap_agents(runtime, events) if agents else {}
     for stored in events:
         event = stored.event
-        if event.kind in OF_MEMORY:
+        if _is_of_memory(event):
             own = event.subject.startswith(f"{vault.id}/") or event.subject in inside
         elif event.kind in OF_VAULT:
             own = event.data.get("vault") == vault.id
@@ -239,6 +240,12 @@ def _belonging(
             own = False
         if own:
             yield stored
+
+
+def _is_of_memory(event: Event) -> bool:
+    """Whether the subject of an event is a memory; that of a contradiction may be one too."""
+    settled = event.kind == SETTLED and not event.subject.startswith("con_")
+    return settled or event.kind in OF_MEMORY
 
 
 def _agents(runtime: Runtime, vault: Vault) -> set[str]:

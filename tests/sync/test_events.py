@@ -253,6 +253,11 @@ def test_a_contradiction_with_a_vault_that_stays_here(
     assert vault not in str(event) and "Tide" not in str(event)
     [proposal] = first.djinn.proposals.list(kind="contradiction").proposals
     assert [subject.path for subject in proposal.subjects] == ["Tide.md", "harbour.md"]
+    first.djinn.contradictions.settle(contradiction=proposal.id, keep="both")
+    first.exchange_own()
+    sent = [row for row in tables.rows("events") if row["kind"] == "contradiction.settled"]
+    assert sent
+    assert vault not in str(sent) and "Tide" not in str(sent)
 
 
 def add_diary(home: EventHome, folder: Path, text: str) -> str:

@@ -15,7 +15,7 @@ from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.gap_answers import (
     CLOSED,
     REOPENED,
-    GapAnswer,
+    PossibleAnswer,
     likely_answers,
     reported,
     thresholds,
@@ -243,7 +243,7 @@ class Gaps(Namespace, name="gaps"):
             return None
 
 
-def _suggestion(answer: GapAnswer, closed: bool) -> GapSuggestion:
+def _suggestion(answer: PossibleAnswer, closed: bool) -> GapSuggestion:
     memory = answer.memory
     return GapSuggestion(
         answer.gap, answer.name, memory.title, memory.vault, memory.path, answer.likeness, closed

@@ -73,7 +73,7 @@ _MADE = frozenset({"pattern", "day"})
 """Types of notes that djinn makes from episodes."""
 
 
-class GapAnswer(Struct, frozen=True):
+class PossibleAnswer(Struct, frozen=True):
     """A memory that answers a gap."""
 
     gap: Gap
@@ -106,19 +106,19 @@ def reported(
     return Event("gap.reported", f"gap_{crockford(50)}", data)
 
 
-def certain_answers(runtime: Runtime, agent: str) -> Iterator[GapAnswer]:
+def certain_answers(runtime: Runtime, agent: str) -> Iterator[PossibleAnswer]:
     """The open gaps of an agent that newer memories answer for certain, oldest first."""
     return _first_answers(runtime, agent, _certain)
 
 
-def likely_answers(runtime: Runtime, agent: str) -> Iterator[GapAnswer]:
+def likely_answers(runtime: Runtime, agent: str) -> Iterator[PossibleAnswer]:
     """The open gaps of an agent that have a near newer memory. There are none without a model."""
     return _first_answers(runtime, agent, _likely)
 
 
 def _first_answers(
-    runtime: Runtime, agent: str, answers: Callable[[Runtime, str, Gap], Iterator[GapAnswer]]
-) -> Iterator[GapAnswer]:
+    runtime: Runtime, agent: str, answers: Callable[[Runtime, str, Gap], Iterator[PossibleAnswer]]
+) -> Iterator[PossibleAnswer]:
     """The first answer to each open gap. A gap that was opened again needs another memory."""
     ledger = runtime.state.ledger_if_any
     gaps = reading.gaps(ledger, agent, "open") if ledger else []
@@ -131,7 +131,7 @@ def _first_answers(
                 break
 
 
-def _certain(runtime: Runtime, agent: str, gap: Gap) -> Iterator[GapAnswer]:
+def _certain(runtime: Runtime, agent: str, gap: Gap) -> Iterator[PossibleAnswer]:
     with runtime.index(runtime.home.scope(agent)) as index:
         vocabulary = index.words
     lack = content(vocabulary, _LACK)
@@ -155,7 +155,7 @@ def _certain(runtime: Runtime, agent: str, gap: Gap) -> Iterator[GapAnswer]:
                     break
 
 
-def _likely(runtime: Runtime, agent: str, gap: Gap) -> Iterator[GapAnswer]:
+def _likely(runtime: Runtime, agent: str, gap: Gap) -> Iterator[PossibleAnswer]:
     least, _ = thresholds(runtime, agent)
     text = gap.description if not gap.query else f"{gap.description}\n{gap.query}"
     options = SearchOptions(plain(text), mode="meaning", limit=LOOKED_AT, agent=agent)
@@ -167,10 +167,10 @@ def _likely(runtime: Runtime, agent: str, gap: Gap) -> Iterator[GapAnswer]:
             yield replace(_answer(runtime, agent, gap, hit), likeness=likeness)
 
 
-def _answer(runtime: Runtime, agent: str, gap: Gap, hit: Hit) -> GapAnswer:
+def _answer(runtime: Runtime, agent: str, gap: Gap, hit: Hit) -> PossibleAnswer:
     memory = find_memory(runtime.state, hit.address, runtime.home.scope(agent))
     [vault] = runtime.home.named((memory.vault,))
-    return GapAnswer(gap, hit, memory, vault, ledger_name(memory, vault).memory)
+    return PossibleAnswer(gap, hit, memory, vault, ledger_name(memory, vault).memory)
 
 
 def _says(gap: Gap, sentence: str) -> bool:
@@ -180,7 +180,7 @@ def _says(gap: Gap, sentence: str) -> bool:
     return not _NUMBERED.search(gap.description) or bool(_SAID_NUMBER.search(sentence))
 
 
-def close(runtime: Runtime, answer: GapAnswer, rule: str) -> None:
+def close(runtime: Runtime, answer: PossibleAnswer, rule: str) -> None:
     """Close a gap with the memory that answers it. `gaps.reopen` takes this back."""
     data = {"by": answer.name, "rule": rule}
     runtime.state.ledger.append([Event(CLOSED, answer.gap.id, data)])

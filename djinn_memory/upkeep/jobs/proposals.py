@@ -20,7 +20,7 @@ from djinn_memory.memories.proposals.lifecycle import propose
 from djinn_memory.memories.proposals.log import CONTRADICTION
 from djinn_memory.memories.proposals.reading import as_proposal
 from djinn_memory.memories.proposals.requests import Proposal
-from djinn_memory.memories.recall.gap_answers import GapAnswer, certain_answers, close
+from djinn_memory.memories.recall.gap_answers import PossibleAnswer, certain_answers, close
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
 from djinn_memory.upkeep.requests import JobAction
 
@@ -86,7 +86,7 @@ def _gaps(context: JobContext) -> JobReport:
     return JobReport((*closed.actions, *likely.actions), (*closed.problems, *likely.problems))
 
 
-def _closed(agent: str, answer: GapAnswer, dry_run: bool) -> JobAction:
+def _closed(agent: str, answer: PossibleAnswer, dry_run: bool) -> JobAction:
     verb = "is to be closed" if dry_run else "was closed"
     about = f"gap {answer.gap.id} {answer.gap.description!r}"
     what = f"{agent}: {about} {verb}, answered by {answer.sentence!r}"

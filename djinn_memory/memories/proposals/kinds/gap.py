@@ -11,7 +11,7 @@ from djinn_memory.memories.proposals.kind import (
     ProposalKind,
 )
 from djinn_memory.memories.proposals.log import Finding
-from djinn_memory.memories.recall.gap_answers import CLOSED, GapAnswer, likely_answers
+from djinn_memory.memories.recall.gap_answers import CLOSED, PossibleAnswer, likely_answers
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event, reading
 
@@ -20,7 +20,7 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
     return [finding(answer) for answer in likely_answers(runtime, agent)] if agent else []
 
 
-def finding(answer: GapAnswer) -> Finding:
+def finding(answer: PossibleAnswer) -> Finding:
     """The proposal that a likely answer is."""
     return Finding(
         ((answer.gap.id, answer.gap.status), (answer.name, answer.memory.hash)),
