@@ -59,7 +59,7 @@ READS = {
     "config show": "config show",
     "config get": "config get agents",
     "config path": "config path",
-    "schema": "schema memory.search",
+    "schema": "schema search",
     "mcp": "mcp --print-config claude",
 }
 """Commands that read, by name. Some record uses."""
@@ -90,7 +90,7 @@ WRITES = {
     "summary set": "summary set Anna-keeps-the-lamps.",
     "summary build": "summary build --force",
     "outcome record": "outcome record reboot success",
-    "contradiction settle": "contradiction settle {contradiction} --keep A",
+    "contradiction settle": "contradiction settle {contradiction} --keep both",
     "proposal accept": "proposal accept {proposal}",
     "proposal dismiss": "proposal dismiss {proposal}",
     "gap report": "gap report Why-the-kettle-whistles.",

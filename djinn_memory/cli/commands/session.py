@@ -150,11 +150,11 @@ def extract(call: Call, answer: ExtractionReport) -> None:
     for statement in answer.skipped:
         say(clean(f"skipped  {statement.type}  {statement.title}: {statement.reason}"))
     if not (answer.written or answer.skipped):
-        if call.request.session and not answer.sessions:
-            _print_no_turns(call.request.session, answer.near)
-        else:
+        if not call.request.session or answer.sessions:
             sessions = f"{count(answer.sessions, 'session')} read; " if answer.sessions else ""
             talk(f"{sessions}nothing to extract")
+        elif not answer.problems:
+            _print_no_turns(call.request.session, answer.near)
 
 
 @command(
