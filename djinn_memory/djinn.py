@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -31,7 +30,7 @@ from djinn_memory.models import (
     SearchResult,
     silent,
 )
-from djinn_memory.operations import NAMESPACES
+from djinn_memory.operations import NAMESPACES, imported
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.operations.wording import PythonWording
 from djinn_memory.runtime import Runtime, utc_now
@@ -167,7 +166,7 @@ class Djinn(Namespace):
     def __getattr__(self, name: str) -> Any:
         if name not in NAMESPACES:
             raise AttributeError(f"'Djinn' object has no attribute {name!r}")
-        self.__dict__[name] = opened = resolve_name(NAMESPACES[name])(self.runtime)
+        self.__dict__[name] = opened = imported(NAMESPACES[name])(self.runtime)
         return opened
 
     def __dir__(self) -> list[str]:

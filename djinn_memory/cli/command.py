@@ -22,7 +22,7 @@ from djinn_memory.cli.context import interruptible, rebuilding, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import Fields, build, parameters
 from djinn_memory.errors import DjinnError, Interrupted, UsageError, current_wording, wording
-from djinn_memory.operations import OPERATIONS, VERBS
+from djinn_memory.operations import OPERATIONS, VERBS, imported
 from djinn_memory.operations.wording import CommandWording
 
 if TYPE_CHECKING:
@@ -245,14 +245,13 @@ class Declaration:
 
     def answers(self) -> dict[str, type[Struct]]:
         """The types that the command can print, by schema name."""
-        from pkgutil import resolve_name
 
         def answer_of(kind: str | type[Struct]) -> Any:
             if not kind:
                 return get_type_hints(self.run)["return"]
             if not isinstance(kind, str):
                 return kind
-            return resolve_name(kind) if ":" in kind else OPERATIONS[kind].answer
+            return imported(kind) if ":" in kind else OPERATIONS[kind].answer
 
         return {name: answer_of(kind) for name, kind in self.schemas.items()}
 

@@ -5,10 +5,9 @@ Help and completion list commands from the table of verbs, so that a list import
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from djinn_memory.operations import VERBS
+from djinn_memory.operations import VERBS, imported
 
 if TYPE_CHECKING:
     from djinn_memory.cli.command import Declaration
@@ -86,7 +85,7 @@ def canonical(words: str) -> str:
 def load(words: str) -> Declaration:
     """Import a command."""
     verb = next(verb for verb in VERBS.values() if verb.declaration and verb.command == words)
-    declaration: Declaration = resolve_name(f"djinn_memory.cli.commands.{verb.declaration}")
+    declaration: Declaration = imported(f"djinn_memory.cli.commands.{verb.declaration}")
     return declaration
 
 

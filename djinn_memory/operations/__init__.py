@@ -56,7 +56,7 @@ class Verb(NamedTuple):
 
     def load(self) -> OperationMethod[..., Any, Any]:
         """Import the method of the operation."""
-        method: OperationMethod[..., Any, Any] = _imported(self.path)
+        method: OperationMethod[..., Any, Any] = imported(self.path)
         return method
 
     @property
@@ -68,7 +68,7 @@ class Verb(NamedTuple):
     @property
     def answer(self) -> type[Struct]:
         """The type of the answer."""
-        kind: type[Struct] = _imported(self.result)
+        kind: type[Struct] = imported(self.result)
         return kind
 
     def bind(self, djinn: Namespace) -> Callable[[Struct], Any]:
@@ -93,7 +93,11 @@ def _value(cell: str, default: object) -> object:
     return cell if isinstance(default, str) else bool(cell)
 
 
-def _imported(path: str) -> Any:
+def imported(path: str) -> Any:
+    """Import what a path such as `module:Class.method` names.
+
+    `pkgutil.resolve_name` does the same, but its import would cost every command milliseconds.
+    """
     module, _, attribute = path.partition(":")
     return attrgetter(attribute)(import_module(module))
 

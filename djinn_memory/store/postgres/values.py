@@ -23,7 +23,7 @@ _JSON = frozenset({
 """The columns of type `jsonb` in tables whose rows follow from notes."""
 
 
-def column_value(column: str, value: Any) -> Any:
+def _column_value(column: str, value: Any) -> Any:
     """A value in the form in which a COPY takes it for a column."""
     if isinstance(value, str):
         return clean(value)
@@ -101,7 +101,7 @@ def write_rows(
     """Write rows of a scope, with clean texts."""
     with copying(tx, table, ", ".join(("user_id", *columns))) as copy:
         for row in rows:
-            copy.write_row((scope, *map(column_value, columns, row)))
+            copy.write_row((scope, *map(_column_value, columns, row)))
 
 
 @contextmanager
