@@ -95,6 +95,7 @@ def _embeds(words: list[str]) -> bool:
     """Whether a command line embeds a text. A wrong guess only costs time."""
     from djinn_memory.operations import VERBS
 
+    words = [word for word in words if word != "--timings"]
     rest = words[_home_words(words) :]
     if {"-h", "--help", "--mode=words"} & {*rest} or "--mode words" in " ".join(rest):
         return False
