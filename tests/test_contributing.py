@@ -72,10 +72,10 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def djinn(copy: Path, home: Home, *arguments: str) -> str:
-    """What the changed command line prints."""
+def python(copy: Path, *arguments: str) -> str:
+    """What Python prints in the copy."""
     done = subprocess.run(
-        [sys.executable, "-m", "djinn_memory", "--home", str(home.root), *arguments],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         cwd=copy,
@@ -84,6 +84,11 @@ def djinn(copy: Path, home: Home, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def djinn(copy: Path, home: Home, *arguments: str) -> str:
+    """What the changed command line prints."""
+    return python(copy, "-m", "djinn_memory", "--home", str(home.root), *arguments)
 
 
 def test_a_job_touches_two_files(copy: Path, home: Home) -> None:
@@ -114,36 +119,20 @@ def test_a_column_in_hits_touches_three_files(copy: Path, home: Home) -> None:
         assert '"mood": "calm, bright"' in djinn(copy, home, "memory", *arguments, "--json")
 
 
-def write_table(copy: Path) -> None:
-    """Make the table of verbs of the changed package."""
-    subprocess.run(
-        [sys.executable, "tools/verb_table.py"],
-        cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, check=True,
-    )  # fmt: skip
-
-
 def test_an_operation_with_its_command_and_its_tool_touches_four_files(
     copy: Path, home: Home
 ) -> None:
     assert follow("An operation", copy) == 1
-    write_table(copy)
+    python(copy, "tools/verb_table.py")
     code = (
         "import sys; from djinn_memory.djinn import Djinn;"
         "from djinn_memory.operations import OPERATIONS;"
         "djinn = Djinn.open(sys.argv[1]); djinn.gaps.report('who owns the shed');"
         "print(djinn.gaps.count(closed=True).gaps, OPERATIONS['gaps.count'].answer.__name__)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(home.root)],
-        capture_output=True,
-        text=True,
-        cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy)},
-        check=False,
-    )
-    assert done.stdout == "1 GapCount\n", done.stderr
+    assert python(copy, "-c", code, str(home.root)) == "1 GapCount\n"
     assert follow("A command", copy) == 2
-    write_table(copy)
+    python(copy, "tools/verb_table.py")
     assert djinn(copy, home, "gap", "count") == "1 open\n"
     assert '"gaps": 1' in djinn(copy, home, "gap", "count", "--json")
     assert "count" in djinn(copy, home, "gap", "--help")
@@ -153,9 +142,4 @@ def test_an_operation_with_its_command_and_its_tool_touches_four_files(
         "from djinn_memory.mcp.tools.gap import gap;"
         "print(gap.text(gap.answer(count=2)), 'count()' in gap.description)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True, text=True, cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy)}, check=False,
-    )  # fmt: skip
-    assert done.stdout == "['2 gaps.'] True\n", done.stderr
+    assert python(copy, "-c", code) == "['2 gaps.'] True\n"

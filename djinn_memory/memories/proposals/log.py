@@ -143,8 +143,7 @@ def events_of(
 
 
 def _made(proposal: RecordedProposal) -> dict[str, object]:
-    each = proposal
-    made = _Made(each.kind, each.subjects, each.reason, each.evidence, each.agent, each.vault)
+    made = msgspec.convert(proposal, _Made, from_attributes=True)
     data: dict[str, object] = msgspec.to_builtins(made)
     return data
 
@@ -202,7 +201,7 @@ def _read_decision(record: RecordedProposal, step: Step, data: Mapping[str, obje
     if step == "withdrawn":
         # Without an agent, as in events of earlier versions, for all.
         agent = data.get("agent", ...)
-        record.agents = {each for each in record.agents if agent not in (each, ...)}
+        record.agents = {known for known in record.agents if agent not in (known, ...)}
     elif step == "accepted" and data.get("keep") != "both":
         change = data.get("change")
         record.accepted = True
