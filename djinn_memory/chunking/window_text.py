@@ -19,6 +19,9 @@ from djinn_memory.notes.markdown.plain_text import plain
 PREFIX_TOKENS = 60
 """Maximum size of a prefix: a title may be a paragraph, but the text needs two thirds."""
 
+LEAST_ROOM = WINDOW_TOKENS - PREFIX_TOKENS
+"""Number of tokens of text that fit into a window whatever its prefix."""
+
 _DAY_IN_WORDS = re.compile(r" \(\w+day \d{1,2} \w+ \d{4}\)\Z")
 
 
@@ -33,6 +36,8 @@ def prefix(title: str, headings: tuple[str, ...], day: str | None, kind: str | N
     """
     trail = [title, *(heading for heading in headings if heading != title)]
     line = " > ".join(trail) + (f" ({_shown(local_day(day), kind)})" if day else "")
+    if len(line) <= PREFIX_TOKENS:
+        return line  # No token is shorter than a character.
     starts = _starts(line)
     return line[: starts[PREFIX_TOKENS]] if len(starts) > PREFIX_TOKENS else line
 

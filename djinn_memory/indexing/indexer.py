@@ -17,7 +17,7 @@ from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
 from djinn_memory.chunking.legible import legible
 from djinn_memory.chunking.spans import size
 from djinn_memory.chunking.tokens import estimated_starts, token_counts, token_starts
-from djinn_memory.chunking.window_text import path_at, prefix, room, window_text
+from djinn_memory.chunking.window_text import LEAST_ROOM, path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import changes, seen_again
 from djinn_memory.models import (
@@ -356,7 +356,10 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
     date = None if note.type == DOCUMENT else note.date
     for chunk in parts:
         line = prefix(note.title, chunk.headings, date, note.type)
-        spans = windows(chunk.start, chunk.end, tokens, room(line))
+        whole = chunk.start, chunk.end
+        # The tokens of a prefix are counted only for a chunk that may not fit beside it.
+        fits = size(whole, tokens) <= LEAST_ROOM
+        spans = [whole] if fits else windows(*whole, tokens, room(line))
         texts = [
             window_text(
                 prefix(

@@ -130,6 +130,8 @@ def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def _links(text: str, prose: str, syntax: LinkSyntax) -> Iterator[Link]:
+    if "[" not in prose and "((" not in prose:
+        return
     line, counted = 1, 0
     for match in syntax.pattern.finditer(prose):
         start, end = match.span()

@@ -112,6 +112,8 @@ def masked(text: str, label: str = "") -> tuple[str, int]:
 
     A `label` such as `password: ` says what the text is, and is no part of the result.
     """
+    if not text:
+        return text, 0
     whole = label + text
     parts, end, number = [], len(label), 0
     for secret in find(whole):

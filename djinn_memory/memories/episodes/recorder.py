@@ -137,11 +137,12 @@ def record_turns(
             for draft in drafts:
                 days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record
             places = journals.append(writer, home, days, once=once)
+    root = vault.root.resolve()
     episodes = [
         replace(
             draft.episode,
             path=path,
-            file=str(vault.root.resolve() / path),
+            file=str(root / path),
             searchable=writer.searchable,
             problems=writer.problems,
         )

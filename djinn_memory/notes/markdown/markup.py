@@ -70,6 +70,8 @@ _INLINE = re.compile(
     re.VERBOSE,
 )
 _PAIRS = {"<!": "-->", "%%": "%%", "$$": "$$"}
+# Without these, all of a text is prose. Many short texts are, so that no block is looked for.
+_MARKUP = re.compile(r"[`~$%<\\\t]|[ \r]{4}")
 _TICKS = re.compile(r"`+")
 _SHOWN = re.compile(r"[^\r\n]")
 
@@ -81,7 +83,7 @@ def mask(text: str, *, outline: bool = False) -> str:
     whole, so a `$` in a note's name does not start maths. In an `outline`, as Logseq writes it,
     indentation does not mean code, and only its closing line ends a fence.
     """
-    return blank(text, _dead_spans(text, outline))
+    return blank(text, _dead_spans(text, outline)) if _MARKUP.search(text) else text
 
 
 def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -100,6 +102,8 @@ def code_blocks(text: str, *, outline: bool = False) -> list[tuple[int, int]]:
 
     A block runs from its first backtick or tilde to the end of its closing line, newline excluded.
     """
+    if "```" not in text and "~~~" not in text:
+        return []
     return [(start, end) for kind, start, end in _blocks(text, outline) if kind == "fence"]
 
 

@@ -167,6 +167,12 @@ def test_mask_only_puts_spaces(text: str) -> None:
     )
 
 
+@given(st.text(alphabet="ab->#|=1.* \r\n", max_size=60))
+def test_a_code_span_behind_a_text_changes_nothing_before_it(text: str) -> None:
+    # Without the span, most of these texts are not read block by block.
+    assert mask(f"{text}\n\n`code`\n")[: len(text)] == mask(text)
+
+
 @given(MARKUP)
 def test_code_blocks_are_ordered_and_masked(text: str) -> None:
     done = 0
