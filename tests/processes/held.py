@@ -122,7 +122,7 @@ RUNS = {
     "import": "import {tmp}/turns.jsonl",
     "memory purge": "memory purge Kettle --yes",
     "entity merge": "entity merge Rob Robert",
-    "entity split": "entity split Bert Hubert",
+    "entity split": "entity split Hubert Bert",
     "session extract": "session extract --session dinner",
     "document reprocess": "document reprocess paper.txt --chunk-size 200",
     "backup create": "backup create {tmp}/backup.tar.gz",
