@@ -4,14 +4,88 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from djinn_memory.chunking.lines import Lines
-from djinn_memory.chunking.outline import fitting_items
-from djinn_memory.chunking.sections import sections
-from djinn_memory.chunking.spans import Span, blocks, size, span_across, trim
+from djinn_memory.chunking.spans import Lines, Span, blocks, size, span_across, span_at, trim
 from djinn_memory.models import Chunk, Section
+from djinn_memory.notes.markdown.headings import headings
 from djinn_memory.notes.markdown.markup import code_blocks
+from djinn_memory.notes.markdown.plain_text import inline
+
+_ITEM = re.compile(r"(?m)^([ \t]*+)[-*+](?:[ \t]|$)")
+_TAB = 4
+
+
+def fitting_items(
+    text: str, section: Section, fences: Sequence[Span], fits: Callable[[Span], bool]
+) -> Iterator[Span]:
+    """The largest list items of a section that fit, each with all its nested items, in order.
+
+    The first line of a list item that is too large stays with its first nested item, so that no
+    chunk ends with a parent whose children begin the next.
+    """
+    spans = _list_items(text, section, fences)
+    done = 0
+    for number, (start, end) in enumerate(spans):
+        if start < done:
+            continue
+        if not fits((start, end)):
+            if number + 1 == len(spans) or spans[number + 1][0] >= end:
+                continue
+            end = spans[number + 1][1]
+            if not fits((start, end)):
+                continue
+        done = end
+        yield start, end
+
+
+def _list_items(text: str, section: Section, fences: Sequence[Span]) -> list[Span]:
+    """Every list item in order. An item ends where the next item not nested in it begins."""
+    starts: list[int] = []
+    ends: list[int] = []
+    nest: list[tuple[int, int]] = []
+    for match in _ITEM.finditer(text, section.start, section.end):
+        start, indent = match.start(), len(match[1].expandtabs(_TAB))
+        if span_at(fences, start):
+            continue
+        while nest and nest[-1][0] >= indent:
+            ends[nest.pop()[1]] = start
+        nest.append((indent, len(starts)))
+        starts.append(start)
+        ends.append(section.end)
+    return list(zip(starts, ends, strict=True))
+
+
+MAX_SECTIONS = 20_000
+"""Headings beyond this number are treated as text. A section is at least one chunk, and a chunk
+costs more than its words. The Bible has 1,189 chapters."""
+
+MAX_HEADING = 300
+"""Maximum characters of a heading. A longer one is cut, because every chunk below it repeats it."""
+
+
+def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:
+    """The sections of `text` from offset `body` on, in order, covering every character.
+
+    `fences` are `code_blocks(text)`: a line in one is not a heading. Text before the first heading
+    is a section without a path. The last of `MAX_SECTIONS` holds the rest of the text.
+    """
+    result = [Section((), body, body, len(text))]
+    trail: list[tuple[int, str]] = []
+    for heading in headings(text, body):
+        if span_at(fences, heading.opens):
+            continue
+        if len(result) == MAX_SECTIONS:
+            break
+        while trail and trail[-1][0] >= heading.level:
+            trail.pop()
+        trail.append((heading.level, inline(text[slice(*heading.title)], MAX_HEADING)))
+        path = tuple(name for _, name in trail if name)
+        above = result[-1]
+        result[-1] = Section(above.path, above.opens, above.start, heading.opens)
+        result.append(Section(path, heading.opens, heading.start, len(text)))
+    return result
+
 
 VERSION = 5
 """Increased when the same note would be cut differently. An index of another version is rebuilt."""

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from djinn_memory.chunking.chunks import MODEL_READS, chunks, windows
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
-from djinn_memory.chunking.legible import legible
 from djinn_memory.chunking.spans import size
-from djinn_memory.chunking.tokens import estimated_starts, token_counts, token_starts
+from djinn_memory.chunking.tokens import estimated_starts, legible, token_counts, token_starts
 from djinn_memory.chunking.window_text import LEAST_ROOM, path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import changes, seen_again

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.chunking.chunks import MODEL_READS
-from djinn_memory.chunking.legible import SHORTEST, legible
+from djinn_memory.chunking.tokens import SHORTEST, legible
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut

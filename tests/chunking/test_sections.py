@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.sections import MAX_HEADING, MAX_SECTIONS, sections
+from djinn_memory.chunking.chunks import MAX_HEADING, MAX_SECTIONS, sections
 from djinn_memory.models import Section
 from djinn_memory.notes.markdown.markup import code_blocks
 

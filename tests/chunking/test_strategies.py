@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.sections import sections
+from djinn_memory.chunking.chunks import sections
 from djinn_memory.chunking.spans import blocks
 from djinn_memory.chunking.strategies import Plan, cut, plan
 from djinn_memory.chunking.tokens import token_starts

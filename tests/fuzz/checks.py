@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from djinn_memory.chunking.chunks import windows
-from djinn_memory.chunking.sections import sections
+from djinn_memory.chunking.chunks import sections, windows
 from djinn_memory.errors import Refused
 from djinn_memory.indexing.indexer import cut
 from djinn_memory.models import Dialect
