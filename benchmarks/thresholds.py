@@ -13,7 +13,7 @@ from common import machine, table
 
 from djinn_memory.embedding.calibration import calibrate
 from djinn_memory.embedding.embedder import create_embedder
-from djinn_memory.embedding.spec import parse_model
+from djinn_memory.embedding.registry import parse_model
 from djinn_memory.home.settings import EmbeddingConfig, ThresholdsConfig
 
 PAIRS = Path(__file__).with_name("alike.tsv")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.embedding.calibration import HashingEmbedder
 from djinn_memory.system.http_client import PIECE
 
 EMBED_PATHS = {"/api/embed": "ollama", "/v1/embeddings": "openai"}

@@ -101,7 +101,7 @@ PROVIDERS = {
     "sentence-transformers": ProviderEntry("djinn_memory.embedding.local:LocalEmbedder", True),
     "ollama": ProviderEntry("djinn_memory.embedding.remote:RemoteEmbedder", True),
     "openai": ProviderEntry("djinn_memory.embedding.remote:RemoteEmbedder", True),
-    "hashing": ProviderEntry("djinn_memory.embedding.hashing:HashingEmbedder"),
+    "hashing": ProviderEntry("djinn_memory.embedding.calibration:HashingEmbedder"),
     "none": ProviderEntry(""),
 }
 """The providers of embeddings by their names in `embedding.provider`."""

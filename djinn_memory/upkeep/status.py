@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.embedding.spec import to_spec
+from djinn_memory.embedding.registry import to_spec
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.sweep import stale
 from djinn_memory.models import Problem

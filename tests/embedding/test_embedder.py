@@ -10,7 +10,7 @@ import pytest
 
 from djinn_memory.embedding.calibration import calibrate
 from djinn_memory.embedding.embedder import Embedder, create_embedder
-from djinn_memory.embedding.spec import parse_model
+from djinn_memory.embedding.registry import parse_model
 from djinn_memory.home.settings import PROVIDERS, EmbeddingConfig, ProviderEntry
 
 if TYPE_CHECKING:

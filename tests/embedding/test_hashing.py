@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.embedding.calibration import HashingEmbedder
 
 
 @given(st.lists(st.text(), max_size=5))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding.spec import from_spec, parse_model, to_spec
+from djinn_memory.embedding.registry import from_spec, parse_model, to_spec
 from djinn_memory.errors import Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig

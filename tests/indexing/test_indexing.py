@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.embedding.calibration import HashingEmbedder
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, remove_vault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.embedding.calibration import HashingEmbedder
 from djinn_memory.models import Filters
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import FieldGroup, Selection, WordMatch

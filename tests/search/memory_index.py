@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.embedding.calibration import HashingEmbedder
 from djinn_memory.models import Calibration, Vault, plane_of
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 from djinn_memory.notes.slugs import name_key

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.embedding.calibration import HashingEmbedder
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, SearchResult

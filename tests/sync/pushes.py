@@ -11,7 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.embedding.calibration import HashingEmbedder
 from djinn_memory.models import Vault
 from djinn_memory.store.export import export_notes
 from djinn_memory.store.postgres.connection import ServerAddress, connect, writing

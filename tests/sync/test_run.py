@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from djinn_memory.embedding.hashing import HashingEmbedder
+from djinn_memory.embedding.calibration import HashingEmbedder
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.models import Progress, silent
 from djinn_memory.store.index.memories import window_hashes
