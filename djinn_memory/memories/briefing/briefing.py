@@ -15,7 +15,7 @@ from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.profiles.day import events_of_day, fit_events
 from djinn_memory.memories.profiles.reading import profile_of, zone_of
 from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
-from djinn_memory.memories.profiles.wording import fit_profile
+from djinn_memory.memories.profiles.settings import fit_profile
 from djinn_memory.memories.recall.recall import RecallResult, recall
 from djinn_memory.memories.recall.requests import MOST, RecallOptions
 from djinn_memory.memories.sessions.history import previous_turns, spoken_lines

@@ -18,7 +18,7 @@ from djinn_memory.memories.briefing.requests import (
 )
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.profiles.day import event_text
-from djinn_memory.memories.profiles.wording import profile_lines
+from djinn_memory.memories.profiles.settings import profile_lines
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 

@@ -26,7 +26,7 @@ from djinn_memory.memories.profiles.reading import project_names
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.left_open import ended_by_upkeep
-from djinn_memory.memories.sessions.marks import or_problem
+from djinn_memory.memories.sessions.listing import or_problem
 from djinn_memory.models import PLANES, Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.stages.planes import ShownTexts

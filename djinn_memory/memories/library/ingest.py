@@ -26,12 +26,16 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import index, read
 from djinn_memory.memories.library import files
 from djinn_memory.memories.library.catalog import (
+    IngestFile,
     StoredDocument,
+    current,
+    predecessors,
     read_fields,
     run_lock,
     source_of,
     stored_documents,
     subject,
+    unchanged,
 )
 from djinn_memory.memories.library.ingest_run import FileJob, IngestRun
 from djinn_memory.memories.library.requests import (
@@ -44,7 +48,6 @@ from djinn_memory.memories.library.requests import (
     ignore_event,
     no_password,
 )
-from djinn_memory.memories.library.versions import IngestFile, current, predecessors, unchanged
 from djinn_memory.memories.library.writer import plan_fields, write_document
 from djinn_memory.models import Problem, ProgressCallback, Vault
 from djinn_memory.notes.slugs import slug

@@ -19,6 +19,7 @@ from djinn_memory.documents.read import VERSION
 from djinn_memory.documents.sources import Source
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.memories.library.catalog import (
+    IngestFile,
     StoredDocument,
     is_hidden,
     source_of,
@@ -32,7 +33,6 @@ from djinn_memory.memories.library.requests import (
     IngestOptions,
     IngestReport,
 )
-from djinn_memory.memories.library.versions import IngestFile
 from djinn_memory.models import Problem, Vault
 from djinn_memory.store.ledger import Event, uuid7
 from djinn_memory.store.state import State
