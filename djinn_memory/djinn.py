@@ -34,7 +34,7 @@ from djinn_memory.operations import NAMESPACES, imported
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.operations.wording import PythonWording
 from djinn_memory.runtime import Runtime, utc_now
-from djinn_memory.search.options import SearchOptions
+from djinn_memory.search.query import SearchOptions
 from djinn_memory.store.recovery import recovers_index
 from djinn_memory.upkeep.requests import (
     Diagnosis,

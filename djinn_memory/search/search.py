@@ -20,7 +20,7 @@ from djinn_memory.store.index.records import Selection
 
 if TYPE_CHECKING:
     from djinn_memory.runtime import Runtime
-    from djinn_memory.search.options import SearchOptions
+    from djinn_memory.search.query import SearchOptions
     from djinn_memory.search.state import PlaneLimits, Reranker, RescoreStage
 
 Stage = Callable[[Search], None]

@@ -23,11 +23,19 @@ from djinn_memory.upkeep.jobs.job import Job
 from djinn_memory.upkeep.runner import due, run_jobs
 from djinn_memory.watch import catchup
 from djinn_memory.watch.backoff import Backoff
-from djinn_memory.watch.folders import FollowedFolders
-from djinn_memory.watch.heard import ALL, FileChanged, FileDropped, Heard, Notice, StopWatch, Tell
+from djinn_memory.watch.events import FollowedFolders
+from djinn_memory.watch.heard import (
+    ALL,
+    FileChanged,
+    FileDropped,
+    Heard,
+    Notice,
+    PendingChanges,
+    StopWatch,
+    Tell,
+)
 from djinn_memory.watch.inbox import FAILURES, Inbox, Mark, inbox_folder
 from djinn_memory.watch.kept_server import KeptServer
-from djinn_memory.watch.pending import PendingChanges
 
 TICK_SECONDS = 1.0
 """Seconds between two checks of the settings, the index file and the folders."""

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 import pytest
 
 from djinn_memory.models import Vault
-from djinn_memory.watch.folders import FollowedFolders
+from djinn_memory.watch.events import FollowedFolders
 from djinn_memory.watch.heard import ALL, FileChanged, Heard
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.watch.heard import ALL, FileChanged
-from djinn_memory.watch.pending import SLICE, PendingChanges
+from djinn_memory.watch.heard import ALL, SLICE, FileChanged, PendingChanges
 
 CHANGES = st.lists(
     st.builds(

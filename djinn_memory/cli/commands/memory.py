@@ -16,7 +16,7 @@ from djinn_memory.cli.text.origins import print_origin
 from djinn_memory.memories.catalog import requests
 from djinn_memory.models import SearchResult
 from djinn_memory.notes.dates import local_day
-from djinn_memory.search.options import SearchOptions
+from djinn_memory.search.query import SearchOptions
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
 from djinn_memory.mcp.arguments import number, required_text
 from djinn_memory.mcp.tool import tool
 from djinn_memory.models import Hit, SearchResult
-from djinn_memory.search.options import SearchOptions
+from djinn_memory.search.query import SearchOptions
 
 
 class SimilarMemory(MemoryPlace):

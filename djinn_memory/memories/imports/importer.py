@@ -38,8 +38,8 @@ from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.durations import duration
+from djinn_memory.system.files import Scratch
 from djinn_memory.system.locks import lock
-from djinn_memory.system.scratch import Scratch
 
 
 class Chronology:

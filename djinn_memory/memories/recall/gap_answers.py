@@ -27,8 +27,7 @@ from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.legs.words_query import content
-from djinn_memory.search.options import SearchOptions
-from djinn_memory.search.query import plain
+from djinn_memory.search.query import SearchOptions, plain
 from djinn_memory.search.search import search
 from djinn_memory.secrets import guard, mask
 from djinn_memory.store.index.records import IndexedMemory

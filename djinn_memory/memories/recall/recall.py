@@ -41,8 +41,7 @@ from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
 from djinn_memory.search.narrowing import Narrowing
-from djinn_memory.search.options import SearchOptions
-from djinn_memory.search.query import plain
+from djinn_memory.search.query import SearchOptions, plain
 from djinn_memory.search.search import search
 from djinn_memory.search.time.former import is_history, shows_history
 from djinn_memory.secrets import mask
