@@ -1,4 +1,4 @@
-"""Measures, finds and trims spans of a text."""
+"""Measures, finds and trims spans of a text, and tells the lines that they are on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts tokens with the packaged model's tokenizer, whichever provider embeds."""
+"""Counts tokens with the packaged model's tokenizer, and tells data from text that is read."""
 
 from __future__ import annotations
 

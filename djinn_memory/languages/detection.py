@@ -1,4 +1,4 @@
-"""Languages in Latin script: the language of a text, and the stems of its words.
+"""Languages in Latin script: a text's language, its words' stems, and the short forms of names.
 
 The index stems English with its own Porter stemmer. A stem of another language ends in `MARK`.
 Porter does not change such a stem, and it differs from an English word of the same spelling (`die`,

@@ -1,4 +1,4 @@
-"""Prepares a Postgres server, updates it, and says what it has."""
+"""Prepares a Postgres server, makes a vault here and one there the same, and says what it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translates native file events into changes of vaults. Threads of watchdog queue them."""
+"""Follows the folders of the vaults: native file events become changes, or polling finds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages to the loop of a watch, in a queue that threads and signal handlers may use."""
+"""Messages to the loop of a watch: a queue for threads and signal handlers, and what is pending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the documents of a home: their metadata, their state and the paths of their files."""
+"""Reads the documents of a home: their metadata, state, versions and the paths of their files."""
 
 from __future__ import annotations
 

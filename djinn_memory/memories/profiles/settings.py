@@ -1,4 +1,4 @@
-"""The keys of a profile: what they mean, and how the values that a person writes are read."""
+"""The keys of a profile: what they mean, how their values are read, and how an agent reads them."""
 
 from __future__ import annotations
 

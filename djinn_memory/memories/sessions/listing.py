@@ -1,4 +1,4 @@
-"""Lists the sessions of an agent."""
+"""Lists the sessions of an agent, and the notes that mark them: checkpoints and handoffs."""
 
 from __future__ import annotations
 
