@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from djinn_memory.memories.proposals.contradictions import Contradictions
     from djinn_memory.memories.proposals.gaps import Gaps
     from djinn_memory.memories.proposals.verbs import Proposals
-    from djinn_memory.memories.recall.audit import ToolCall
     from djinn_memory.memories.recall.rating import RatingResult
     from djinn_memory.memories.recall.recall import RecallResult
     from djinn_memory.memories.recall.scores import Scores
@@ -379,12 +378,6 @@ class Djinn(Namespace):
         from djinn_memory.memories.sessions.listing import sleep
 
         return sleep(self.runtime, request)
-
-    def audit(self, call: ToolCall) -> Problem | None:
-        """Record a call of an MCP client in the audit. Failures are ignored."""
-        from djinn_memory.memories.recall.audit import record
-
-        return record(self._state, call)
 
 
 def _recover_changes(runtime: Runtime) -> None:

@@ -85,6 +85,14 @@ class Runtime:
     @cached_property
     def problems(self) -> list[Problem]:
         """Problems of the home. Search and index results also list problems of their own."""
+        return self._problems_of_settings()
+
+    def begin_call(self, client: str | None) -> None:
+        """Drop the problems of earlier calls, which would add up in a process that answers many."""
+        self.problems[:] = self._problems_of_settings()
+        self.client = client
+
+    def _problems_of_settings(self) -> list[Problem]:
         path = str(self.home.config_path)
         problems = [
             Problem(path, f"{endpoint} is ignored until you {Remedy('trust')}")

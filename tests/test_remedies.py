@@ -20,6 +20,7 @@ from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.operations import OPERATIONS, VERBS
+from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.wording import CommandWording, PythonWording, command
 
 COMMANDS = VERBS.keys() - OPERATIONS.keys()
@@ -66,8 +67,9 @@ def strings(tree: ast.Module) -> Iterator[str]:
 @cache
 def schemas(read_only: bool) -> dict[str, dict[str, Any]]:
     """The properties of the arguments of each tool that a server offers, by its name."""
-    offered = [tool for tool in TOOLS if tool.offers(read_only=read_only)]
-    return {tool.name: tool.input_schema(read_only=read_only)["properties"] for tool in offered}
+    caller = Caller(read_only=read_only)
+    offered = [tool for tool in TOOLS if tool.allowed(caller)]
+    return {tool.name: tool.input_schema(caller)["properties"] for tool in offered}
 
 
 def _value(node: ast.expr) -> Any:
@@ -235,7 +237,7 @@ def test_in_python() -> None:
 
 @pytest.mark.parametrize(("tool", "read_only"), SERVERS)
 def test_for_the_clients_of_a_server(tool: Tool | None, read_only: bool) -> None:
-    words = ToolWording(tool, TOOLS, read_only=read_only)
+    words = ToolWording(tool, TOOLS, Caller(read_only=read_only))
     for place, remedy in remedies():
         text = said(words, remedy)
         if remedy.operation:
@@ -247,7 +249,7 @@ def test_for_the_clients_of_a_server(tool: Tool | None, read_only: bool) -> None
 @pytest.mark.parametrize("read_only", [False, True])
 def test_every_operation_for_the_clients_of_a_server(read_only: bool) -> None:
     # The words for an operation of another tool are the same in each tool.
-    words = ToolWording(None, TOOLS, read_only=read_only)
+    words = ToolWording(None, TOOLS, Caller(read_only=read_only))
     for remedy in every_operation():
         text = said(words, remedy)
         assert not wrong_tools(text, read_only), text

@@ -18,9 +18,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
 from djinn_memory.errors import Unavailable, UsageError
-from djinn_memory.mcp.calls import Calls, log
-from djinn_memory.mcp.context import ClientContext
-from djinn_memory.mcp.server import server, warm
+from djinn_memory.home.home import Home
+from djinn_memory.mcp.server import calls_on, log, server
+from djinn_memory.operations.caller import Caller
 
 HOST = "127.0.0.1"
 
@@ -28,14 +28,12 @@ MIN_TOKEN = 16
 """Minimum characters of a token. Shorter tokens could be guessed."""
 
 
-def serve(context: ClientContext, port: int, token: str | None) -> None:
+def serve(home: Home, caller: Caller, port: int, token: str | None) -> None:
     """Serve until the process ends. Without a `token`, the token in the state folder is used."""
     listener = _listen(port)
     hosts = [f"{name}:{listener.getsockname()[1]}" for name in (HOST, "localhost")]
-    verifier = _TokenVerifier(_checked(token) if token else _stored(context.djinn.home.state))
-    calls = Calls(context, log)
-    calls.begin(warm)
-    app = server(context, calls).streamable_http_app(
+    verifier = _TokenVerifier(_checked(token) if token else _stored(home.state))
+    app = server(calls_on(home, caller), caller).streamable_http_app(
         json_response=True,
         # Otherwise a web page could point its own host name here and use the user's browser.
         transport_security=TransportSecuritySettings(
@@ -45,7 +43,7 @@ def serve(context: ClientContext, port: int, token: str | None) -> None:
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None),
         token_verifier=verifier,
     )
-    log(f"Serving agent {context.agent} at http://{hosts[0]}/mcp. Press Ctrl-C to stop.")
+    log(f"Serving agent {caller.agent} at http://{hosts[0]}/mcp. Press Ctrl-C to stop.")
     _Http(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import mcp_types as types
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
-from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tools.sessions import wake
+from djinn_memory.operations.caller import Caller
 
 PROMPTS = (
     types.Prompt(
@@ -55,7 +56,7 @@ Then say in two or three sentences what you remembered.
 """
 
 
-def prompt(context: ClientContext, name: str, arguments: Mapping[str, str]) -> str:
+def prompt(djinn: Djinn, caller: Caller, name: str, arguments: Mapping[str, str]) -> str:
     """The text of a prompt. The start prompt includes the context of the session."""
     listed = {prompt.name: prompt for prompt in PROMPTS}
     if name not in listed:
@@ -66,5 +67,5 @@ def prompt(context: ClientContext, name: str, arguments: Mapping[str, str]) -> s
     if name == "end_session":
         return _END
     task = arguments.get("task") or None
-    awake = wake.run(context, wake.parse({"task": task}))
+    awake = wake.run(djinn, caller, wake.parse({"task": task}))
     return f"{wake.render(awake)}\n\n---\n\n{_HOW}"

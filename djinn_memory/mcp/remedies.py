@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 
 from djinn_memory.errors import Remedy, Wording
-from djinn_memory.mcp.tool import Tool
+from djinn_memory.mcp.tool import AGENT, Tool
+from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.wording import CommandWording
 
 
@@ -20,14 +21,13 @@ class ToolWording(Wording):
     referred_call = "{} (ask a person)"
 
     def __init__(
-        self, tool: Tool | None = None, tools: Iterable[Tool] = (), *, read_only: bool = False
+        self, tool: Tool | None = None, tools: Iterable[Tool] = (), caller: Caller = AGENT
     ) -> None:
         self._names = tool.argument_names if tool else {}
         self._calls = {
             operation.name: (tool, action)
             for tool in tools
-            for action, operation in tool.by_action.items()
-            if not (read_only and operation.writes)
+            for action, operation in tool.allowed(caller).items()
         }
 
     def offers(self, remedy: Remedy) -> bool:

@@ -7,9 +7,10 @@ from urllib.parse import unquote_to_bytes
 
 import mcp_types as types
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.mcp.answers import uri
-from djinn_memory.mcp.context import ClientContext
+from djinn_memory.operations.caller import Caller
 
 MARKDOWN = "text/markdown"
 
@@ -27,14 +28,16 @@ TEMPLATE = types.ResourceTemplate(
 )
 
 
-def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resource], str | None]:
+def page(
+    djinn: Djinn, caller: Caller, cursor: str | None
+) -> tuple[list[types.Resource], str | None]:
     """A page of the notes that the agent sees, newest first, and the next page's cursor."""
     skip = 0
     if cursor:
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
             raise UsageError("unknown cursor; start again without one")
         skip = int(cursor)
-    memories = context.djinn.memories.list(agent=context.agent, limit=PAGE + 1, skip=skip).memories
+    memories = djinn.memories.list(agent=caller.agent, limit=PAGE + 1, skip=skip).memories
     listed = [
         types.Resource(
             uri=uri(memory),
@@ -51,7 +54,7 @@ def page(context: ClientContext, cursor: str | None) -> tuple[list[types.Resourc
     return listed, str(skip + PAGE) if len(memories) > PAGE else None
 
 
-def read(context: ClientContext, address: str) -> str:
+def read(djinn: Djinn, caller: Caller, address: str) -> str:
     """The current text of a note on disk.
 
     Raises `NotFound` for any other address. The error is the same for a note that the agent may not
@@ -64,7 +67,7 @@ def read(context: ClientContext, address: str) -> str:
         raise missing
     vault, path = (os.fsdecode(unquote_to_bytes(part)) for part in (vault, path))
     try:
-        detail = context.djinn.memories.show(f"{vault}:{path}", agent=context.agent)
+        detail = djinn.memories.show(f"{vault}:{path}", agent=caller.agent)
     except (NotFound, UsageError):
         raise missing from None
     # A title can be written like a place too.

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import gc
+import sys
+from asyncio import wrap_future
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import mcp_types as types
 import msgspec
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from msgspec.structs import replace
 
 from djinn_memory import __version__
-from djinn_memory.errors import DjinnError, Refused, speaking
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import DjinnError, Refused
+from djinn_memory.home.home import Home
 from djinn_memory.mcp import prompts, resources
-from djinn_memory.mcp.calls import Calls
-from djinn_memory.mcp.context import Caller, ClientContext
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations.caller import Caller, Calls
 from djinn_memory.secrets import mask
 
 T = TypeVar("T")
@@ -39,9 +44,9 @@ once, in words that make sense without this conversation. `rate` what you recall
 helps comes first next time. End with `sleep`. Never store passwords or keys."""
 
 
-def server(context: ClientContext, calls: Calls) -> Server[Any]:
-    """The server of one agent's memory, for any transport."""
-    handlers = _Handlers(calls, read_only=context.read_only)
+def server(calls: Calls[Djinn], caller: Caller) -> Server[Any]:
+    """The server of the memory of the caller's agent, for any transport."""
+    handlers = _Handlers(calls, caller)
     return Server(
         "djinn",
         version=__version__,
@@ -60,30 +65,33 @@ def server(context: ClientContext, calls: Calls) -> Server[Any]:
 class _Handlers:
     """A method for each request of the protocol."""
 
-    def __init__(self, calls: Calls, *, read_only: bool) -> None:
+    def __init__(self, calls: Calls[Djinn], served: Caller) -> None:
         self._calls = calls
-        self._read_only = read_only
+        self._served = served
+        self._callers: dict[tuple[str | None, str], Caller] = {}
         self._tools = {tool.name: tool for tool in TOOLS}
 
     async def list_tools(self, _: Ctx, __: Any) -> types.ListToolsResult:
-        offered = [tool for tool in TOOLS if tool.offers(read_only=self._read_only)]
-        return types.ListToolsResult(tools=[_described(tool, self._read_only) for tool in offered])
+        offered = [tool for tool in TOOLS if tool.allowed(self._served)]
+        return types.ListToolsResult(tools=[_described(tool, self._served) for tool in offered])
 
     async def call_tool(
         self, ctx: Ctx, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         arguments = params.arguments or {}
         tool = self._tools.get(params.name)
-        words = ToolWording(tool, TOOLS, read_only=self._read_only)
+        words = ToolWording(tool, TOOLS, self._served)
+        caller = self._caller(ctx)
 
-        def work(context: ClientContext) -> types.CallToolResult:
+        def work(djinn: Djinn) -> types.CallToolResult:
             if tool is None:
                 raise Refused(f"no tool {params.name[:100]!r}; known: {', '.join(self._tools)}")
-            with speaking(words):
-                return _answer(tool, context, arguments)
+            return _answer(tool, djinn, caller, arguments)
 
         try:
-            return await self._calls.run(params.name, arguments, work, _caller(ctx))
+            return await wrap_future(
+                self._calls.submit(caller, params.name, arguments, work, words)
+            )
         except DjinnError as error:
             text = _plain(words.error(error))
             if tool is None:
@@ -125,40 +133,43 @@ class _Handlers:
         self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Callable[..., T], *args: Any
     ) -> T:
         """Run a request that is not a tool call, with the protocol's own errors."""
-        words = ToolWording(None, TOOLS, read_only=self._read_only)
+        words = ToolWording(None, TOOLS, self._served)
+        caller = self._caller(ctx)
 
-        def worded(context: ClientContext) -> T:
-            with speaking(words):
-                return work(context, *args)
+        def bound(djinn: Djinn) -> T:
+            return work(djinn, caller, *args)
 
         try:
-            return await self._calls.run(method, arguments, worded, _caller(ctx))
+            return await wrap_future(self._calls.submit(caller, method, arguments, bound, words))
         except DjinnError as error:
             raise MCPError(types.INVALID_PARAMS, _plain(words.error(error))) from None
 
+    def _caller(self, ctx: Ctx) -> Caller:
+        """The client of a request. Several clients of an HTTP server have a key each."""
+        key: str | None = ctx.request.headers.get("mcp-session-id") if ctx.request else None
+        given = ctx.session.client_params
+        name = "".join(filter(str.isprintable, given.client_info.name)) if given else ""
+        name = mask(" ".join(name.split()))[:MOST_NAME]
+        new = replace(self._served, client=name or None)
+        return self._callers.setdefault((key, name), new)
 
-def _caller(ctx: Ctx) -> Caller:
-    """The client of a request."""
-    key: str | None = ctx.request.headers.get("mcp-session-id") if ctx.request else None
-    given = ctx.session.client_params
-    name = "".join(filter(str.isprintable, given.client_info.name)) if given else ""
-    return Caller(key, mask(" ".join(name.split()))[:MOST_NAME] or None)
 
-
-def _answer(tool: Tool, context: ClientContext, arguments: dict[str, Any]) -> types.CallToolResult:
-    answer = tool.run(context, tool.parse(arguments))
+def _answer(
+    tool: Tool, djinn: Djinn, caller: Caller, arguments: dict[str, Any]
+) -> types.CallToolResult:
+    answer = tool.run(djinn, caller, tool.parse(arguments))
     content = types.TextContent(type="text", text=_plain(tool.render(answer)))
     data = _plain(msgspec.to_builtins(answer, enc_hook=str))
     return types.CallToolResult(content=[content], structured_content=data)
 
 
-def _described(tool: Tool, read_only: bool) -> types.Tool:
-    changes = (tool.writes or tool.logs) and not read_only
+def _described(tool: Tool, caller: Caller) -> types.Tool:
+    changes = (tool.writes or tool.logs) and not caller.read_only
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.input_schema(read_only=read_only),
+        input_schema=tool.input_schema(caller),
         output_schema=tool.output_schema,
         # What is left out is false for read_only_hint, and true for destructive_hint.
         annotations=types.ToolAnnotations(
@@ -180,10 +191,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def warm(context: ClientContext) -> None:
-    """Load everything that the first question would otherwise wait for."""
-    with speaking(ToolWording(None, TOOLS, read_only=context.read_only)):
-        context.djinn.search("warm up", agent=context.agent, limit=1)
+def calls_on(home: Home, caller: Caller) -> Calls[Djinn]:
+    """The queue of calls on a home. It begins to load what the first question would wait for."""
+    calls = Calls(home, partial(Djinn, resident=True, read_only=caller.read_only), log)
+    calls.begin(caller, partial(_warm, caller), ToolWording(None, TOOLS, caller))
+    return calls
+
+
+def log(text: str) -> None:
+    """Write a line to the server's log on stderr, because stdout carries the protocol."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _warm(caller: Caller, djinn: Djinn) -> None:
+    djinn.search("warm up", agent=caller.agent, limit=1)
     # The objects loaded by now stay. Looking for garbage among them takes a tenth of a second.
     gc.collect()
     gc.freeze()

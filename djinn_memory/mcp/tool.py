@@ -12,21 +12,16 @@ import msgspec
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, fields, replace
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, UsageError
 from djinn_memory.mcp.answers import problem_lines
 from djinn_memory.mcp.arguments import Argument
-from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.schemas import answer_schema, arguments_schema
 from djinn_memory.operations import OPERATIONS, Verb
+from djinn_memory.operations.caller import FOREIGN, Caller
 
-FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
-"""Arguments with which a client could try to name a memory other than the served one."""
-
-_SERVED = frozenset({"agent", "session"})
-"""Fields of a request that the server fills in."""
-
-_FOR_PERSONS = frozenset({"allow_secret", "backend"})
-"""Fields that only a person may set."""
+AGENT = Caller()
+"""Any agent."""
 
 _DAYS = frozenset({"since", "until", "as_of"})
 
@@ -78,9 +73,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     text of an answer. The data is sent in any case."""
     prepare: Callable[[dict[str, Any]], None] = lambda _: None
     """Changes the fields of a request before it is created."""
-    check: Callable[[ClientContext, Any], None] = lambda _, __: None
+    check: Callable[[Djinn, Caller, Any], None] = lambda *_: None
     """Raises a `DjinnError` for a request that only a person may make."""
-    finish: Callable[[ClientContext, Any], None] = lambda _, __: None
+    finish: Callable[[Caller, Any], None] = lambda *_: None
     """Runs after the operation."""
 
     @property
@@ -102,11 +97,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         listed = {
             action: OPERATIONS[name] for action, name in (names or {"": self.operation}).items()
         }
-        return {action: entry for action, entry in listed.items() if entry.rights == "agent"}
+        return {action: entry for action, entry in listed.items() if AGENT.may_call(entry)}
 
-    def offers(self, *, read_only: bool) -> bool:
-        """Whether a server offers the tool."""
-        return any(not (read_only and entry.writes) for entry in self.by_action.values())
+    def allowed(self, caller: Caller) -> dict[str, Verb]:
+        """The operations that the caller may run; the tool is offered if there are any."""
+        return {action: verb for action, verb in self.by_action.items() if caller.may_call(verb)}
 
     @property
     def writes(self) -> bool:
@@ -131,15 +126,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         actions = ", ".join(map(self._signature, self.by_action))
         return _docstring(self.text).replace("{actions}", f"Actions: {actions}.")
 
-    def input_schema(self, *, read_only: bool = False) -> dict[str, Any]:
-        """The JSON Schema of the arguments. A read-only server leaves out actions that write."""
+    def input_schema(self, caller: Caller = AGENT) -> dict[str, Any]:
+        """The JSON Schema of the arguments, with the actions that the caller may run."""
         root = arguments_schema(self._type, self.hints)
         if self.actions:
-            root["properties"]["action"]["enum"] = [
-                action
-                for action, entry in self.by_action.items()
-                if not (read_only and entry.writes)
-            ]
+            root["properties"]["action"]["enum"] = [*self.allowed(caller)]
         return root
 
     @cached_property
@@ -175,16 +166,17 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         """The fields of an action's request that clients can set."""
         return self._offered(self.by_action[action].request)
 
-    def run(self, context: ClientContext, arguments: Struct) -> Any:
-        """Run the operation and present its answer."""
+    def run(self, djinn: Djinn, caller: Caller, arguments: Struct) -> Any:
+        """Run the operation and present its answer. Raises `Refused` on a read-only server."""
         operation = self.by_action[getattr(arguments, "action", "")]
-        if operation.writes:
-            context.may_write(self.name)
-        djinn = context.djinn
-        request = self._request(context, operation, arguments)
-        self.check(context, request)
+        if not caller.may_call(operation):
+            raise Refused(
+                f"this server is read-only, so {self.name} is not available; do not call it"
+            )
+        request = self._request(caller, operation, arguments)
+        self.check(djinn, caller, request)
         result = operation.bind(djinn)(request)
-        self.finish(context, result)
+        self.finish(caller, result)
         answer: Any = (
             self.present(result, arguments)
             if self.present
@@ -199,11 +191,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         problems = problem_lines(getattr(answer, "problems", ()))
         return self.separator.join([*self.text(answer), *problems])
 
-    def _request(self, context: ClientContext, operation: Verb, arguments: Struct) -> Struct:
-        values: dict[str, Any] = {"agent": context.agent, "session": context.session}
+    def _request(self, caller: Caller, operation: Verb, arguments: Struct) -> Struct:
         request = operation.request
         known = {entry.name: entry for entry in fields(request)}
-        values = {name: values[name] for name in values.keys() & known.keys() - self.without}
+        served = known.keys() - self.without
+        values: dict[str, Any] = {k: v for k, v in caller.own.items() if k in served}
         for name in self._offered(request):
             value = getattr(arguments, self.names.get(name, name))
             if value is not None:
@@ -253,8 +245,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         return Argument(Optional[entry.type], None)  # noqa: UP045 - the type is a value here
 
     def _offered(self, request: type[Struct]) -> dict[str, FieldInfo]:
-        hidden = _SERVED | _FOR_PERSONS | self.without
-        return {entry.name: entry for entry in fields(request) if entry.name not in hidden}
+        return {
+            entry.name: entry
+            for entry in fields(request)
+            if AGENT.may_set(entry.name) and entry.name not in self.without
+        }
 
     def _signature(self, action: str) -> str:
         names = [self.argument_names[name] for name in self.offered(action)]

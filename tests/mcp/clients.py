@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -18,12 +19,12 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.home.config import model_cache
 from djinn_memory.home.home import Home
-from djinn_memory.mcp.calls import Calls
-from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.server import server
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations.caller import Caller, Calls
 from tests.processes.commands import HANG
 
 T = TypeVar("T")
@@ -36,16 +37,16 @@ def asked(
     *,
     agent: str = "finn",
     client_info: Implementation | None = None,
-    **options: Any,
+    read_only: bool = False,
 ) -> T:
     """What `work` gives with a client whose server is in this process."""
     said: list[str] = []
 
     async def run() -> T:
-        context = ClientContext(home, agent, **options)
-        calls = Calls(context, said.append)
+        caller = Caller(home.agent(agent), read_only=read_only)
+        calls = Calls(home, partial(Djinn, resident=True, read_only=read_only), said.append)
         try:
-            async with Client(server(context, calls), client_info=client_info) as client:
+            async with Client(server(calls, caller), client_info=client_info) as client:
                 return await work(client)
         finally:
             calls.close()

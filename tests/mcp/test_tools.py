@@ -17,6 +17,7 @@ from mcp_types import Implementation
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations.caller import Caller
 from djinn_memory.store.ledger import Event
 from tests.mcp.clients import asked, call, refused, text
 
@@ -36,7 +37,11 @@ def test_a_tool_tells_what_it_is_for(tool: Any) -> None:
     """A model knows nothing but this: when to use it, when not, how, and what comes back."""
     for word in ("Use it", "Not ", "Example: {"):
         assert word in tool.description
-    for schema in (tool.input_schema(), tool.input_schema(read_only=True), tool.output_schema):
+    for schema in (
+        tool.input_schema(),
+        tool.input_schema(Caller(read_only=True)),
+        tool.output_schema,
+    ):
         if schema is not None:
             jsonschema.Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"

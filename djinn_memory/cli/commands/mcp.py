@@ -51,20 +51,20 @@ def _serve(call: Call) -> None:
     if find_spec("mcp") is None:
         raise Unavailable("the Python package mcp is missing; reinstall djinn-memory")
     _end_by_signal()
-    from djinn_memory.mcp.context import ClientContext
+    from djinn_memory.operations.caller import Caller
 
-    context = ClientContext(djinn.home, request.agent, read_only=request.read_only)
+    caller = Caller(djinn.home.agent(request.agent), read_only=request.read_only)
     if request.http:
         from djinn_memory.home.config import variable
         from djinn_memory.mcp import http
 
-        http.serve(context, request.port, variable("DJINN_MCP_TOKEN"))
+        http.serve(djinn.home, caller, request.port, variable("DJINN_MCP_TOKEN"))
         return
     if sys.stdin.isatty():
         talk("Normally started by an MCP client. Press Ctrl-C to stop.")
     from djinn_memory.mcp import stdio
 
-    stdio.serve(context)
+    stdio.serve(djinn.home, caller)
 
 
 def _print_config(home: Home, request: ServeAgents) -> None:

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 from msgspec import NODEFAULT, Meta, Struct
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, project
 from djinn_memory.mcp.arguments import Argument, optional_text
-from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import tool
 from djinn_memory.memories.library.requests import IngestOptions, IngestReport
+from djinn_memory.operations.caller import Caller
 from djinn_memory.system.files import expand
 
 _Path = Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -73,10 +74,10 @@ def _prepare(fields: dict[str, Any]) -> None:
     fields["paths"] = tuple(map(expand, fields["paths"]))
 
 
-def _check(context: ClientContext, request: IngestOptions) -> None:
+def _check(djinn: Djinn, caller: Caller, request: IngestOptions) -> None:
     """Refuse files that nobody would give to an agent: hidden folders contain keys and settings."""
-    home = context.djinn.home
-    state, hides = Path(os.path.realpath(home.state)), HiddenPaths(home, context.agent)
+    home = djinn.home
+    state, hides = Path(os.path.realpath(home.state)), HiddenPaths(home, caller.agent)
     for path in request.paths:
         refused = path.is_relative_to(state) or _has_hidden_part(path)
         # What lies in the vault of another agent is answered as a file that does not exist.

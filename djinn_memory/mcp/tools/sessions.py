@@ -7,13 +7,13 @@ from typing import Annotated
 from msgspec import Meta
 
 from djinn_memory.mcp.arguments import Argument, number, optional_text, required_text
-from djinn_memory.mcp.context import ClientContext
 from djinn_memory.mcp.tool import tool
 from djinn_memory.mcp.tools.remember import saved_lines
 from djinn_memory.memories.briefing.markdown import markdown
 from djinn_memory.memories.briefing.requests import WakeContext
 from djinn_memory.memories.catalog.requests import MIN_BUDGET
 from djinn_memory.memories.writing.remember import RememberResult
+from djinn_memory.operations.caller import Caller
 
 _LONGEST = 20_000
 """Maximum characters of a text."""
@@ -21,12 +21,12 @@ _LONGEST = 20_000
 _Text = Annotated[str, Meta(max_length=_LONGEST)]
 
 
-def _begin(context: ClientContext, result: WakeContext) -> None:
-    context.session = result.session
+def _begin(caller: Caller, result: WakeContext) -> None:
+    caller.session = result.session
 
 
-def _end(context: ClientContext, _: object) -> None:
-    context.session = None
+def _end(caller: Caller, _: object) -> None:
+    caller.session = None
 
 
 def _points(description: str) -> Argument:

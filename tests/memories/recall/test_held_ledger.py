@@ -13,7 +13,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Busy, Unavailable
 from djinn_memory.home.home import Home
-from djinn_memory.memories.recall.audit import ToolCall
+from djinn_memory.operations.audit import ToolCall, record
 from djinn_memory.store import busy
 from djinn_memory.store.ledger import ledger, ledger_lock
 from tests.conftest import Run
@@ -84,7 +84,9 @@ def test_an_answer_that_cannot_be_logged_has_a_problem(
         lambda opened: opened.recall("kettle").problems,
         lambda opened: opened.wake(task="kettle").problems,
         lambda opened: opened.memories.show("Kettle") and opened.problems,
-        lambda opened: [opened.audit(ToolCall("search", "me", None, {}, "done", 1.0))],
+        lambda opened: [
+            record(opened.runtime.state, ToolCall("search", "me", None, {}, "done", 1.0))
+        ],
     ):
         opened = Djinn(home)
         opened.recall("kettle")

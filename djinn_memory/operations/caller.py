@@ -1,0 +1,179 @@
+"""Who calls operations, and the queue in which their calls on a home run."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError, Unavailable, Wording, speaking
+from djinn_memory.home.config import user_path
+from djinn_memory.home.home import Home
+from djinn_memory.home.trust import trust_path
+from djinn_memory.operations import Rights, Verb
+from djinn_memory.operations.audit import ToolCall, record
+from djinn_memory.operations.operation import Namespace
+from djinn_memory.system.files import file_version
+
+H = TypeVar("H", bound=Namespace)
+T = TypeVar("T")
+
+FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
+"""Arguments with which an agent could try to name a memory other than its own."""
+
+_FOR_PERSONS = frozenset({"allow_secret", "backend"})
+"""Fields that only a person may set."""
+
+SWITCH_SECONDS = 0.0005
+"""Maximum time in seconds that one thread keeps the interpreter from the other. Python's default is
+ten times as long."""
+
+
+class Caller(Struct):
+    """Who calls, and what they may do. It lasts as long as the client, from call to call."""
+
+    agent: str = ""
+    """The agent whose memory is used."""
+    client: str | None = None
+    """The name of the program, such as `claude-code`, which new memories name."""
+    session: str | None = None
+    """The session that the last `wake` of the caller started; None after its `sleep`."""
+    rights: Rights = "agent"
+    """A person may call every operation, and set every field of its request."""
+    read_only: bool = False
+
+    def may_call(self, verb: Verb) -> bool:
+        """Whether the caller may run an operation."""
+        return self.rights in ("person", verb.rights) and not (self.read_only and verb.writes)
+
+    def may_set(self, field: str) -> bool:
+        """Whether the caller may set a field of a request."""
+        return self.rights == "person" or field not in {*self.own, *_FOR_PERSONS}
+
+    @property
+    def own(self) -> dict[str, str | None]:
+        """The values of the fields that say who calls."""
+        return {"agent": self.agent, "session": self.session}
+
+
+class Calls(Generic[H]):
+    """Runs the calls of several threads on a home, one after the other, and records each.
+
+    A single thread of its own runs them, so that the home needs no locks. A call that is cancelled
+    while it waits is never started. A running call is not interrupted, so that its writes are
+    complete.
+    """
+
+    def __init__(self, home: Home, opened: Callable[[Home], H], log: Callable[[str], None]) -> None:
+        """`opened` opens the home, and opens it again when its settings have changed."""
+        self._opened = opened
+        self._home = opened(home)
+        self._marks = self._file_marks()
+        self._log = log
+        self._logged: set[str] = set()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="djinn")
+        sys.setswitchinterval(SWITCH_SECONDS)
+
+    def submit(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: Mapping[str, Any],
+        work: Callable[[H], T],
+        words: Wording,
+    ) -> Future[T]:
+        """Run `work` on the opened home, in the words of a front end.
+
+        The result raises `DjinnError` with a text for the caller. `name` and `arguments` are for
+        the audit.
+        """
+
+        def run() -> T:
+            began = time.monotonic()
+            outcome = "done"
+            try:
+                with speaking(words):
+                    return work(self._current(caller))
+            except DjinnError as error:
+                outcome = f"{type(error).__name__}: {error}"
+                raise
+            except OSError as error:
+                # The file may be one that the agent must not know of.
+                outcome = f"{type(error).__name__}: {error}"
+                raise Unavailable(error.strerror or "the disk cannot be used") from None
+            # A bug must end the call, not the server.
+            except Exception as error:
+                outcome = f"bug: {type(error).__name__}"
+                self._log(traceback.format_exc().rstrip())
+                raise Unavailable(
+                    f"a bug in djinn ({type(error).__name__}); the server's log has its traceback"
+                ) from None
+            finally:
+                milliseconds = (time.monotonic() - began) * 1000
+                call = ToolCall(
+                    name, caller.agent, caller.session, arguments, outcome, milliseconds
+                )
+                try:
+                    # After the answer, which need not wait for the disk.
+                    self._thread.submit(self._audit, call)
+                except RuntimeError:
+                    # The server is closing, and the executor takes no more work.
+                    self._audit(call)
+
+        return self._thread.submit(run)
+
+    def begin(self, caller: Caller, work: Callable[[H], object], words: Wording) -> None:
+        """Run work whose result nobody awaits. The next call meets the same failure again."""
+
+        def run() -> None:
+            try:
+                with speaking(words):
+                    work(self._current(caller))
+            # Any failure at all: the server has to start.
+            except Exception as error:
+                self._log_once(f"not ready yet: {error}")
+
+        self._thread.submit(run)
+
+    def close(self) -> None:
+        """Wait for the running call, drop waiting calls, and close the home."""
+        self._thread.submit(lambda: self._home.runtime.close())
+        self._thread.shutdown(wait=True)
+
+    def _current(self, caller: Caller) -> H:
+        """The home with its current settings on disk, for a new call."""
+        marks = self._file_marks()
+        if marks != self._marks:
+            before = self._home.runtime.home
+            home = Home(before.root)
+            if (home.config, home.untrusted) != (before.config, before.untrusted):
+                self._home.runtime.close()
+                self._home = self._opened(home)
+            self._marks = marks
+        self._home.runtime.begin_call(caller.client)
+        return self._home
+
+    def _file_marks(self) -> list[object]:
+        paths = self._home.runtime.home.config_path, user_path(), trust_path()
+        return [file_version(path) for path in paths]
+
+    def _audit(self, call: ToolCall) -> None:
+        """Record a call. This works even with invalid settings."""
+        try:
+            problem = record(self._home.runtime.state, call)
+        except (DjinnError, OSError) as error:
+            self._log_once(str(error))
+        else:
+            if problem:
+                self._log_once(f"{problem.what}: {problem.why}")
+
+    def _log_once(self, text: str) -> None:
+        """Log a text only the first time: a server that runs for days must not fill the log."""
+        if text not in self._logged:
+            self._logged.add(text)
+            self._log(text)

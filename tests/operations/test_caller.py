@@ -1,0 +1,76 @@
+"""Who calls, and the queue in which calls of several threads run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import apsw
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import UsageError, Wording
+from djinn_memory.home.home import Home
+from djinn_memory.operations import OPERATIONS
+from djinn_memory.operations.caller import Caller, Calls
+
+WORDS = Wording()
+
+
+def test_what_a_caller_may_do() -> None:
+    agent, reader, person = Caller("me"), Caller("me", read_only=True), Caller(rights="person")
+    for verb in OPERATIONS.values():
+        assert person.may_call(verb)
+        assert agent.may_call(verb) == (verb.rights == "agent")
+        assert reader.may_call(verb) == (verb.rights == "agent" and not verb.writes)
+    for field in ("agent", "session", "allow_secret", "backend"):
+        assert person.may_set(field) and not agent.may_set(field)
+    assert agent.may_set("query")
+
+
+def test_calls_of_several_threads_run_one_after_the_other(home: Home) -> None:
+    """A home in use elsewhere refuses a second thread; here its calls wait."""
+    callers = [Caller("me", client=f"program {number}") for number in range(4)]
+    running = threading.Lock()
+    logged: list[str] = []
+    calls = Calls(home, Djinn, logged.append)
+
+    def work(djinn: Djinn) -> str | None:
+        assert running.acquire(blocking=False)
+        djinn.search("lamp")
+        running.release()
+        return djinn.runtime.client
+
+    def ask(caller: Caller) -> str | None:
+        return calls.submit(caller, "search", {"query": "lamp"}, work, WORDS).result()
+
+    with ThreadPoolExecutor(4) as threads:
+        asked = [*threads.map(ask, callers * 5)]
+    calls.close()
+    assert asked == [caller.client for caller in callers * 5]
+    assert not logged
+    assert len(_audit(home)) == 20
+
+
+def test_a_call_that_fails_is_in_the_audit(home: Home) -> None:
+    logged: list[str] = []
+    calls = Calls(home, Djinn, logged.append)
+    caller = Caller("me", session="dig")
+
+    def work(djinn: Djinn) -> None:
+        djinn.search("lamp", limit=0)
+
+    with pytest.raises(UsageError, match="limit 0"):
+        calls.submit(caller, "search", {"limit": 0}, work, WORDS).result()
+    calls.close()
+    [call] = _audit(home)
+    assert (call["agent"], call["session"], call["arguments"]) == ("me", "dig", {"limit": 0})
+    assert call["outcome"].startswith("UsageError: limit 0: give a number from 1")
+
+
+def _audit(home: Home) -> list[dict[str, str]]:
+    with closing(apsw.Connection(str(home.ledger_path))) as connection:
+        found = connection.execute("select data from event where kind = 'tool.called'")
+        return [json.loads(data) for (data,) in found]
