@@ -6,7 +6,6 @@ only the command line needs, such as a short name or the source of completions.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
@@ -17,18 +16,15 @@ from typing import (
     NamedTuple,
     Optional,
     TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
 )
 
 import msgspec
 import typer
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.parsing import path
+from djinn_memory.operations.checks import FieldType, field_types
 from djinn_memory.operations.wording import option as option_name
 
 R = TypeVar("R", bound=Struct)
@@ -93,48 +89,6 @@ Fields = Mapping[str, Field]
 NO_FIELDS: Fields = {}
 
 
-class FieldType(NamedTuple):
-    """The parsed type of a field."""
-
-    kind: Any
-    repeated: bool
-    nullable: bool
-    metas: tuple[Meta, ...]
-    """The metadata, outermost first."""
-
-    @property
-    def description(self) -> str:
-        """The outermost description."""
-        return next((meta.description for meta in self.metas if meta.description), "")
-
-    @property
-    def bounds(self) -> dict[str, float]:
-        """The minimum and maximum of a number, unless the operation reports a remedy."""
-        if self.kind not in (int, float) or any(meta.extra for meta in self.metas):
-            return {}
-        least = next((meta.ge for meta in self.metas if meta.ge is not None), None)
-        most = next((meta.le for meta in self.metas if meta.le is not None), None)
-        bounds = {"min": least, "max": most}
-        return {name: value for name, value in bounds.items() if value is not None}
-
-
-def field_type(hint: Any) -> FieldType:
-    """Parse a type hint: annotations, null, and the element type of a list."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        metas = tuple(extra for extra in arguments[1:] if isinstance(extra, Meta))
-        inner = field_type(arguments[0])
-        return inner._replace(metas=(*metas, *inner.metas))
-    if origin in (Union, types.UnionType):
-        kinds = [kind for kind in arguments if kind is not types.NoneType]
-        inner = field_type(kinds[0] if len(kinds) == 1 else str)
-        return inner._replace(nullable=True)
-    if origin in (tuple, list, Sequence):
-        return field_type(arguments[0])._replace(repeated=True)
-    kind = hint if origin is Literal or hint in (bool, int, float, Path) else str
-    return FieldType(kind, repeated=False, nullable=False, metas=())
-
-
 def parameters(
     request: type[Struct],
     arguments: Sequence[str] = (),
@@ -142,45 +96,61 @@ def parameters(
     fields: Fields = NO_FIELDS,
 ) -> Iterator[Parameter]:
     """The parameters of a command: the positional ones in `arguments`, in order, then options."""
-    hints = get_type_hints(request, include_extras=True)
     declared = {info.name: info for info in msgspec.structs.fields(request)}
     for name in (*arguments, *(name for name in declared if name not in {*arguments, *without})):
         field = fields.get(name) or FIELDS.get(name) or Field()
-        parts = field_type(hints[name])
-        info = declared[name]
+        whole, info = field_types(request)[name], declared[name]
+        repeated = list in whole.kinds
+        value = whole.item if repeated and whole.item else whole
+        parsed = _parsed(value)
         default = info.default if info.default is not msgspec.NODEFAULT else None
         required = info.required if field.optional is None else not field.optional
         settings: dict[str, Any] = {
-            "help": field.help or parts.description + STDIN * bool(field.stdin),
+            "help": field.help or whole.description + STDIN * bool(field.stdin),
             "metavar": field.metavar,
             "autocompletion": field.complete,
-            **parts.bounds,
+            **_bounds(value),
         }
-        if parts.kind is Path:
+        if parsed is Path:
             settings["parser"] = path
         if field.most is not None:
             settings["max"] = field.most
-        kind: Any = list[parts.kind] if parts.repeated or field.words else parts.kind  # type: ignore[name-defined]
+        kind: Any = list[parsed] if repeated or field.words else parsed  # type: ignore[valid-type]
         if not required:
             kind = Optional[kind]  # noqa: UP045 - `kind` may be a Literal
         if name in arguments:
             extra: Any = typer.Argument(**settings)
         else:
-            settings["metavar"] = field.metavar or _METAVARS.get(parts.kind)
-            if parts.repeated and "repeatable" not in settings["help"]:
+            settings["metavar"] = field.metavar or _METAVARS.get(parsed)
+            if repeated and "repeatable" not in settings["help"]:
                 settings["help"] = f"{settings['help'].rstrip('.')}; repeatable."
             option = field.name or option_name(name)
-            if parts.kind is bool and parts.nullable:
+            if parsed is bool and whole.nullable:
                 option = f"{option}/--no-{option.removeprefix('--')}"
             names = [option, *([field.short] if field.short else [])]
             extra = typer.Option(*names, show_default=_shown(default), **settings)
         if required:
             default = Parameter.empty
-        elif parts.repeated or default == "":
+        elif repeated or default == "":
             default = None
         yield Parameter(
             name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, extra]
         )
+
+
+def _parsed(value: FieldType) -> Any:
+    """The type that the command line makes of a word; other types are made of a text."""
+    if value.words:
+        return Literal[value.words]
+    return value.kinds[0] if value.kinds in ((bool,), (int,), (float,), (Path,)) else str
+
+
+def _bounds(value: FieldType) -> dict[str, float]:
+    """The minimum and maximum of a number, unless the operation reports a remedy."""
+    if value.kinds not in ((int,), (float,)) or value.extra("remedy"):
+        return {}
+    bounds = {"min": value.meta("ge"), "max": value.meta("le")}
+    return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
 def _shown(default: object) -> bool:

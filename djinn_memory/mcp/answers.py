@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -57,11 +57,6 @@ def headline(memory: MemoryPlace) -> str:
     about += [memory.holds] if memory.holds else []
     about += [f"domain {memory.domain}"] if memory.domain else []
     return f"{memory.title} ({', '.join(about)}) [{name(memory)}]"
-
-
-def problem_lines(problems: Iterable[Problem]) -> list[str]:
-    """A line for each problem."""
-    return [f"Note: {problem.what}: {problem.why}" for problem in problems]
 
 
 def uri(memory: MemoryRef) -> str:

@@ -27,6 +27,7 @@ from djinn_memory.operations.caller import Caller, Calls
 from djinn_memory.secrets import mask
 
 T = TypeVar("T")
+Work = Callable[[Djinn, Caller], T]
 Ctx = Any
 """The SDK's context of a request. Its HTTP request and the client's introduction are used."""
 
@@ -81,17 +82,14 @@ class _Handlers:
         arguments = params.arguments or {}
         tool = self._tools.get(params.name)
         words = ToolWording(tool, TOOLS, self._served)
-        caller = self._caller(ctx)
 
-        def work(djinn: Djinn) -> types.CallToolResult:
+        def work(djinn: Djinn, caller: Caller) -> types.CallToolResult:
             if tool is None:
                 raise Refused(f"no tool {params.name[:100]!r}; known: {', '.join(self._tools)}")
             return _answer(tool, djinn, caller, arguments)
 
         try:
-            return await wrap_future(
-                self._calls.submit(caller, params.name, arguments, work, words)
-            )
+            return await self._submit(ctx, params.name, arguments, work, words)
         except DjinnError as error:
             text = _plain(words.error(error))
             if tool is None:
@@ -103,9 +101,8 @@ class _Handlers:
         self, ctx: Ctx, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params else None
-        listed, next_cursor = await self._run(
-            ctx, "resources/list", {"cursor": cursor}, resources.page, cursor
-        )
+        work = partial(resources.page, cursor=cursor)
+        listed, next_cursor = await self._run(ctx, "resources/list", {"cursor": cursor}, work)
         return types.ListResourcesResult(resources=listed, next_cursor=next_cursor)
 
     async def list_templates(self, _: Ctx, __: Any) -> types.ListResourceTemplatesResult:
@@ -115,7 +112,8 @@ class _Handlers:
         self, ctx: Ctx, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = params.uri
-        text = _plain(await self._run(ctx, "resources/read", {"uri": uri}, resources.read, uri))
+        work = partial(resources.read, address=uri)
+        text = _plain(await self._run(ctx, "resources/read", {"uri": uri}, work))
         content = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[content])
 
@@ -125,24 +123,24 @@ class _Handlers:
     async def get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> Any:
         name, arguments = params.name, dict(params.arguments or {})
         logged = {"name": name, **arguments}
-        text = await self._run(ctx, "prompts/get", logged, prompts.prompt, name, arguments)
+        work = partial(prompts.prompt, name=name, arguments=arguments)
+        text = await self._run(ctx, "prompts/get", logged, work)
         content = types.TextContent(type="text", text=_plain(text))
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
-    async def _run(
-        self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Callable[..., T], *args: Any
-    ) -> T:
+    async def _run(self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Work[T]) -> T:
         """Run a request that is not a tool call, with the protocol's own errors."""
         words = ToolWording(None, TOOLS, self._served)
-        caller = self._caller(ctx)
-
-        def bound(djinn: Djinn) -> T:
-            return work(djinn, caller, *args)
-
         try:
-            return await wrap_future(self._calls.submit(caller, method, arguments, bound, words))
+            return await self._submit(ctx, method, arguments, work, words)
         except DjinnError as error:
             raise MCPError(types.INVALID_PARAMS, _plain(words.error(error))) from None
+
+    async def _submit(
+        self, ctx: Ctx, name: str, arguments: dict[str, Any], work: Work[T], words: ToolWording
+    ) -> T:
+        caller = self._caller(ctx)
+        return await wrap_future(self._calls.submit(caller, name, arguments, work, words))
 
     def _caller(self, ctx: Ctx) -> Caller:
         """The client of a request. Several clients of an HTTP server have a key each."""
@@ -194,7 +192,7 @@ def _plain(value: Any) -> Any:
 def calls_on(home: Home, caller: Caller) -> Calls[Djinn]:
     """The queue of calls on a home. It begins to load what the first question would wait for."""
     calls = Calls(home, partial(Djinn, resident=True, read_only=caller.read_only), log)
-    calls.begin(caller, partial(_warm, caller), ToolWording(None, TOOLS, caller))
+    calls.begin(caller, _warm, ToolWording(None, TOOLS, caller))
     return calls
 
 
@@ -203,7 +201,7 @@ def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _warm(caller: Caller, djinn: Djinn) -> None:
+def _warm(djinn: Djinn, caller: Caller) -> None:
     djinn.search("warm up", agent=caller.agent, limit=1)
     # The objects loaded by now stay. Looking for garbage among them takes a tenth of a second.
     gc.collect()

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Optional, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Optional, get_type_hints
 
 import msgspec
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import FieldInfo, fields, replace
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, UsageError
-from djinn_memory.mcp.answers import problem_lines
-from djinn_memory.mcp.arguments import Argument
 from djinn_memory.mcp.schemas import answer_schema, arguments_schema
 from djinn_memory.operations import OPERATIONS, Verb
 from djinn_memory.operations.caller import FOREIGN, Caller
+from djinn_memory.operations.checks import field_types, misfit
 
 AGENT = Caller()
 """Any agent."""
@@ -28,16 +26,45 @@ _DAYS = frozenset({"since", "until", "as_of"})
 OTHER_NARROWING = frozenset({"planes", "domains", "paths", "where"})
 """Filters that no tool offers, because a model that uses many filters misses memories."""
 
+NARROWING_HINTS = {
+    "vaults": "Only these vaults.",
+    "types": "Only these, such as decision.",
+    "tags": "Only with all of these.",
+    "since": "2026-03-01, 2026-03 or 30d.",
+    "until": "Inclusive.",
+    "as_of": "What held on this day.",
+}
+"""Descriptions of the narrowing arguments, for the tools that have them."""
 
-_BOUNDS = (
-    (r"^Expected str of length >= 1$", "give a text"),
-    (r"^Expected str of length >= (\d+)$", r"give at least \1 characters"),
-    (r"^Expected str of length <= (\d+)$", r"give at most \1 characters"),
-    (r"^Expected array of length <= (\d+)$", r"give at most \1 values"),
-    (r"^Expected int >= (\d+)$", r"give a whole number from \1"),
-    (r"^Expected int <= (\d+)$", r"give a whole number up to \1"),
-)
-"""What msgspec says about a bound, and the same in plain words."""
+NAME_HINT = "An id, vault:path, path, title or alias."
+
+
+class Argument(Struct, frozen=True):
+    """An argument that differs from the request's field, or that only the tool has."""
+
+    type: Any
+    default: Any = None
+
+
+def required_text(most: int, description: str) -> Argument:
+    """A required text of 1 to `most` characters."""
+    meta = Meta(min_length=1, max_length=most, description=description)
+    return Argument(Annotated[str, meta], NODEFAULT)
+
+
+def optional_text(most: int, description: str, *, least: int | None = None) -> Argument:
+    """An optional text of `least` to `most` characters."""
+    meta = Meta(min_length=least, max_length=most, description=description)
+    return Argument(Annotated[str, meta] | None)
+
+
+def number(
+    least: int, most: int, description: str | None = None, default: int | None = None
+) -> Argument:
+    """An optional whole number within bounds."""
+    kind = Annotated[int, Meta(ge=least, le=most, description=description)]
+    return Argument(kind | None if default is None else kind, default)
+
 
 Text = Callable[[Any], Sequence[str]]
 
@@ -157,10 +184,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
             for name, value in arguments.items()
             if value is not None and not (name in _DAYS and value == "")
         }
-        try:
-            return msgspec.convert(given, self._type)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"{self.name}: {_plain(str(error))}") from None
+        if why := misfit(self._type, given):
+            raise UsageError(f"{self.name}: {why}")
+        return msgspec.convert(given, self._type)
 
     def offered(self, action: str) -> dict[str, FieldInfo]:
         """The fields of an action's request that clients can set."""
@@ -188,21 +214,23 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
 
     def render(self, answer: Any) -> str:
         """The text of an answer with its problems."""
-        problems = problem_lines(getattr(answer, "problems", ()))
-        return self.separator.join([*self.text(answer), *problems])
+        problems = getattr(answer, "problems", ())
+        notes = [f"Note: {problem.what}: {problem.why}" for problem in problems]
+        return self.separator.join([*self.text(answer), *notes])
 
     def _request(self, caller: Caller, operation: Verb, arguments: Struct) -> Struct:
         request = operation.request
         known = {entry.name: entry for entry in fields(request)}
+        types = field_types(request)
         served = known.keys() - self.without
-        values: dict[str, Any] = {k: v for k, v in caller.own.items() if k in served}
+        values: dict[str, Any] = {name: caller.own[name] for name in caller.own.keys() & served}
         for name in self._offered(request):
             value = getattr(arguments, self.names.get(name, name))
             if value is not None:
                 values[name] = value
-            elif known[name].required and not _nullable(known[name].type):
+            elif known[name].required and not types[name].nullable:
                 action = getattr(arguments, "action", "")
-                needed = f"`{self.argument_names[name]}`{_meaning(known[name].type)}"
+                needed = f"`{self.argument_names[name]}`{_meaning(types[name].description)}"
                 raise UsageError(f"{self.name}: {action} needs {needed}")
             elif known[name].required:
                 values[name] = None
@@ -265,27 +293,9 @@ def tool(title: str, operation: str, **settings: Any) -> Callable[[Text], Tool]:
     return declare
 
 
-def _nullable(kind: Any) -> bool:
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    return type(None) in get_args(kind)
-
-
 def _docstring(described: object) -> str:
     return inspect.cleandoc(described.__doc__ or "")
 
 
-def _meaning(kind: Any) -> str:
-    texts = [meta.description for meta in getattr(kind, "__metadata__", ()) if meta.description]
-    return f", {texts[0][:1].lower()}{texts[0][1:].rstrip('.')}" if texts else ""
-
-
-def _plain(text: str) -> str:
-    """A message from msgspec in plain words: `limit: give a whole number up to 50`."""
-    what, at, where = text.partition(" - at `$")
-    name = where.strip("`").lstrip(".")
-    what = what.replace("Object ", "").replace("`", "")
-    for pattern, words in _BOUNDS:
-        what = re.sub(pattern, words, what)
-    what = what[:1].lower() + what[1:]
-    return f"{name}: {what}" if at and name else what
+def _meaning(description: str) -> str:
+    return f", {description[:1].lower()}{description[1:].rstrip('.')}" if description else ""

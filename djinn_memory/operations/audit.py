@@ -46,13 +46,13 @@ def record(state: State, call: ToolCall) -> Problem | None:
         "agent": call.agent,
         "session": call.session,
         "arguments": _arguments(call.arguments),
-        "outcome": f"{kind}: {kept(reason)}" if reason else kind,
+        "outcome": f"{kind}: {_kept(reason)}" if reason else kind,
         "milliseconds": round(call.milliseconds, 1),
     }
     errors: tuple[type[Exception], ...] = (DjinnError, OSError, *store_errors())
     try:
         # The next call waits for this record; what the call did itself is on the disk already.
-        state.ledger.append([Event("tool.called", kept(call.tool), data)], durable=False)
+        state.ledger.append([Event("tool.called", _kept(call.tool), data)], durable=False)
     except errors as error:
         why = getattr(error, "strerror", None) or str(error)
         return Problem("ledger", f"this call is not in the audit: {why}")
@@ -61,7 +61,7 @@ def record(state: State, call: ToolCall) -> Problem | None:
 
 def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments in the form for the audit. A text is masked together with its label."""
-    arguments: dict[str, Any] = kept(given)
+    arguments: dict[str, Any] = _kept(given)
     for name, labels in _LABELS.items():
         if isinstance(given.get(name), str):
             label = " ".join(str(given.get(key) or "") for key in labels)
@@ -69,7 +69,7 @@ def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def kept(value: Any, depth: int = 0, label: str = "") -> Any:
+def _kept(value: Any, depth: int = 0, label: str = "") -> Any:
     """A value in the form for the audit: secrets masked, long or deep parts cut.
 
     `label` is the name of the value, which may show that it is a secret.
@@ -77,12 +77,12 @@ def kept(value: Any, depth: int = 0, label: str = "") -> Any:
     if isinstance(value, str):
         return _text(value, label)
     if isinstance(value, Mapping | list | tuple) and depth > 4:
-        return kept(json.dumps(value, default=str))
+        return _kept(json.dumps(value, default=str))
     if isinstance(value, Mapping):
         most = list(value.items())[:MOST]
-        return {kept(str(key)): kept(part, depth + 1, str(key)) for key, part in most}
+        return {_kept(str(key)): _kept(part, depth + 1, str(key)) for key, part in most}
     if isinstance(value, list | tuple):
-        return [kept(part, depth + 1) for part in value[:MOST]]
+        return [_kept(part, depth + 1) for part in value[:MOST]]
     return value
 
 

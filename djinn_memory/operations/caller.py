@@ -84,10 +84,10 @@ class Calls(Generic[H]):
         caller: Caller,
         name: str,
         arguments: Mapping[str, Any],
-        work: Callable[[H], T],
+        work: Callable[[H, Caller], T],
         words: Wording,
     ) -> Future[T]:
-        """Run `work` on the opened home, in the words of a front end.
+        """Run `work` on the opened home for a caller, in the words of a front end.
 
         The result raises `DjinnError` with a text for the caller. `name` and `arguments` are for
         the audit.
@@ -98,13 +98,12 @@ class Calls(Generic[H]):
             outcome = "done"
             try:
                 with speaking(words):
-                    return work(self._current(caller))
-            except DjinnError as error:
+                    return work(self._current(caller), caller)
+            except (DjinnError, OSError) as error:
                 outcome = f"{type(error).__name__}: {error}"
-                raise
-            except OSError as error:
+                if isinstance(error, DjinnError):
+                    raise
                 # The file may be one that the agent must not know of.
-                outcome = f"{type(error).__name__}: {error}"
                 raise Unavailable(error.strerror or "the disk cannot be used") from None
             # A bug must end the call, not the server.
             except Exception as error:
@@ -127,13 +126,13 @@ class Calls(Generic[H]):
 
         return self._thread.submit(run)
 
-    def begin(self, caller: Caller, work: Callable[[H], object], words: Wording) -> None:
+    def begin(self, caller: Caller, work: Callable[[H, Caller], object], words: Wording) -> None:
         """Run work whose result nobody awaits. The next call meets the same failure again."""
 
         def run() -> None:
             try:
                 with speaking(words):
-                    work(self._current(caller))
+                    work(self._current(caller), caller)
             # Any failure at all: the server has to start.
             except Exception as error:
                 self._log_once(f"not ready yet: {error}")

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, update_wrapper
-from pathlib import PurePath
-from types import MethodType, NoneType, UnionType
+from types import MethodType
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     ClassVar,
     Generic,
-    Literal,
     ParamSpec,
     Protocol,
     TypeVar,
-    Union,
     cast,
-    get_args,
-    get_origin,
     get_type_hints,
     overload,
 )
 
-from msgspec import Meta
+from msgspec import Struct
 
-from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, Vault
 from djinn_memory.operations import Rights, Verb
+from djinn_memory.operations.checks import check, field_types
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.recovery import recovers
 
@@ -128,12 +121,8 @@ class OperationMethod(Generic[P, Q, R]):
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
-        lines = [
-            f"{name}: {meta.description}"
-            for name, hint in _field_hints(self.request).items()
-            for meta in _hint_parts(hint, Meta)
-            if meta.description
-        ]
+        types = field_types(self.request).items()
+        lines = [f"{name}: {kind.description}" for name, kind in types]
         return "\n".join([inspect.getdoc(self.method) or "", "", *lines])
 
 
@@ -168,49 +157,13 @@ def operation(
         guarded = recovers(method) if recover else method
 
         def run(namespace: Any, request: Q) -> R:
-            _check_bounds(request)
+            check(cast(Struct, request))
             _refuse_secrets(namespace.runtime.home, request)
             return guarded(namespace, request)
 
         return OperationMethod(method, request, run, verb, patient=patient)
 
     return declare
-
-
-def _check_bounds(request: object) -> None:
-    """Raise `UsageError` for a value outside the bounds or choices declared for its field.
-
-    One text where a field takes several is refused too: Python would read it letter by letter. So
-    is None where a value is needed.
-    """
-    for name in _needed(cast(Any, type(request))):
-        if getattr(request, name) is None:
-            raise UsageError("None: give a value", argument=name)
-    for name in _lists(cast(Any, type(request))):
-        value = getattr(request, name)
-        if isinstance(value, str | bytes | PurePath):
-            shown = repr(str(value) if isinstance(value, PurePath) else value)[:60]
-            raise UsageError(f"{shown}: give a list, even for a single value", argument=name)
-    for name in _texts(cast(Any, type(request))):
-        value = getattr(request, name)
-        if isinstance(value, int | float | bytes | list | tuple | dict):
-            raise UsageError(f"{value!r:.60}: give a text", argument=name)
-    for name, allowed, metas in _limited(cast(Any, type(request))):
-        value = getattr(request, name)
-        if allowed and isinstance(value, str) and value not in allowed:
-            choices = ", ".join(map(str, allowed))
-            raise UsageError(f"{value[:40]!r}: give one of {choices}", argument=name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        for meta in metas:
-            least = -math.inf if meta.ge is None else meta.ge
-            most = math.inf if meta.le is None else meta.le
-            if not least <= value <= most:
-                bounds = f"a number from {least:,} to {most:,}"
-                bounds = f"at least {least:,}" if most == math.inf else bounds
-                remedy = (meta.extra or {}).get("remedy")
-                bounds = f"{bounds}; {remedy}" if remedy else bounds
-                raise UsageError(f"{value}: give {bounds}", argument=name)
 
 
 def _refuse_secrets(home: Home, request: object) -> None:
@@ -238,65 +191,8 @@ def _named_texts(name: str, value: object) -> Iterator[tuple[str, str]]:
             yield from ((name, part),) if isinstance(part, str) else _named_texts(name, part)
 
 
-def _field_hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
-
-
 @cache
-def _limited(kind: type) -> list[tuple[str, list[Any], list[Meta]]]:
-    """The fields with declared limits: name, allowed words, bounds."""
-    hints = _field_hints(kind).items()
-    limits = ((name, _hint_parts(hint, Literal), _hint_parts(hint, Meta)) for name, hint in hints)
-    return [
-        (name, [word for choices in literals for word in get_args(choices)], metas)
-        for name, literals, metas in limits
-        if literals or metas
-    ]
-
-
-@cache
-def _guarded(kind: type) -> list[str]:
+def _guarded(kind: type[Struct]) -> list[str]:
     """The fields whose texts are refused if they look like secrets."""
-    hints = _field_hints(kind).items()
-    return [name for name, hint in hints if not (_unguarded(hint) or _hint_parts(hint, Literal))]
-
-
-def _unguarded(hint: Any) -> bool:
-    marked = isinstance(hint, Meta) and (hint.extra or {}).get("guarded") is False
-    return marked or any(map(_unguarded, get_args(hint)))
-
-
-@cache
-def _needed(kind: type) -> list[str]:
-    """The fields that cannot be None."""
-    hints = get_type_hints(kind).items()
-    return [name for name, hint in hints if hint is not Any and NoneType not in get_args(hint)]
-
-
-@cache
-def _texts(kind: type) -> list[str]:
-    """The fields that take one text."""
-    hints = get_type_hints(kind).items()
-    return [name for name, hint in hints if hint is str or {*get_args(hint)} == {str, NoneType}]
-
-
-@cache
-def _lists(kind: type) -> list[str]:
-    """The fields that take several values."""
-    return [name for name, hint in get_type_hints(kind).items() if _is_list(hint)]
-
-
-def _is_list(hint: Any) -> bool:
-    if get_origin(hint) in (Union, UnionType):
-        return str not in get_args(hint) and any(map(_is_list, get_args(hint)))
-    origin = get_origin(hint)
-    return isinstance(origin, type) and issubclass(origin, Sequence)
-
-
-def _hint_parts(hint: Any, kind: Any) -> list[Any]:
-    """The parts of a type that are `Literal`, or the `Meta` with bounds."""
-    if get_origin(hint) is kind or (isinstance(hint, Meta) and kind is Meta):
-        return [hint]
-    if get_origin(hint) in (Annotated, Union, UnionType):
-        return [inner for part in get_args(hint) for inner in _hint_parts(part, kind)]
-    return []
+    types = field_types(kind).items()
+    return [name for name, kind in types if kind.extra("guarded") is None and not kind.words]

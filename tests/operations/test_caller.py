@@ -37,7 +37,7 @@ def test_calls_of_several_threads_run_one_after_the_other(home: Home) -> None:
     logged: list[str] = []
     calls = Calls(home, Djinn, logged.append)
 
-    def work(djinn: Djinn) -> str | None:
+    def work(djinn: Djinn, _: Caller) -> str | None:
         assert running.acquire(blocking=False)
         djinn.search("lamp")
         running.release()
@@ -59,7 +59,7 @@ def test_a_call_that_fails_is_in_the_audit(home: Home) -> None:
     calls = Calls(home, Djinn, logged.append)
     caller = Caller("me", session="dig")
 
-    def work(djinn: Djinn) -> None:
+    def work(djinn: Djinn, _: Caller) -> None:
         djinn.search("lamp", limit=0)
 
     with pytest.raises(UsageError, match="limit 0"):

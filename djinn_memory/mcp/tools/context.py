@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from djinn_memory.mcp.arguments import number, optional_text
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import number, optional_text, tool
 from djinn_memory.memories.briefing.markdown import markdown
 from djinn_memory.memories.briefing.requests import ContextBundle
 from djinn_memory.memories.catalog.requests import MIN_BUDGET

@@ -13,8 +13,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, project
-from djinn_memory.mcp.arguments import Argument, optional_text
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import Argument, optional_text, tool
 from djinn_memory.memories.library.requests import IngestOptions, IngestReport
 from djinn_memory.operations.caller import Caller
 from djinn_memory.system.files import expand

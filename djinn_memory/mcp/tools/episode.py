@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from djinn_memory.mcp.answers import Answer
-from djinn_memory.mcp.arguments import required_text
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import required_text, tool
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
 
 _HINTS = {

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from djinn_memory.mcp.answers import Answer
-from djinn_memory.mcp.arguments import number, optional_text
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import number, optional_text, tool
 from djinn_memory.memories.facts.queries import Fact
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
-from djinn_memory.mcp.arguments import NAME_HINT
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import NAME_HINT, tool
 from djinn_memory.memories.verbs import MemoryDeletion
 
 

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from djinn_memory.mcp.answers import Answer
-from djinn_memory.mcp.arguments import NAME_HINT, Argument, number
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import NAME_HINT, Argument, number, tool
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
 from djinn_memory.system.plural import count

@@ -8,14 +8,15 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project, uri
-from djinn_memory.mcp.arguments import (
+from djinn_memory.mcp.tool import (
     NAME_HINT,
     NARROWING_HINTS,
+    OTHER_NARROWING,
     Argument,
     number,
     required_text,
+    tool,
 )
-from djinn_memory.mcp.tool import OTHER_NARROWING, tool
 from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
 from djinn_memory.memories.verbs import MemoryLinks
 from djinn_memory.models import Mode, Problem, SearchResult

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
-from djinn_memory.mcp.arguments import NARROWING_HINTS, number, required_text
-from djinn_memory.mcp.tool import OTHER_NARROWING, tool
+from djinn_memory.mcp.tool import NARROWING_HINTS, OTHER_NARROWING, number, required_text, tool
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
 from djinn_memory.system.plural import count
 

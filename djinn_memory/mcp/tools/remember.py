@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from djinn_memory.mcp.arguments import optional_text, required_text
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import optional_text, required_text, tool
 from djinn_memory.memories.writing.remember import RememberResult
 
 

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from djinn_memory.mcp.arguments import Argument, number, optional_text, required_text
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import Argument, number, optional_text, required_text, tool
 from djinn_memory.mcp.tools.remember import saved_lines
 from djinn_memory.memories.briefing.markdown import markdown
 from djinn_memory.memories.briefing.requests import WakeContext

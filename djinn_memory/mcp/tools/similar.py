@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
-from djinn_memory.mcp.arguments import number, required_text
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import number, required_text, tool
 from djinn_memory.models import Hit, SearchResult
 from djinn_memory.search.query import SearchOptions
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from djinn_memory.mcp.answers import Answer, project
-from djinn_memory.mcp.arguments import optional_text
-from djinn_memory.mcp.tool import tool
+from djinn_memory.mcp.tool import optional_text, tool
 from djinn_memory.memories.sessions.requests import NarrativeSummary
 
 

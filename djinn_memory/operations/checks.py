@@ -1,0 +1,187 @@
+"""The declared types of a request's fields, and whether values fit them.
+
+All messages about values that do not fit are made here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path, PurePath
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from msgspec import Meta, Struct
+from msgspec.structs import fields
+
+from djinn_memory.errors import UsageError
+
+_VALUES: dict[Any, str] = {
+    bool: "bool",
+    int: "int",
+    float: "float",
+    str: "str",
+    PurePath: "path",
+    bytes: "bytes",
+    (list, tuple): "array",
+    Mapping: "object",
+    NoneType: "null",
+}
+"""The name of a value, as programs that send JSON know it. A bool is an int too: it comes first."""
+
+_TAKES: dict[Any, tuple[str, ...]] = {
+    bool: ("give True or False", "bool"),
+    int: ("give a whole number", "int"),
+    float: ("give a number", "float", "int"),
+    str: ("give a text", "str", "path"),
+    list: ("give a list, even for a single value", "array"),
+    Mapping: ("give a mapping", "object"),
+    Path: ("give a path", "path", "str"),
+    Any: ("give a value", *_VALUES.values()),
+    NoneType: ("give a value", "null"),
+}
+"""What a person should give for a type, and the values that the type takes. The first stands for it
+in messages to programs. A type that is not listed takes any value."""
+
+
+class FieldType(NamedTuple):
+    """A type hint, taken apart."""
+
+    kinds: tuple[Any, ...] = ()
+    """The alternatives without null. A sequence is `list`, a `Literal` is `str`."""
+    nullable: bool = False
+    words: tuple[str, ...] = ()
+    """The words of a `Literal`."""
+    metas: tuple[Meta, ...] = ()
+    """The metadata of the type and of its alternatives, outermost first."""
+    item: FieldType | None = None
+    """The type of the values in a sequence, or of the keys of a mapping."""
+
+    @property
+    def description(self) -> str:
+        """The outermost description."""
+        return self.meta("description") or ""
+
+    def meta(self, name: str) -> Any:
+        """The outermost metadata of a name, such as `max_length`; None without any."""
+        values = (getattr(meta, name) for meta in self.metas)
+        return next((value for value in values if value is not None), None)
+
+    def extra(self, name: str) -> Any:
+        """The same for metadata in `extra`, also of the values in a sequence."""
+        extras = (meta.extra for meta in self.metas if meta.extra and name in meta.extra)
+        found = next(extras, None)
+        return found[name] if found else self.item and self.item.extra(name)
+
+
+@cache
+def field_types(kind: type[Struct]) -> dict[str, FieldType]:
+    """The types of the fields of a struct, by name."""
+    return {field.name: _parsed(field.type) for field in fields(kind)}
+
+
+def _parsed(hint: Any) -> FieldType:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        inner = _parsed(arguments[0])
+        outer = (meta for meta in arguments[1:] if isinstance(meta, Meta))
+        return inner._replace(metas=(*outer, *inner.metas))
+    if origin in (Union, UnionType):
+        parts = [_parsed(argument) for argument in arguments]
+        return FieldType(
+            tuple(kind for part in parts for kind in part.kinds),
+            any(part.nullable for part in parts),
+            tuple(word for part in parts for word in part.words),
+            tuple(meta for part in parts for meta in part.metas),
+            next((part.item for part in parts if part.item), None),
+        )
+    if origin is Literal:
+        return FieldType((str,), words=arguments)
+    if isinstance(origin, type) and issubclass(origin, Sequence | Mapping):
+        kind = list if issubclass(origin, Sequence) else Mapping
+        return FieldType((kind,), item=_parsed(arguments[0]))
+    return FieldType(nullable=True) if hint is NoneType else FieldType((hint,))
+
+
+class _Fault(NamedTuple):
+    where: str
+    """The field, and the place in its list: `tags[1]`."""
+    found: str
+    """What is wrong, for programs that send JSON."""
+    need: str
+    """What to give, for people; it follows the value."""
+
+
+def check(request: Struct) -> None:
+    """Raise `UsageError` for a value that does not fit the type, choices or bounds of its field.
+
+    Lengths and the values in lists are left to the operation, which knows remedies.
+    """
+    for name, kind in field_types(type(request)).items():
+        value = getattr(request, name)
+        if fault := _fault(kind, value, name, whole=False):
+            quoted = isinstance(value, str | PurePath)
+            shown = repr(str(value)[:60]) if quoted else str(value)[:60]
+            raise UsageError(f"{shown}: {fault.need}", argument=name)
+
+
+def misfit(kind: type[Struct], given: Mapping[str, Any]) -> str:
+    """What keeps JSON arguments from being a struct, with the name of one; empty if they fit."""
+    known = {field.encode_name: field for field in fields(kind)}
+    for name in given.keys() - known.keys():
+        return f"contains unknown field {''.join(filter(str.isprintable, name))[:100]}"
+    for name, field in known.items():
+        if name not in given and field.required:
+            return f"missing required field {name}"
+        declared = field_types(kind)[field.name]
+        if name in given and (fault := _fault(declared, given[name], name, whole=True)):
+            return f"{fault.where}: {fault.found}"
+    return ""
+
+
+def _fault(kind: FieldType, value: Any, where: str, *, whole: bool) -> _Fault | None:
+    """The first thing that does not fit; with `whole` also lengths, and the values in lists."""
+    # Python has more values than these, such as sets, and numbers of numpy.
+    name = next((name for kinds, name in _VALUES.items() if isinstance(value, kinds)), "")
+    wanted = [_TAKES.get(each, _TAKES[Any]) for each in (*kind.kinds, *[NoneType] * kind.nullable)]
+    one_of = f"give one of {', '.join(kind.words)}"
+    if name and not any(name in takes for _, *takes in wanted):
+        names = {takes[0] for _, *takes in wanted}
+        expected = " | ".join(each for each in _VALUES.values() if each in names)
+        need = "give a value" if name == "null" else one_of if kind.words else wanted[0][0]
+        return _Fault(where, f"expected {expected}, got {name}", need)
+    if name == "str" and kind.words and value not in kind.words:
+        return _Fault(where, f"invalid enum value {value[:60]!r}", one_of)
+    if name in ("int", "float"):
+        found, need = _bounds(kind, value)
+        return _Fault(where, found, need) if need else None
+    if whole and name in ("str", "array") and (need := _length(kind, value)):
+        return _Fault(where, need, need)
+    if not whole or name != "array" or not kind.item:
+        return None
+    item, parts = kind.item, enumerate(value)
+    faults = (_fault(item, part, f"{where}[{number}]", whole=True) for number, part in parts)
+    return next(filter(None, faults), None)
+
+
+def _bounds(kind: FieldType, value: float) -> tuple[str, str]:
+    """What a number should be, for programs and for people; empty if it is."""
+    least, most = kind.meta("ge"), kind.meta("le")
+    low, high = -math.inf if least is None else least, math.inf if most is None else most
+    if low <= value <= high or least is most is None:
+        return "", ""
+    need = f"give at least {low:,}" if most is None else f"give a number from {low:,} to {high:,}"
+    bound = f"from {low}" if value < low else f"up to {high}"
+    remedy = kind.extra("remedy")
+    found = need if float in kind.kinds else f"give a whole number {bound}"
+    return found, f"{need}; {remedy}" if remedy else need
+
+
+def _length(kind: FieldType, value: str | Sequence[Any]) -> str:
+    """What to give instead of a text or a list of the wrong length; empty if it is right."""
+    least, most = kind.meta("min_length") or 0, kind.meta("max_length")
+    one, many = ("text", "characters") if isinstance(value, str) else ("value", "values")
+    if len(value) < least:
+        return f"give a {one}" if least == 1 else f"give at least {least} {many}"
+    return f"give at most {most} {many}" if most is not None and len(value) > most else ""
