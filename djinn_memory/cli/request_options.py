@@ -101,7 +101,7 @@ def parameters(
         field = fields.get(name) or FIELDS.get(name) or Field()
         whole, info = field_types(request)[name], declared[name]
         repeated = list in whole.kinds
-        value = whole.item if repeated and whole.item else whole
+        value = whole.element if repeated and whole.element else whole
         parsed = _parsed(value)
         default = info.default if info.default is not msgspec.NODEFAULT else None
         required = info.required if field.optional is None else not field.optional

@@ -55,7 +55,7 @@ class FieldType(NamedTuple):
     """The words of a `Literal`."""
     metas: tuple[Meta, ...] = ()
     """The metadata of the type and of its alternatives, outermost first."""
-    item: FieldType | None = None
+    element: FieldType | None = None
     """The type of the values in a sequence, or of the keys of a mapping."""
 
     @property
@@ -71,8 +71,8 @@ class FieldType(NamedTuple):
     def extra(self, name: str) -> Any:
         """The same for metadata in `extra`, also of the values in a sequence."""
         extras = (meta.extra for meta in self.metas if meta.extra and name in meta.extra)
-        found = next(extras, None)
-        return found[name] if found else self.item and self.item.extra(name)
+        extra = next(extras, None)
+        return extra[name] if extra else self.element and self.element.extra(name)
 
 
 @cache
@@ -94,20 +94,20 @@ def _parsed(hint: Any) -> FieldType:
             any(part.nullable for part in parts),
             tuple(word for part in parts for word in part.words),
             tuple(meta for part in parts for meta in part.metas),
-            next((part.item for part in parts if part.item), None),
+            next((part.element for part in parts if part.element), None),
         )
     if origin is Literal:
         return FieldType((str,), words=arguments)
     if isinstance(origin, type) and issubclass(origin, Sequence | Mapping):
         kind = list if issubclass(origin, Sequence) else Mapping
-        return FieldType((kind,), item=_parsed(arguments[0]))
+        return FieldType((kind,), element=_parsed(arguments[0]))
     return FieldType(nullable=True) if hint is NoneType else FieldType((hint,))
 
 
 class _Fault(NamedTuple):
     where: str
     """The field, and the place in its list: `tags[1]`."""
-    found: str
+    short: str
     """What is wrong, for programs that send JSON."""
     need: str
     """What to give, for people; it follows the value."""
@@ -136,7 +136,7 @@ def misfit(kind: type[Struct], given: Mapping[str, Any]) -> str:
             return f"missing required field {name}"
         declared = field_types(kind)[field.name]
         if name in given and (fault := _fault(declared, given[name], name, whole=True)):
-            return f"{fault.where}: {fault.found}"
+            return f"{fault.where}: {fault.short}"
     return ""
 
 
@@ -154,14 +154,14 @@ def _fault(kind: FieldType, value: Any, where: str, *, whole: bool) -> _Fault | 
     if name == "str" and kind.words and value not in kind.words:
         return _Fault(where, f"invalid enum value {value[:60]!r}", one_of)
     if name in ("int", "float"):
-        found, need = _bounds(kind, value)
-        return _Fault(where, found, need) if need else None
+        short, need = _bounds(kind, value)
+        return _Fault(where, short, need) if need else None
     if whole and name in ("str", "array") and (need := _length(kind, value)):
         return _Fault(where, need, need)
-    if not whole or name != "array" or not kind.item:
+    if not whole or name != "array" or not kind.element:
         return None
-    item, parts = kind.item, enumerate(value)
-    faults = (_fault(item, part, f"{where}[{number}]", whole=True) for number, part in parts)
+    element, parts = kind.element, enumerate(value)
+    faults = (_fault(element, part, f"{where}[{number}]", whole=True) for number, part in parts)
     return next(filter(None, faults), None)
 
 
@@ -174,14 +174,14 @@ def _bounds(kind: FieldType, value: float) -> tuple[str, str]:
     need = f"give at least {low:,}" if most is None else f"give a number from {low:,} to {high:,}"
     bound = f"from {low}" if value < low else f"up to {high}"
     remedy = kind.extra("remedy")
-    found = need if float in kind.kinds else f"give a whole number {bound}"
-    return found, f"{need}; {remedy}" if remedy else need
+    short = need if float in kind.kinds else f"give a whole number {bound}"
+    return short, f"{need}; {remedy}" if remedy else need
 
 
 def _length(kind: FieldType, value: str | Sequence[Any]) -> str:
     """What to give instead of a text or a list of the wrong length; empty if it is right."""
     least, most = kind.meta("min_length") or 0, kind.meta("max_length")
-    one, many = ("text", "characters") if isinstance(value, str) else ("value", "values")
+    noun, plural = ("text", "characters") if isinstance(value, str) else ("value", "values")
     if len(value) < least:
-        return f"give a {one}" if least == 1 else f"give at least {least} {many}"
-    return f"give at most {most} {many}" if most is not None and len(value) > most else ""
+        return f"give a {noun}" if least == 1 else f"give at least {least} {plural}"
+    return f"give at most {most} {plural}" if most is not None and len(value) > most else ""

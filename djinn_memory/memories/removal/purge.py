@@ -22,7 +22,7 @@ from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.changes.erase import erase_quotes
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.statements import FACT
-from djinn_memory.memories.hooks.payloads import redact_events
+from djinn_memory.memories.hooks.redaction import redact_events
 from djinn_memory.memories.removal.doomed import DoomedMemory, find_doomed, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
