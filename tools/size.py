@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=62_260, files=634, names=2_470)
+LIMIT = Size(lines=62_264, files=635, names=2_470)
 
 
 def measure(package: Path) -> Size:

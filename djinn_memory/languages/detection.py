@@ -1,4 +1,4 @@
-"""Languages in Latin script: a text's language, its words' stems, and the short forms of names.
+"""Languages in Latin script: the language of a text, and the stems of its words.
 
 The index stems English with its own Porter stemmer. A stem of another language ends in `MARK`.
 Porter does not change such a stem, and it differs from an English word of the same spelling (`die`,
@@ -10,34 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
-
-
-@cache
-def _full_names(written: Callable[[str], str]) -> dict[str, frozenset[str]]:
-    """The full names of each name in the form of `written`. A full name is one of itself."""
-    table: dict[str, set[str]] = {}
-    for line in Path(__file__).with_name("nicknames.txt").read_text("utf-8").splitlines():
-        full, _, short = line.partition(":")
-        for name in (full, *short.split()):
-            table.setdefault(written(name), set()).add(written(full))
-    return {name: frozenset(names) for name, names in table.items()}
-
-
-def is_short_form(name: str, other: str, written: Callable[[str], str]) -> bool:
-    """Whether one of two names is a short form of the other, as Bob is of Robert.
-
-    `written` makes the form in which names are compared; both names have it.
-    """
-    table = _full_names(written)
-    return name != other and (
-        other in table.get(name, frozenset()) or name in table.get(other, frozenset())
-    )
-
 
 ENGLISH = "english"
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 from unicodedata import normalize
 
-from djinn_memory.languages.detection import is_short_form
+from djinn_memory.languages.given_names import is_short_form
 from djinn_memory.languages.scripts import unspaced
 from djinn_memory.notes.slugs import fold
 
