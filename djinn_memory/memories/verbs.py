@@ -28,7 +28,7 @@ from djinn_memory.memories.catalog.requests import (
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
 from djinn_memory.memories.writing.why import MemoryOrigin, origin_of
-from djinn_memory.models import Memory, Problem, Vault, extended
+from djinn_memory.models import Memory, Problem, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
@@ -206,28 +206,15 @@ class Memories(Namespace, name="memories"):
 
     def _delete(self, memory: Memory, digest: str | None) -> Path:
         from djinn_memory.indexing.refresh import remove_notes
-        from djinn_memory.memories.writing.versions import versions
+        from djinn_memory.memories.writing.memory_files import trash_memory
 
         [vault] = self.runtime.home.named((memory.vault,))
         with self._state.vault_lock(vault):
             if digest and self._digest(memory) not in (digest, ""):
                 raise Changed(vault.root / memory.path)
-            earlier = [path for path in versions(vault, memory.path) if not disk.trashed(path)]
-            moved_to = self._trash(vault, memory)
-            for path in earlier:
-                disk.trash(vault, path)
-        remove_notes(self._state, vault, [memory.path, *earlier])
+            moved_to, paths = trash_memory(self._state, vault, memory)
+        remove_notes(self._state, vault, paths)
         return moved_to
-
-    def _trash(self, vault: Vault, memory: Memory) -> Path:
-        """Move a note to the trash, and with a document its original and its versions."""
-        if memory.plane == "documents":
-            from djinn_memory.memories.library.catalog import stored_documents, trash_document
-
-            for document in stored_documents(self._state, [vault]):
-                if document.path == memory.path:
-                    return trash_document(document)[0]
-        return disk.trash(vault, memory.path)
 
     def _digest(self, memory: Memory) -> str:
         [vault] = self.runtime.home.named((memory.vault,))

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.requests import PurgeMemory
-from djinn_memory.memories.removal.doomed import DoomedMemory, find_doomed
 from djinn_memory.memories.removal.purge import purge
+from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.files import TRASH
@@ -86,23 +86,23 @@ def receive_sections(link: VaultLink) -> set[str]:
     the journals with sections that could not be removed.
     """
     failed = set()
-    for doomed in waiting_sections(link):
-        path = doomed.files[-1]
+    for memory in waiting_sections(link):
+        path = memory.files[-1]
         try:
             before = link.files.hash(path)
-            request = PurgeMemory(name=doomed.id or "")
+            request = PurgeMemory(name=memory.id or "")
             report = purge(link.runtime.state, [link.vault], request, elsewhere=True)
             _follow(link, path, before)
         except (DjinnError, OSError) as error:
             failed.add(path)
-            link.report_purge(f"{path}#^{doomed.block}", error)
+            link.report_purge(f"{path}#^{memory.block}", error)
         else:
             for problem in report.problems:
                 link.add(problem)
     return failed
 
 
-def waiting_sections(link: VaultLink) -> list[DoomedMemory]:
+def waiting_sections(link: VaultLink) -> list[MemoryFiles]:
     """The sections of this home that another home purged."""
     if link.vault.read_only:
         return []
@@ -121,10 +121,10 @@ def waiting_sections(link: VaultLink) -> list[DoomedMemory]:
     waiting = []
     for name in sections:
         with suppress(DjinnError):
-            doomed = find_doomed(link.runtime.state, name, [link.vault])
+            memory = find_files(link.runtime.state, name, [link.vault])
             # The event may name no other memory, such as one with this title.
-            if doomed.block and doomed.id == name:
-                waiting.append(doomed)
+            if memory.block and memory.id == name:
+                waiting.append(memory)
     return waiting
 
 

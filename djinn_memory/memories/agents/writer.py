@@ -31,6 +31,9 @@ from djinn_memory.store.busy import WRITE_SECONDS, within
 
 Action = Literal["created", "changed", "unchanged"]
 
+SET, UNSET = "agent set", "agent unset"
+"""The commands that change a profile."""
+
 
 @within(WRITE_SECONDS)
 def set_key(runtime: Runtime, request: SetProfile) -> tuple[Action, list[Problem]]:
@@ -48,7 +51,7 @@ def set_key(runtime: Runtime, request: SetProfile) -> tuple[Action, list[Problem
         known = {fold(text) for text in kept if isinstance(text, str)}
         return [*kept, *(value for value in values if fold(str(value)) not in known)]
 
-    return _edit(runtime, agent, key, changed, creates=True)
+    return _edit(runtime, agent, key, changed, SET)
 
 
 @within(WRITE_SECONDS)
@@ -66,7 +69,7 @@ def unset_key(runtime: Runtime, request: UnsetProfile) -> tuple[Action, list[Pro
             raise UsageError(why, argument="values")
         return kept or None
 
-    return _edit(runtime, agent, request.key, changed, creates=False)
+    return _edit(runtime, agent, request.key, changed, UNSET)
 
 
 def _is_one_of(text: object, values: set[str]) -> bool:
@@ -103,19 +106,19 @@ def _values(runtime: Runtime, agent: str, request: SetProfile) -> list[object]:
 
 
 def _edit(
-    runtime: Runtime, agent: str, key: str, change: Callable[[Any], object], *, creates: bool
+    runtime: Runtime, agent: str, key: str, change: Callable[[Any], object], command: str
 ) -> tuple[Action, list[Problem]]:
     """Replace the value of a key, or None for a missing key, by `change(value)`."""
     runtime.fresh_scope(agent)
     place = find_profile(runtime, agent)
-    if place is None and not creates:
+    if place is None and command == UNSET:
         return "unchanged", []
     vault = place.vault if place else runtime.home.personal(agent)
     if not access.is_own(vault):
         why = f"vault {vault.name} is not written to unless it is named; edit {vault.root}/"
         raise Refused(f"{why}{place.path if place else FILE} yourself")
     action: Action = "unchanged"
-    with writing(runtime, vault) as writer:
+    with writing(runtime, vault, command, agent) as writer:
         # Another process may have created it meanwhile.
         place = place or find_profile(runtime, agent)
         if place is None:

@@ -1,7 +1,8 @@
 """Carries out a plan so that a kill at any moment leaves all of it done or none of it.
 
-The bytes before the change are kept, then the ledger gets the plan, then the files change, then the
-ledger learns that the plan is done. The next writer takes back what was interrupted in between.
+The plan and the bytes before it are kept, then the files change, then the ledger learns that the
+plan is done. The next writer takes back what was interrupted in between. If all files had changed,
+it records the plan instead.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import (
     DONE,
-    DROPPED,
     PLANNED,
     ChangePlan,
     from_event,
@@ -75,10 +75,14 @@ def commit(
     before: Content,
     after: Content,
     times: Mapping[tuple[str, str], int | None] | None = None,
+    *,
+    must_record: bool = True,
 ) -> Commit:
-    """Carry out a plan inside `locked`. Either all files change, or none and an error is raised.
+    """Carry out a plan under the locks of its vaults.
 
-    `times` are the times of saving that files get, in nanoseconds since 1970, by vault id and path.
+    Either all files change, or none and an error is raised. `times` are the times of saving that
+    files get, in nanoseconds since 1970, by vault id and path. Without `must_record`, the files
+    stay changed when the ledger cannot be written, and the result has a problem in place of an id.
     """
     state, identity = runtime.state, f"chg_{crockford(50)}"
     vaults = {vault.id: vault for vault in state.home.vaults}
@@ -92,30 +96,42 @@ def commit(
         for number, (vault, path) in enumerate(keys)
     }
     try:
-        kept.keep(identity, old, saved)
+        kept.keep(identity, plan, old, saved)
     except OSError as error:
         why = f"{kept.folder} cannot be written: {error.strerror}"
         raise Unavailable(
             f"{why}; nothing was changed; check the disk and its permissions"
         ) from None
-    try:
-        state.ledger.append([to_event(identity, plan)])
-    except BaseException:
-        kept.drop(identity)
-        raise
+    changed = False
     try:
         for file, key in zip(plan.files, keys, strict=True):
-            files.apply(vaults[file.vault], file, after[key], (times or {}).get(key))
-        state.ledger.append([Event(DONE, identity, {})])
-    except BaseException:
+            time = (times or {}).get(key)
+            files.apply(vaults[file.vault], file, after[key], time, plan.trash)
+        changed = True
+        _record(state, identity, plan)
+    except BaseException as error:
+        if changed and not must_record and isinstance(error, DjinnError):
+            kept.drop(identity)
+            return Commit(problems=[Problem("undo", f"the change cannot be taken back: {error}")])
         _take_back(state, identity, plan)
         raise
-    kept.finish(identity)
     return Commit(identity)
 
 
-def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
-    """Make the changed notes searchable, after the locks were released."""
+def _record(state: State, identity: str, plan: ChangePlan) -> None:
+    """Record a plan whose files have changed."""
+    events = [to_event(identity, plan), Event(DONE, identity, {})]
+    state.ledger.append(events, durable=not plan.is_one_write)
+    KeptBytes(state.home).finish(identity)
+
+
+def index_changed(
+    runtime: Runtime, plan: ChangePlan, result: Commit, *, embeds: bool = False
+) -> None:
+    """Make the changed notes searchable, after the locks were released.
+
+    Without `embeds`, the next question embeds them.
+    """
     vaults = {vault.id: vault for vault in runtime.home.vaults}
     paths: defaultdict[str, list[str]] = defaultdict(list)
     for file in plan.files:
@@ -124,7 +140,7 @@ def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
         try:
             vault = vaults[vault_id]
             result.searchable = index_notes(
-                runtime.state, runtime.models, vault, changed, embeds=False
+                runtime.state, runtime.models, vault, changed, embeds=embeds
             )
         except DjinnError as error:
             # The notes are whole: the next search reads them.
@@ -152,26 +168,46 @@ def recover_before_reading(state: State) -> None:
 
 def _recover(state: State, seconds: float) -> None:
     kept = KeptBytes(state.home)
-    kept.tidy()
     for identity in kept.pending():
-        events = events_of(state.ledger, (PLANNED, DONE, DROPPED), (identity,))
-        if events and events[-1].kind == DONE:
-            kept.finish(identity)
-            continue
-        planned = next((event for event in events if event.kind == PLANNED), None)
-        recorded = from_event(planned) if planned else None
-        if recorded is None or events[-1].kind == DROPPED:
-            # Killed before the first step, or after the last one was taken back.
+        # An older version of djinn kept no plan beside the bytes.
+        [event, *_] = [*events_of(state.ledger, (PLANNED,), (identity,)), None]
+        recorded = from_event(event) if event else None
+        plan = kept.plan(identity) or (recorded.plan if recorded else None)
+        if plan is None:
             kept.drop(identity)
-        else:
-            with ExitStack() as stack:
-                for vault in _vaults_of(state, recorded.plan):
-                    stack.enter_context(state.vault_lock(vault, timeout=seconds))
-                _take_back(state, identity, recorded.plan)
+            continue
+        with ExitStack() as stack:
+            for vault in _vaults_of(state, plan):
+                stack.enter_context(state.vault_lock(vault, timeout=seconds))
+            # It may have been at work, and not interrupted.
+            if identity in kept.pending():
+                _end(state, identity, plan)
+
+
+def _end(state: State, identity: str, plan: ChangePlan) -> None:
+    """Record a change set that was interrupted, or take it back, under the locks of its vaults."""
+    if events_of(state.ledger, (DONE,), (identity,)):
+        KeptBytes(state.home).finish(identity)
+    elif KeptBytes(state.home).plan(identity) and _is_complete(
+        {vault.id: vault for vault in state.home.vaults}, plan
+    ):
+        _record(state, identity, plan)
+    else:
+        _take_back(state, identity, plan)
+
+
+def _is_complete(vaults: Mapping[str, Vault], plan: ChangePlan) -> bool:
+    """Whether all files are as they are after a plan."""
+    with suppress(OSError, DjinnError):
+        return all(
+            file.vault in vaults and files.state_of(vaults[file.vault], file) == file.after
+            for file in plan.files
+        )
+    return False
 
 
 def _take_back(state: State, identity: str, plan: ChangePlan) -> None:
-    """Take back the steps of a plan that were made, and note in the ledger that it was dropped."""
+    """Take back the steps of a plan that were made."""
     kept = KeptBytes(state.home)
     vaults = {vault.id: vault for vault in state.home.vaults}
     try:
@@ -182,14 +218,13 @@ def _take_back(state: State, identity: str, plan: ChangePlan) -> None:
             lambda number: kept.saved_ns(identity, number),
         )
         files.remove_folders(vaults, plan.folders)
-        state.ledger.append([Event(DROPPED, identity, {})])
     except (OSError, DjinnError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         text = f"{plan.command} was interrupted and cannot be taken back now: {why}"
         problem = Problem(str(kept.folder), f"{text}; the next command that writes tries it again")
         state.problems.append(problem)
         return
-    if not edited:
+    if not edited or plan.is_one_write:
         kept.drop(identity)
         return
     kept.finish(identity)

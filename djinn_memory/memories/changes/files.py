@@ -12,6 +12,7 @@ from djinn_memory.errors import Changed, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.changes.plan import FileChange, digest
 from djinn_memory.models import Vault
+from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import MAX_BYTES
 from djinn_memory.system.files import (
     create,
@@ -77,10 +78,17 @@ def missing_folders(vault: Vault, path: str) -> list[str]:
     return [parent for parent in reversed(parents) if not (vault.root / parent).is_dir()]
 
 
-def apply(vault: Vault, file: FileChange, data: bytes | None, time_ns: int | None = None) -> None:
+def apply(
+    vault: Vault,
+    file: FileChange,
+    data: bytes | None,
+    time_ns: int | None = None,
+    trash: bool = False,
+) -> None:
     """Change a file to `data`, or remove it. Raises `Changed` if it is not as planned.
 
-    With `time_ns`, it was last saved at that time, in nanoseconds since 1970.
+    With `time_ns`, it was last saved at that time, in nanoseconds since 1970. With `trash`, a
+    removed file goes to the trash of its vault.
     """
     target = place(vault, file.path)
     before = current(vault, file.path)
@@ -88,7 +96,10 @@ def apply(vault: Vault, file: FileChange, data: bytes | None, time_ns: int | Non
         raise Changed(target)
     if data is None:
         if before is not None:
-            target.unlink()
+            if trash:
+                disk.trash(vault, file.path)
+            else:
+                target.unlink()
             sync_folder(target.parent)
     elif before is not None:
         replace(target, data, before)

@@ -1,24 +1,25 @@
 """The bytes of files before a change set, kept in the state folder for the user alone.
 
 `changes/ID/3` holds the bytes of the fourth file of a plan, and has the time when that file was
-last saved. `changes/ID.pending` exists from before the first step of a change set until after its
-last.
+last saved. `changes/ID.pending` holds the plan from before the first step of a change set until
+after its last.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from djinn_memory.errors import Refused
 from djinn_memory.home.home import Home
+from djinn_memory.memories.changes.plan import ChangePlan
 from djinn_memory.system.files import (
     create,
-    leftovers_below,
     make_folder,
     saved_ns,
     set_saved,
@@ -40,25 +41,32 @@ class KeptBytes:
         self.folder = home.state / FOLDER
 
     def keep(
-        self, identity: str, files: Mapping[int, bytes], times: Mapping[int, int | None]
+        self,
+        identity: str,
+        plan: ChangePlan,
+        files: Mapping[int, bytes],
+        times: Mapping[int, int | None],
     ) -> None:
-        """Keep the bytes of files by their number in the plan, durably, and mark it as pending.
+        """Keep the bytes of files by their number in the plan, and mark the plan as pending.
 
-        `times` are the times when the files were last saved, in nanoseconds since 1970. If this
-        fails, nothing is kept. Raises `Refused` if the folder is a symbolic link.
+        `times` are the times when the files were last saved, in nanoseconds since 1970. A power cut
+        may undo this for a plan of one write, which needs no taking back. If this fails, nothing is
+        kept. Raises `Refused` if the folder is a symbolic link.
         """
         if self.folder.is_symlink():
             raise Refused(
                 f"{self.folder} is a symbolic link, which djinn does not follow; remove it first"
             )
+        sync = not plan.is_one_write
         try:
-            make_folder(self._of(identity), private=True)
+            make_folder(self._of(identity) if files else self.folder, private=True)
             for number, data in files.items():
                 copy = self._of(identity) / str(number)
-                create(copy, data, private=True)
+                create(copy, data, private=True, sync=sync)
                 set_saved(copy, times.get(number))
-            create(self._marker(identity), b"", private=True)
-            sync_folder(self.folder)
+            create(self._marker(identity), msgspec.json.encode(plan), private=True, sync=sync)
+            if sync:
+                sync_folder(self.folder)
         except BaseException:
             self.drop(identity)
             raise
@@ -72,6 +80,12 @@ class KeptBytes:
     def saved_ns(self, identity: str, number: int) -> int | None:
         """The time when a file was last saved before the change, in nanoseconds since 1970."""
         return saved_ns(self._of(identity) / str(number))
+
+    def plan(self, identity: str) -> ChangePlan | None:
+        """The plan of a pending change set. None if an older version of djinn began it."""
+        with suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode(self._marker(identity).read_bytes(), type=ChangePlan)
+        return None
 
     def holds(self, identity: str) -> bool:
         """Whether the bytes of a change set are kept."""
@@ -87,20 +101,14 @@ class KeptBytes:
         with suppress(OSError):
             self.finish(identity)
 
-    def tidy(self) -> None:
-        """Remove the scratch files of a killed process. Nobody else may be writing here."""
-        for path in () if self.folder.is_symlink() else leftovers_below(self.folder, -math.inf):
-            with suppress(OSError):
-                path.unlink()
-
     def pending(self) -> list[str]:
         """The ids of change sets that began and did not end, oldest first."""
-        markers = [path for path in self._own() if path.suffix == _PENDING]
+        markers = self._own(_PENDING)
         return [path.stem for path in sorted(markers, key=_age)]
 
     def ids(self) -> list[str]:
         """The ids of all change sets whose bytes are kept, oldest first."""
-        folders = [path for path in self._own() if path.suffix != _PENDING and path.is_dir()]
+        folders = [path for path in self._own("") if path.is_dir()]
         return [path.name for path in sorted(folders, key=_age)]
 
     def changed(self, identity: str) -> float:
@@ -112,7 +120,7 @@ class KeptBytes:
         folders = (self._of(identity) for identity in self.ids())
         return sum(file.stat().st_size for folder in folders for file in folder.iterdir())
 
-    def _own(self) -> list[Path]:
+    def _own(self, suffix: str) -> list[Path]:
         """The entries that djinn made. A cloned home can hold others, and links to anywhere."""
         if self.folder.is_symlink():
             return []
@@ -120,7 +128,7 @@ class KeptBytes:
             return [
                 path
                 for path in self.folder.iterdir()
-                if _ID.fullmatch(path.name.removesuffix(_PENDING)) and not path.is_symlink()
+                if path.suffix == suffix and _ID.fullmatch(path.stem) and not path.is_symlink()
             ]
         return []
 

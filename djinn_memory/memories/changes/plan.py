@@ -15,9 +15,9 @@ from msgspec import Struct
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.ledger.redaction import BLANK
 
-PLANNED, DONE, DROPPED = "change.planned", "change.done", "change.dropped"
-"""The kinds of the events of a change set: before its first step, and after its last. A change set
-that was dropped changed nothing in the end."""
+PLANNED, DONE = "change.planned", "change.done"
+"""The kinds of the events of a change set: its plan, and that all of it was done. An older version
+of djinn recorded the plan before the first step."""
 
 
 class FileChange(Struct, frozen=True):
@@ -43,7 +43,7 @@ class ChangePlan(Struct, frozen=True):
     command: str
     """The command that makes the change, such as `lint --fix`."""
     what: str
-    """The change, in one sentence."""
+    """The change, in one sentence. Empty if its files say it."""
     files: tuple[FileChange, ...]
     """The files. Created files come first and removed files last, so that no text is missing at any
     moment."""
@@ -53,6 +53,13 @@ class ChangePlan(Struct, frozen=True):
     """The id of the change set that this one takes back."""
     agent: str | None = None
     """The agent for whom the change is made; None for the user of the home."""
+    trash: bool = False
+    """Whether files that are removed, also by its undo, go to the trash of their vaults."""
+
+    @property
+    def is_one_write(self) -> bool:
+        """Whether the change is one write, which is never done in part and loses no file."""
+        return len(self.files) == 1 and self.files[0].after is not None
 
 
 class RecordedChange(Struct, frozen=True):

@@ -10,7 +10,7 @@ from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked
 from djinn_memory.memories.changes.history import PastChange, past_changes
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
-from djinn_memory.memories.changes.plan import ChangePlan, FileChange
+from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
 from djinn_memory.memories.changes.requests import (
     ChangedFile,
     ChangeEntry,
@@ -22,6 +22,7 @@ from djinn_memory.memories.changes.requests import (
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.system.plural import count
 
 _LIST = Remedy("changes.list", {}, "list the changes")
 
@@ -97,10 +98,11 @@ class Changes(Namespace, name="changes"):
             vault = by_id[file.vault]
             if vault.read_only:
                 raise Refused(f"vault {vault.name} is read-only, so the change stays")
-            if files.state_of(vault, file) != file.after:
-                raise _edited(vault, file, change, changes)
             key = file.vault, file.path
-            before[key] = files.current(vault, file.path)
+            before[key] = data = files.current(vault, file.path)
+            if (None if data is None else digest(data)) != file.after:
+                edit = "removed" if data is None else "edited"
+                raise _edited(vault, file, change, changes, edit)
             after[key] = kept.read(record.id, number) if file.before is not None else None
             if file.before is not None and after[key] is None:
                 raise Refused(f"the bytes before {record.id} are no longer kept, so it stays")
@@ -111,8 +113,9 @@ class Changes(Namespace, name="changes"):
             if file.before is None
             for folder in files.missing_folders(by_id[file.vault], file.path)
         }
-        what = f"Took back: {record.plan.what}"
-        plan = ChangePlan("undo", what, undone, tuple(folders), record.id, agent)
+        what = f"Took back: {record.plan.what}" if record.plan.what else ""
+        trash = record.plan.trash
+        plan = ChangePlan("undo", what, undone, tuple(folders), record.id, agent, trash)
         return plan, before, after
 
 
@@ -135,31 +138,40 @@ def _chosen(changes: Sequence[PastChange], identity: str | None) -> PastChange:
 
 
 def _edited(
-    vault: Vault, file: FileChange, change: PastChange, changes: Sequence[PastChange]
+    vault: Vault,
+    file: FileChange,
+    change: PastChange,
+    changes: Sequence[PastChange],
+    edit: str,
 ) -> Refused:
     """The error for a file that is not as the change left it."""
     place = f"{vault.name}/{file.path}"
+    merges = change.record.plan.command == "entity merge"
+    split = [Remedy("entities.split", {"name": None}, "take the merge apart")] if merges else []
     for later in changes[: changes.index(change)]:
         touched = {(other.vault, other.path) for other in later.record.plan.files}
         counts = later.status == "done" and later.record.plan.undoes is None
         if counts and (file.vault, file.path) in touched:
             first = Remedy("changes.undo", {"change": later.record.id}, "take that back first")
-            return Refused(f"{place} was changed by {later.record.id} since", first)
-    remedies = [Remedy(purpose="edit it yourself")]
-    if change.record.plan.command == "entity merge":
-        remedies = [Remedy("entities.split", {"name": None}, "take the merge apart")]
-    return Refused(f"{place} was edited since, so nothing was taken back", *remedies)
+            return Refused(f"{place} was changed by {later.record.id} since", first, *split)
+    remedies = split or ([_LIST] if edit == "removed" else [Remedy(purpose="edit it yourself")])
+    return Refused(f"{place} was {edit} since, so nothing was taken back", *remedies)
 
 
 def _entry(change: PastChange, vaults: Sequence[Vault]) -> ChangeEntry:
     record, plan = change.record, change.record.plan
+    changed = tuple(_files(plan.files, vaults))
+    # Not in the ledger, where a purge then has to find nothing but the paths.
+    file, more = changed[0], len(changed) - 1
+    named = f"{file.action.capitalize()} {file.vault}/{file.path}"
+    named += f" and {count(more, 'other file')}" if more else ""
     return ChangeEntry(
         record.id,
         moment(record.at),
         plan.command,
-        plan.what,
+        plan.what or named,
         change.status,
-        tuple(_files(plan.files, vaults)),
+        changed,
         plan.undoes,
     )
 

@@ -21,6 +21,7 @@ from djinn_memory.memories.entities.requests import (
 )
 from djinn_memory.memories.facts.statements import Action, Statement
 from djinn_memory.memories.profiles.reading import domain_to_write
+from djinn_memory.memories.writing.change_set import check_writable
 from djinn_memory.memories.writing.changes import dated
 from djinn_memory.memories.writing.drafts import Draft, draft_of
 from djinn_memory.memories.writing.requests import NewMemory
@@ -76,7 +77,7 @@ def add_entity(runtime: Runtime, request: AddEntity) -> Written:
     if not request.force:
         with suppress(Busy), runtime.index(scope) as index:
             _require_new(same_name(index, draft.title), draft)
-    with writing(runtime, vault) as writer:
+    with writing(runtime, vault, "entity add", request.agent) as writer:
         if domain is not None:
             draft = replace(draft, fields={DOMAIN: domain, **draft.fields})
         if not request.force:
@@ -124,7 +125,7 @@ def set_property(runtime: Runtime, request: SetProperty) -> tuple[Action, Writte
     source = writable(request.source) if request.source else None
     statement = Statement(value, _given(source, request.confidence), period)
     vault, memory = _find(runtime, request.name, request.agent)
-    with writing(runtime, vault) as writer:
+    with writing(runtime, vault, "entity set", request.agent) as writer:
         action = _state(writer, memory.path, key, statement)
     return action, (vault, memory.path, writer.problems)
 
@@ -170,7 +171,7 @@ def change_aliases(runtime: Runtime, request: ChangeAliases) -> Written:
             return data
         return dated(_with_aliases(data, left), {}, writer.now)
 
-    with writing(runtime, vault) as writer:
+    with writing(runtime, vault, "entity alias", request.agent) as writer:
         writer.rewrite(memory.path, change)
     return vault, memory.path, writer.problems
 
@@ -184,19 +185,15 @@ def _with_aliases(data: bytes, aliases: Sequence[str]) -> bytes:
 def remove_entity(runtime: Runtime, request: RemoveEntity) -> tuple[IndexedMemory, Path | None]:
     """Move the note of an entity and its earlier versions to the trash; see `Entities.remove`."""
     from djinn_memory.indexing.refresh import remove_notes
-    from djinn_memory.memories.writing.versions import versions
+    from djinn_memory.memories.writing.memory_files import trash_memory
 
     vault, memory = _find(runtime, request.name, request.agent)
-    if vault.read_only:
-        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    check_writable(vault)
     if request.dry_run:
         return memory, None
     with runtime.state.vault_lock(vault):
-        earlier = [path for path in versions(vault, memory.path) if not disk.trashed(path)]
-        moved_to = disk.trash(vault, memory.path)
-        for path in earlier:
-            disk.trash(vault, path)
-    remove_notes(runtime.state, vault, [memory.path, *earlier])
+        moved_to, paths = trash_memory(runtime.state, vault, memory)
+    remove_notes(runtime.state, vault, paths)
     return memory, moved_to
 
 

@@ -18,6 +18,7 @@ from djinn_memory.languages.fact_keys import AskedKeys, meaning_of
 from djinn_memory.memories.facts.queries import (
     Fact,
     IndexedFact,
+    fact_in,
     facts_by_meaning,
     indexed_facts,
     read_fact,
@@ -198,11 +199,11 @@ class Facts(Namespace, name="facts"):
         """Record that a fact is still valid."""
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
-        with writing(self.runtime, vault) as writer:
+        with writing(self.runtime, vault, "fact verify", request.agent) as writer:
             writer.rewrite(
                 fact.path, lambda data: verified(data, writer.now, {}, revive=fact.expired)
             )
-        fact = read_fact(vault, fact.path, writer.now)
+        fact = fact_in(writer.content(fact.path), vault, fact.path, writer.now)
         return FactChange("verified", fact, None, tuple(writer.problems))
 
     def mark_expired(self, agent: str | None = None) -> int:

@@ -97,7 +97,7 @@ def set_fact(
         origin = replace(origin, domains=(request.domain,))
     statement = Statement(request.value, given, period, origin)
     runtime.fresh_scope(request.agent)
-    with writing(runtime, vault) as writer:
+    with writing(runtime, vault, "fact set", request.agent) as writer:
         action: Action
         before = None
         if path := _path_of(runtime, vault, (category, key), request.domain):
@@ -111,8 +111,7 @@ def set_fact(
                 draft = replace(draft, fields={DOMAIN: default, **draft.fields})
             draft.guard(home.config.secrets, allow=request.allow_secret)
             action, path = "created", writer.create(draft)[1]
-        # Read before the vault is released, while nobody else can set the fact.
-        fact = read_fact(vault, path, writer.now)
+    fact = fact_in(writer.content(path), vault, path, writer.now)
     return FactChange(action, fact, before, tuple(writer.problems))
 
 

@@ -23,7 +23,7 @@ from djinn_memory.memories.changes.erase import erase_quotes
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.statements import FACT
 from djinn_memory.memories.hooks.redaction import redact_events
-from djinn_memory.memories.removal.doomed import DoomedMemory, find_doomed, notes_of
+from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dialects.rules import RULES
@@ -81,51 +81,51 @@ def purge(
 
     `elsewhere` tells that another home purged it, whose event says so already.
     """
-    doomed = find_doomed(state, request.name, vaults)
-    report = PurgeReport(doomed.id, doomed.title, doomed.vault.name, doomed.shown)
+    memory = find_files(state, request.name, vaults)
+    report = PurgeReport(memory.id, memory.title, memory.vault.name, memory.shown)
     if request.dry_run:
         return report
-    if request.files is not None and tuple(request.files) != doomed.shown:
+    if request.files is not None and tuple(request.files) != memory.shown:
         raise Refused(f"the files of {request.name!r} have changed; check them, then purge again")
-    if doomed.vault.read_only:
-        raise Refused(f"vault {doomed.vault.name} is read-only; remove its files yourself")
-    notes = list(notes_of(doomed))
+    if memory.vault.read_only:
+        raise Refused(f"vault {memory.vault.name} is read-only; remove its files yourself")
+    notes = list(notes_of(memory))
     state.need_writable()
     texts = [text for _, note in notes for text in _texts(note)]
     domains = {domain for _, note in notes for domain in domains_of(note)}
     excluded = access.excluded(access.grants_of(state.home.config.access), domains)
-    may_quote = _may_quote(state.home, doomed.vault, excluded)
-    hashes = {key for _, note in notes for key in _hashes(note, doomed.vault)}
+    may_quote = _may_quote(state.home, memory.vault, excluded)
+    hashes = {key for _, note in notes for key in _hashes(note, memory.vault)}
     # The files last: while they are there all of it can be done again.
     ledger = state.ledger_if_any
     agent = state.home.agent(request.agent)
     if ledger:
         recover(state)
-        erase_quotes(state, doomed.vault, doomed.files, texts, doomed.id)
-    named = [*texts, *(() if doomed.block else doomed.files)]
+        erase_quotes(state, memory.vault, memory.paths, texts, memory.id)
+    named = [*texts, *(() if memory.block else memory.paths)]
     events = ledger.redact(named, agent, may_quote) if ledger else 0
-    values = _forget_values(state, texts, agent, doomed.vault, excluded)
+    values = _forget_values(state, texts, agent, memory.vault, excluded)
     redact_events(state, phrases(texts), may_quote)
-    if ledger and not doomed.block:
+    if ledger and not memory.block:
         # The next synchronization removes it from the server and from other homes.
-        mark_purged(ledger, doomed.vault.id, doomed.files, {*_digests(doomed)})
-    if doomed.block and doomed.id and not elsewhere:
+        mark_purged(ledger, memory.vault.id, memory.files, {*_digests(memory)})
+    if memory.block and memory.id and not elsewhere:
         # Another import of the conversation must not bring it back.
-        data = {"agent": agent, "vault": doomed.vault.id, **_origin(notes)}
-        state.ledger.append([Event(EPISODE_PURGED, doomed.id, data)])
+        data = {"agent": agent, "vault": memory.vault.id, **_origin(notes)}
+        state.ledger.append([Event(EPISODE_PURGED, memory.id, data)])
     with state.lock():
         # Whatever fails, either all of it can be done again or only the index is behind the files.
         with transaction(state.index):
-            memories.forget(state.index, doomed.vault, doomed.files, doomed.block)
+            memories.forget(state.index, memory.vault, memory.files, memory.block)
             words.compact(state.index)
             # What hidden notes share stays too, and is counted as if it went.
             vectors = len(hashes - memories.window_hashes(state.index, vaults))
             if state.home.embeddings_path.exists():
                 state.cache.remove(hashes - memories.window_hashes(state.index))
-            with state.vault_lock(doomed.vault):
-                _remove(doomed)
-        if doomed.block:
-            update(state, [doomed.vault], only=doomed.files[-1:])
+            with state.vault_lock(memory.vault):
+                _remove(memory)
+        if memory.block:
+            update(state, [memory.vault], only=memory.files[-1:])
         resolve_links(state)
     # Here a memory cannot be purged again. The log goes when the last process closes the index.
     remedy = "run the command again" if elsewhere else "run `djinn index`"
@@ -146,34 +146,34 @@ def _origin(notes: Sequence[tuple[str, Note]]) -> dict[str, str]:
     return {}
 
 
-def _digests(doomed: DoomedMemory) -> Iterator[bytes]:
+def _digests(memory: MemoryFiles) -> Iterator[bytes]:
     """The hashes of the files."""
-    for path in doomed.files:
+    for path in memory.files:
         with suppress(OSError, DjinnError):
-            yield content_hash(disk.read(doomed.vault, path))
+            yield content_hash(disk.read(memory.vault, path))
 
 
-def _remove(doomed: DoomedMemory) -> None:
-    if doomed.block:
-        _remove_section(doomed)
+def _remove(memory: MemoryFiles) -> None:
+    if memory.block:
+        _remove_section(memory)
         return
-    for path in doomed.files:
-        inside(doomed.vault.root, str(PurePosixPath(path).parent))
-        (doomed.vault.root / path).unlink(missing_ok=True)
+    for path in memory.files:
+        inside(memory.vault.root, str(PurePosixPath(path).parent))
+        (memory.vault.root / path).unlink(missing_ok=True)
 
 
-def _remove_section(doomed: DoomedMemory) -> None:
+def _remove_section(memory: MemoryFiles) -> None:
     """Remove the section from its journal and from copies of it in the trash, by exchange."""
-    for path in doomed.files:
-        disk.edit(doomed.vault, path, partial(_without, doomed, path))
+    for path in memory.files:
+        disk.edit(memory.vault, path, partial(_without, memory, path))
 
 
-def _without(doomed: DoomedMemory, path: str, data: bytes) -> bytes:
+def _without(memory: MemoryFiles, path: str, data: bytes) -> bytes:
     if journal.appendable(path, data) is None:
         raise Refused(
-            f"{doomed.vault.name}/{path} was changed by another program; remove the section there"
+            f"{memory.vault.name}/{path} was changed by another program; remove the section there"
         )
-    return journal.without(path, doomed.block or "", data)
+    return journal.without(path, memory.block or "", data)
 
 
 def _may_quote(

@@ -1,6 +1,7 @@
-"""Changes several notes in one step, which `djinn undo` takes back.
+"""Changes notes in one step, which `djinn undo` takes back.
 
-Every change that djinn makes on its own judgement or in bulk is a change set.
+Every change of a note is a change set, mostly of one file. Records that are appended to a journal
+are none.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked
 from djinn_memory.memories.changes.domains import changed_domains
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
-from djinn_memory.memories.writing.vault_writer import check_size, check_writable
 from djinn_memory.models import Vault
+from djinn_memory.notes.vault.walk import MAX_BYTES
 from djinn_memory.runtime import Runtime
 
 _Key = tuple[str, str]
@@ -35,12 +36,12 @@ class ChangeSet:
 
     def rewrite(self, vault: Vault, path: str, old: bytes, new: bytes) -> None:
         """Replace the bytes of a note, which are `old` before this step."""
-        check_size(new)
+        _check_size(new)
         self._step(vault, path, old, new)
 
     def create(self, vault: Vault, path: str, new: bytes) -> None:
         """Create a note. Nothing may be at its path before this step."""
-        check_size(new)
+        _check_size(new)
         self._step(vault, path, None, new)
 
     def remove(self, vault: Vault, path: str, old: bytes) -> None:
@@ -86,20 +87,31 @@ class ChangeSet:
         self._vaults[vault.id] = vault
         self._after[key] = new
 
-    def _carry_out(self, runtime: Runtime, command: str, agent: str | None) -> None:
-        changed = [key for key, after in self._after.items() if after != self._before[key]]
-        if not changed:
-            return
-        with locked(runtime.state, list(self._vaults.values())):
-            for vault_id, path in self._after:
-                if files.current(self._vaults[vault_id], path) != self._before[vault_id, path]:
-                    raise Changed(files.place(self._vaults[vault_id], path))
-            plan = self._plan(changed, command, agent)
-            self.result = commit(runtime, plan, self._before, self._after)
-        index_changed(runtime, plan, self.result)
+    def vaults(self) -> list[Vault]:
+        """The vaults to lock; none if nothing changes."""
+        return [*self._vaults.values()] if self._changed() else []
 
-    def _plan(self, changed: list[_Key], command: str, agent: str | None) -> ChangePlan:
-        changes = [self._file(key) for key in changed]
+    def carry_out(
+        self, runtime: Runtime, command: str, agent: str | None, *, own: bool = True
+    ) -> ChangePlan:
+        """Make the change under the locks of its vaults. `index_changed` makes it searchable.
+
+        `own` tells that djinn changes notes on its own judgement or in bulk. Other changes are
+        made even if the ledger cannot record them, and what is removed goes to the trash. Raises
+        `Changed`, and changes nothing, if a file does not have the expected bytes.
+        """
+        for vault_id, path in self._after:
+            if files.current(self._vaults[vault_id], path) != self._before[vault_id, path]:
+                raise Changed(files.place(self._vaults[vault_id], path))
+        plan = self._plan(command, agent, trash=not own)
+        self.result = commit(runtime, plan, self._before, self._after, must_record=own)
+        return plan
+
+    def _changed(self) -> list[_Key]:
+        return [key for key, after in self._after.items() if after != self._before[key]]
+
+    def _plan(self, command: str, agent: str | None, *, trash: bool) -> ChangePlan:
+        changes = [self._file(key) for key in self._changed()]
         # Created files first and removed files last, so that no text is missing at any moment.
         changes.sort(key=lambda file: (file.before is not None) + 2 * (file.after is None))
         folders = {
@@ -108,7 +120,7 @@ class ChangeSet:
             if file.before is None
             for folder in files.missing_folders(self._vaults[file.vault], file.path)
         }
-        return ChangePlan(command, self.what, tuple(changes), tuple(folders), None, agent)
+        return ChangePlan(command, self.what, tuple(changes), tuple(folders), None, agent, trash)
 
     def _file(self, key: _Key) -> FileChange:
         before, after = self._before[key], self._after[key]
@@ -136,4 +148,19 @@ def change_set(
     """
     changes = ChangeSet(what)
     yield changes
-    changes._carry_out(runtime, command, agent)
+    if vaults := changes.vaults():
+        with locked(runtime.state, vaults):
+            plan = changes.carry_out(runtime, command, agent)
+        index_changed(runtime, plan, changes.result)
+
+
+def check_writable(vault: Vault) -> None:
+    """Raise `Refused` for a read-only vault."""
+    if vault.read_only:
+        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+
+
+def _check_size(data: bytes) -> None:
+    """Raise `Refused` for more bytes than a note may have."""
+    if len(data) > MAX_BYTES:
+        raise Refused(f"{len(data):,} bytes are too many for one note; split the text")

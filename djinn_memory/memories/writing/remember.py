@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from difflib import get_close_matches
 from itertools import chain
 from typing import Literal
@@ -25,7 +25,7 @@ from djinn_memory.memories.writing.duplicates import DuplicateFinder
 from djinn_memory.memories.writing.existing import choose_note
 from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.memories.writing.vault_writer import writing
+from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import PLANES, Memory, MemoryRef, Problem, Vault, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
@@ -96,7 +96,7 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
     revise = request.existing == "revise"
     identity: str | None
     previous: str | None = None
-    with writing(runtime, vault) as writer:
+    with writing(runtime, vault, "remember", request.agent) as writer:
         place, chosen = choose_note(state, vault, draft, request, old=old, duplicate=duplicate)
         if place is None:
             action: Action = "created" if chosen is draft else "numbered"
@@ -107,9 +107,12 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
             action, path = "revised" if revise else "appended", place
             revised = _with_origin(runtime, chosen, agent) if revise else chosen
             identity, previous = change_note(writer, path, revised, revise=revise)
+        link = link_to(chosen.title, path)
+        if old and old.vault == vault.name:
+            problems += _mark_superseded(runtime, old, link, request.agent, writer)
     problems += writer.problems
-    if old:
-        problems += _mark_superseded(runtime, old, link_to(chosen.title, path))
+    if old and old.vault != vault.name:
+        problems += _mark_superseded(runtime, old, link, request.agent)
     expires, due = (chosen.fields.get(key) for key in ("expires", "due"))
     return extended(
         chosen,
@@ -207,14 +210,24 @@ def _superseded(
     return old
 
 
-def _mark_superseded(runtime: Runtime, old: Memory, link: str) -> list[Problem]:
-    """Mark a note as superseded by the note of a link. Returns the reason if this fails."""
+def _mark_superseded(
+    runtime: Runtime,
+    old: Memory,
+    link: str,
+    agent: str | None,
+    writer: VaultWriter | None = None,
+) -> Sequence[Problem]:
+    """Mark a note as superseded by the note of a link. Returns the reason if this fails.
+
+    `writer` writes the vault of the note, if it is already locked.
+    """
     fields = {"status": "superseded", "superseded_by": link, "valid_to": moment(runtime.now())}
     [vault] = runtime.home.named((old.vault,))
+    own = nullcontext(writer) if writer else writing(runtime, vault, "remember", agent)
     try:
-        with writing(runtime, vault) as writer:
-            writer.rewrite(old.path, lambda data: dated(data, fields, writer.now))
+        with own as marker:
+            marker.rewrite(old.path, lambda data: dated(data, fields, marker.now))
     except (DjinnError, OSError) as error:
         why = f"was not marked as superseded: {getattr(error, 'strerror', None) or error}"
         return [Problem(f"{old.vault}/{old.path}", why)]
-    return writer.problems
+    return () if writer else marker.problems

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from djinn_memory.memories.sessions.left_open import LeftOpenSession, end_left_open, left_open
-from djinn_memory.memories.writing.vault_writer import check_writable
+from djinn_memory.memories.writing.change_set import check_writable
 from djinn_memory.notes.dates import moment
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
 from djinn_memory.upkeep.requests import JobAction

@@ -116,9 +116,10 @@ def test_split_takes_a_merge_apart_after_other_edits(djinn: Djinn, linked: int) 
     write(
         djinn.home, "shared/n/0.md", "---\ntitle: N0\n---\nMet [[Robert Alder|Bob]] today.\nMore.\n"
     )
+    merge = djinn.changes.list().changes[0].id
     djinn.entities.set("Robert Alder", "ship", "Aurora", agent="finn")
     with pytest.raises(Refused, match=r"entities\.split\(name=\.\.\.\)` to take the merge apart"):
-        djinn.changes.undo()
+        djinn.changes.undo(merge)
     done = djinn.entities.split("Robert Alder", agent="finn")
     assert (done.entity.title, done.other.title) == ("Robert Alder", "Bob")
     after = files(djinn.home)

@@ -1,4 +1,4 @@
-"""Finds all files of a memory that is to be removed, also where only the trash has it."""
+"""Finds all files of a memory, also where only the trash has it, for deletion and purge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from djinn_memory.memories.catalog.hiding import hides_file, hides_note
 from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.catalog import history, original_path, read_fields
 from djinn_memory.memories.writing.versions import versions
-from djinn_memory.models import Vault
+from djinn_memory.models import Memory, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file
@@ -27,8 +27,8 @@ from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.state import State
 
 
-class DoomedMemory(Struct, frozen=True):
-    """A memory that will be removed."""
+class MemoryFiles(Struct, frozen=True):
+    """A memory and all of its files."""
 
     vault: Vault
     id: str | None
@@ -36,7 +36,12 @@ class DoomedMemory(Struct, frozen=True):
     files: tuple[str, ...]
     """Its files. The note is last, so that an interrupted purge can be repeated."""
     block: str | None = None
-    """The block id of the section of a journal that is removed from its only file."""
+    """The block id, if the memory is a section of its files, which are journals."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the files, and those that they had before they were moved to the trash."""
+        return tuple(dict.fromkeys((*self.files, *map(_before, self.files))))
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -44,7 +49,7 @@ class DoomedMemory(Struct, frozen=True):
         return tuple(f"{path}#^{self.block}" if self.block else path for path in self.files)
 
 
-def find_doomed(state: State, name: str, vaults: Sequence[Vault]) -> DoomedMemory:
+def find_files(state: State, name: str, vaults: Sequence[Vault]) -> MemoryFiles:
     """The memory that `name` means in `vaults`, or in their trash.
 
     Raises `NotFound`, `UsageError` for an ambiguous name, and `Refused` for a memory whose file
@@ -59,14 +64,14 @@ def find_doomed(state: State, name: str, vaults: Sequence[Vault]) -> DoomedMemor
         if journal.appendable(entry.path, disk.read(vault, entry.path)) is None:
             raise part_of_journal(entry, "purged")
         journals = (*_section_copies(state, vault, entry.block), entry.path)
-        return DoomedMemory(vault, entry.id, entry.title, journals, entry.block)
+        return MemoryFiles(vault, entry.id, entry.title, journals, entry.block)
     require_note(state, entry, "purged")
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]
     ids = [read_fields(vault, path).get("id") for path in parts]
     copies = _copies(state, vault, entry.path, note, ids)
     files = dict.fromkeys((*copies, *parts, entry.path))
-    return DoomedMemory(vault, note.id, note.title, tuple(files))
+    return MemoryFiles(vault, note.id, note.title, tuple(files))
 
 
 def _entry(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemory:
@@ -78,7 +83,7 @@ def _entry(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemory:
         return find_memory(state, f"{document.vault.name}:{document.path}", vaults)
 
 
-def _parts(state: State, vault: Vault, entry: IndexedMemory) -> list[str]:
+def _parts(state: State, vault: Vault, entry: Memory) -> list[str]:
     """The original and the earlier versions of a document."""
     if entry.plane != "documents":
         return []
@@ -89,11 +94,11 @@ def _parts(state: State, vault: Vault, entry: IndexedMemory) -> list[str]:
     return []
 
 
-def _trashed(state: State, name: str, vaults: Sequence[Vault]) -> DoomedMemory:
+def _trashed(state: State, name: str, vaults: Sequence[Vault]) -> MemoryFiles:
     """The memory in the trash that `name` means."""
     wanted = name.strip().removeprefix("[[").removesuffix("]]")
     matches: list[tuple[Vault, str, Note]] = []
-    sections: dict[tuple[str, str], DoomedMemory] = {}
+    sections: dict[tuple[str, str], MemoryFiles] = {}
     for vault in vaults:
         for path, note in _trash(state, vault):
             before = _before(path)
@@ -105,13 +110,13 @@ def _trashed(state: State, name: str, vaults: Sequence[Vault]) -> DoomedMemory:
                 address = f"{vault.name}:{before}#^{block}"
                 if wanted in (section.id, address) or fold(wanted) == fold(section.title):
                     copies = tuple(_section_copies(state, vault, block))
-                    sections[vault.name, block] = DoomedMemory(
+                    sections[vault.name, block] = MemoryFiles(
                         vault, section.id, section.title, copies, block
                     )
     if len(sections) == 1 and not matches:
         return next(iter(sections.values()))
     if sections:
-        places = ", ".join(doomed.id or doomed.shown[-1] for doomed in sections.values())
+        places = ", ".join(memory.id or memory.shown[-1] for memory in sections.values())
         raise UsageError(f"{name!r} is ambiguous: {places}; use one of these names")
     if not matches:
         raise NotFound(f"no note {name!r}, and none in the trash; give an id, a path or a title")
@@ -123,7 +128,7 @@ def _trashed(state: State, name: str, vaults: Sequence[Vault]) -> DoomedMemory:
     ids = [read_fields(vault, part).get("id") for part in parts]
     files = [*_originals(vault, path, note), *_copies(state, vault, path, note, ids), *parts]
     files = [file for file in files if file != path]
-    return DoomedMemory(vault, note.id, note.title, tuple(dict.fromkeys((*files, path))))
+    return MemoryFiles(vault, note.id, note.title, tuple(dict.fromkeys((*files, path))))
 
 
 def _copies(
@@ -201,17 +206,28 @@ def _before(path: str) -> str:
     return path.removeprefix(f"{TRASH}/")
 
 
-def notes_of(doomed: DoomedMemory) -> Iterator[tuple[str, Note]]:
-    """The notes that are removed, or the section."""
-    vault = doomed.vault
-    for path in doomed.files:
+def notes_of(memory: MemoryFiles) -> Iterator[tuple[str, Note]]:
+    """The notes of a memory, or its section."""
+    vault = memory.vault
+    for path in memory.files:
         if not path.endswith(".md"):
             continue
         with suppress(OSError, DjinnError):
             data = disk.read(vault, path)
-            if doomed.block is None:
+            if memory.block is None:
                 yield path, parse(_before(path), data, vault.dialect)
                 continue
-            for memory in parse_file(_before(path), data, vault.dialect).memories:
-                if memory.block == doomed.block:
-                    yield path, memory.parse()
+            for section in parse_file(_before(path), data, vault.dialect).memories:
+                if section.block == memory.block:
+                    yield path, section.parse()
+
+
+def trash_memory(state: State, vault: Vault, memory: Memory) -> tuple[Path, list[str]]:
+    """Move a note and the other files of its memory to the trash of its vault, which is locked.
+
+    The note is moved last, so that an interrupted removal can be repeated. Returns its new place,
+    and the former paths of all files.
+    """
+    others = [*_parts(state, vault, memory), *versions(vault, memory.path)]
+    paths = [path for path in dict.fromkeys((*others, memory.path)) if not disk.trashed(path)]
+    return [disk.trash(vault, path) for path in paths][-1], paths
