@@ -56,9 +56,11 @@ def _undo(call: Call) -> Struct:
 def undo(call: Call, answer: UndoReport | ChangeList) -> None:
     """Take back a change that djinn made to notes.
 
-    `lint --fix`, and tasks of `djinn maintain`, change notes in one step. This takes back the last
-    step that was not taken back, or the one with an id: every file gets the bytes, the permissions
-    and the time of saving that it had before. If somebody edited one of the files since, nothing is
+    A command that changes notes, such as `remember`, `fact set` or `lint --fix`, and a task of
+    `djinn maintain` change them in one step. This takes back the last step that was not taken back,
+    or the one with an id: every file gets the bytes, the permissions and the time of saving that it
+    had before. A note that somebody asked for, and that did not exist before, goes to the trash of
+    its vault. If somebody edited one of the files since, nothing is
     taken back. The undo is a change itself, and can be taken back by its id. The bytes before a
     change are kept for a month.
 

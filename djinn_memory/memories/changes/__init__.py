@@ -1,1 +1,1 @@
-"""Changes that djinn makes to notes on its own judgement or in bulk, and their undoing."""
+"""Changes that djinn makes to notes, and their undoing."""

@@ -30,7 +30,7 @@ _Content = dict[tuple[str, str], bytes | None]
 
 
 class Changes(Namespace, name="changes"):
-    """Operations on the changes that djinn made to notes on its own judgement or in bulk."""
+    """Operations on the changes that djinn made to notes."""
 
     @operation(ListChanges, recover=False)
     def list(self, request: ListChanges) -> ChangeList:
