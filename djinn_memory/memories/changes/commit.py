@@ -82,7 +82,8 @@ def commit(
 
     Either all files change, or none and an error is raised. `times` are the times of saving that
     files get, in nanoseconds since 1970, by vault id and path. Without `must_record`, the files
-    stay changed when the ledger cannot be written, and the result has a problem in place of an id.
+    stay changed when the ledger cannot be written. The next writer then records one write, and any
+    other change has a problem in place of an id.
     """
     state, identity = runtime.state, f"chg_{crockford(50)}"
     vaults = {vault.id: vault for vault in state.home.vaults}
@@ -111,6 +112,9 @@ def commit(
         _record(state, identity, plan)
     except BaseException as error:
         if changed and not must_record and isinstance(error, DjinnError):
+            if plan.is_one_write:
+                # It stays pending until the next writer can record it.
+                return Commit(identity)
             kept.drop(identity)
             return Commit(problems=[Problem("undo", f"the change cannot be taken back: {error}")])
         _take_back(state, identity, plan)
@@ -148,12 +152,13 @@ def index_changed(
 
 
 def recover(state: State) -> None:
-    """Take back what interrupted change sets left behind, unless another process is at work.
+    """Take back or record what interrupted change sets left behind.
 
+    It stays while another process is at work, or while the ledger cannot be used.
     This costs nothing when no change set is pending.
     """
     if KeptBytes(state.home).pending():
-        with suppress(Busy), _changes_lock(state, 0), deferred():
+        with suppress(Busy, Unavailable), _changes_lock(state, 0), deferred():
             _recover(state, GLANCE_SECONDS)
 
 

@@ -407,3 +407,22 @@ def test_two_processes_at_once(djinn: Djinn, vaults: Path) -> None:
     for _ in range(10):
         djinn.changes.undo()
     assert not list((vaults / "shared").glob("[xy]-*.md"))
+
+
+@pytest.mark.parametrize(
+    ("place", "files"), [(APPLY, 0), ("djinn_memory.memories.changes.commit._record", 1)]
+)
+def test_a_note_that_a_kill_cut_short_is_there_and_recorded_or_neither(
+    djinn: Djinn, place: str, files: int
+) -> None:
+    write = 'djinn.remember("lesson", "Lamp", "It glows.", force=True)'
+    killed(djinn.home, kill_at(place, 1).format(write))
+    lessons = djinn.home.personal("me").root / "lessons"
+    djinn.index()
+    assert len(list(lessons.glob("*.md"))) == files
+    assert [change.command for change in djinn.changes.list().changes] == ["remember"] * files
+    assert KeptBytes(djinn.home).pending() == []
+    if files:
+        djinn.changes.undo()
+        assert not lessons.exists()
+        assert (lessons.parent / ".trash" / "lessons" / "lamp.md").is_file()

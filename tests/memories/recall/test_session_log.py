@@ -190,7 +190,7 @@ def test_the_note_is_there_though_the_ledger_can_not_be_written(
     home.ledger_path.mkdir()
     done = djinn.checkpoint("still there")
     assert "still there" in text(home, done.path)
-    assert [problem.what for problem in done.problems] == ["undo", "ledger"]
+    assert [problem.what for problem in done.problems] == ["ledger"]
     found = djinn.wake()
     assert found.session is None
     assert found.checkpoint
