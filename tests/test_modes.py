@@ -173,7 +173,7 @@ def test_doctor_closes_a_home_of_an_earlier_version(djinn: Djinn) -> None:
         root.chmod(0o700)
     # In a closed folder it is no more than a hint.
     findings = found()
-    assert "embeddings.db" in findings["state"].what
+    assert "changes" in findings["state"].what
     assert {findings[part].severity for part in ("state", "vault me")} == {"hint"}
     shared = modes(home.shared.root)
     mended = {finding.part for finding in djinn.doctor(fix=True).findings if finding.fixed}

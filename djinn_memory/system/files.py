@@ -95,6 +95,19 @@ def open_private(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, flags, 0o600), "ab")
 
 
+def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Write a new file for the user alone, in a folder that nobody reads yet.
+
+    A kill can leave a part of it. Without `sync`, it may not survive a power cut.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+
+
 def read_regular(path: Path) -> bytes:
     """The bytes of a regular file. Raises `OSError` for any other: a pipe would block."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

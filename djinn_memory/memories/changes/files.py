@@ -92,7 +92,7 @@ def apply(
     """
     target = place(vault, file.path)
     before = current(vault, file.path)
-    if (digest(before) if before is not None else None) != file.before:
+    if digest(before) != file.before:
         raise Changed(target)
     if data is None:
         if before is not None:
@@ -118,8 +118,7 @@ def apply(
 
 def state_of(vault: Vault, file: FileChange) -> str | None:
     """The hash of the bytes of a file now."""
-    data = current(vault, file.path)
-    return None if data is None else digest(data)
+    return digest(current(vault, file.path))
 
 
 def reversed_file(file: FileChange) -> FileChange:

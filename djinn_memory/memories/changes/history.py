@@ -33,8 +33,7 @@ def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
     undone = _undone(records)
     for record in records:
         status: ChangeStatus = "taken back" if record.id in undone else "done"
-        needs_bytes = any(file.before for file in record.plan.files)
-        if status == "done" and (record.purged or (needs_bytes and not kept.holds(record.id))):
+        if status == "done" and (record.purged or not kept.holds(record.id)):
             status = "expired"
         changes.append(PastChange(record, status))
     visible = visible_plans(state, vaults, (change.record.plan for change in changes))

@@ -19,16 +19,18 @@ from djinn_memory.errors import Refused
 from djinn_memory.home.home import Home
 from djinn_memory.memories.changes.plan import ChangePlan
 from djinn_memory.system.files import (
-    create,
     make_folder,
     saved_ns,
     set_saved,
     sync_folder,
+    write_private,
 )
 
 FOLDER = "changes"
 
 _PENDING = ".pending"
+_PLAN = "plan"
+"""The plan in the folder of its change set until all bytes are kept."""
 
 _ID = re.compile(r"chg_[0-9a-z]{10}")
 """The names of folders that djinn made. No other folder is ever removed."""
@@ -57,14 +59,16 @@ class KeptBytes:
             raise Refused(
                 f"{self.folder} is a symbolic link, which djinn does not follow; remove it first"
             )
-        sync = not plan.is_one_write
+        folder, sync = self._of(identity), not plan.is_one_write
         try:
-            make_folder(self._of(identity) if files else self.folder, private=True)
+            make_folder(folder, private=True)
             for number, data in files.items():
-                copy = self._of(identity) / str(number)
-                create(copy, data, private=True, sync=sync)
-                set_saved(copy, times.get(number))
-            create(self._marker(identity), msgspec.json.encode(plan), private=True, sync=sync)
+                write_private(folder / str(number), data, sync=sync)
+                set_saved(folder / str(number), times.get(number))
+            write_private(folder / _PLAN, msgspec.json.encode(plan), sync=sync)
+            if sync:
+                sync_folder(folder)
+            (folder / _PLAN).rename(self._marker(identity))
             if sync:
                 sync_folder(self.folder)
         except BaseException:

@@ -75,9 +75,11 @@ class RecordedChange(Struct, frozen=True):
         return any(file.path == BLANK for file in self.plan.files)
 
 
-def digest(data: bytes) -> str:
-    """The hash by which a plan recognises the bytes of a file."""
-    return hashlib.sha256(data).hexdigest()
+def digest(data: bytes | None) -> str | None:
+    """The hash by which a plan recognises the bytes of a file; None for a file that does not
+    exist.
+    """
+    return None if data is None else hashlib.sha256(data).hexdigest()
 
 
 def to_event(identity: str, plan: ChangePlan) -> Event:

@@ -100,11 +100,12 @@ class Changes(Namespace, name="changes"):
                 raise Refused(f"vault {vault.name} is read-only, so the change stays")
             key = file.vault, file.path
             before[key] = data = files.current(vault, file.path)
-            if (None if data is None else digest(data)) != file.after:
+            if digest(data) != file.after:
                 edit = "removed" if data is None else "edited"
                 raise _edited(vault, file, change, changes, edit)
             after[key] = kept.read(record.id, number) if file.before is not None else None
-            if file.before is not None and after[key] is None:
+            # A power cut can have damaged them.
+            if digest(after[key]) != file.before:
                 raise Refused(f"the bytes before {record.id} are no longer kept, so it stays")
         undone = tuple(files.reversed_file(file) for file in reversed(record.plan.files))
         folders = {

@@ -127,8 +127,8 @@ class ChangeSet:
         rewritten = before is not None and after is not None
         return FileChange(
             *key,
-            None if before is None else digest(before),
-            None if after is None else digest(after),
+            digest(before),
+            digest(after),
             None if rewritten else self._modes[key],
             changed_domains(key[1], self._vaults[key[0]].dialect, before, after),
         )

@@ -141,7 +141,7 @@ def carry_out(runtime: Runtime, agent: str, step: SharingStep) -> str | None:
             elif step.before is not None:
                 changes.remove(vault, path, step.before)
     kind = WITHDRAWN if step.after is None else KEPT if step.step == "keep" else COPIED
-    copy = digest(step.after) if step.after is not None else None
+    copy = digest(step.after)
     event = Event(kind, step.copy_id, {"agent": agent, "copy": copy})
     runtime.state.ledger.append([event])
     return path or None

@@ -221,7 +221,7 @@ def killed(home: Home, program: str) -> None:
 
 
 APPLY = "djinn_memory.memories.changes.files.apply"
-KEEP = "djinn_memory.memories.changes.kept_bytes.create"
+KEEP = "djinn_memory.memories.changes.kept_bytes.write_private"
 
 
 def test_what_a_kill_cut_short_is_taken_back_before_notes_are_read(home: Home) -> None:

@@ -15,6 +15,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Busy, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
+from djinn_memory.memories.changes import files
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.sessions.extraction import run as extraction
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
@@ -23,7 +24,6 @@ from djinn_memory.models import Filters
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.ledger.ledger import Ledger
-from djinn_memory.system import files
 from djinn_memory.system.locks import lock
 from tests.servers import ModelServer
 
