@@ -7,6 +7,7 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, dim, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.proposals import requests
+from djinn_memory.memories.proposals.log import CONTRADICTION
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -45,8 +46,12 @@ def list_(call: Call, answer: requests.ProposalList) -> None:
     )
     if left := answer.total - len(answer.proposals):
         talk(f"{count(left, 'more proposal')}; -n shows more.")
-    if any(proposal.status == "open" for proposal in answer.proposals):
+    kinds = {proposal.kind for proposal in answer.proposals if proposal.status == "open"}
+    if kinds - {CONTRADICTION}:
         talk("Run `djinn proposal accept ID` or `djinn proposal dismiss ID` to decide.")
+    if CONTRADICTION in kinds:
+        settle = "`djinn contradiction settle ID --keep A`, `B` or `both`"
+        talk(f"Run {settle} to settle a contradiction.")
 
 
 @command(

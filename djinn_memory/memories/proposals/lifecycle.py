@@ -21,7 +21,7 @@ from djinn_memory.memories.proposals.log import (
 )
 from djinn_memory.memories.proposals.reading import live_proposals
 from djinn_memory.memories.proposals.requests import Keep
-from djinn_memory.memories.writing.change_set import change_set
+from djinn_memory.memories.writing.change_set import ChangeSet, change_set
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.system.locks import lock
@@ -103,14 +103,17 @@ def accept(
     *,
     keep: Keep | None = None,
     note: str | None = None,
+    dry_run: bool = False,
 ) -> Acceptance:
     """Carry out open proposals in one change of `command`, which `djinn undo` takes back.
 
-    `keep` is the side of a contradiction that holds, and `note` says why. Raises `Unavailable` when
-    a folder cannot be written; then nothing is changed.
+    `keep` is the side of a contradiction that holds, and `note` says why. With `dry_run`, nothing
+    changes, and the result says what would be done. Raises `Unavailable` when a folder cannot be
+    written; then nothing is changed.
     """
+    made = nullcontext(ChangeSet()) if dry_run else change_set(runtime, command, "", agent)
     with (
-        change_set(runtime, command, "", agent) as changes,
+        made as changes,
         # The snapshot is released before the files change: the index follows them then.
         runtime.index(runtime.home.visible(agent)) as index,
     ):
@@ -118,6 +121,8 @@ def accept(
         for proposal in proposals:
             _carry_out(acceptance, proposal)
         changes.what = _what(acceptance.done)
+    if dry_run:
+        return acceptance
     decision = {"change": changes.result.id, "keep": keep, "note": note}
     _record(runtime, acceptance.done, "accepted", agent, decision, acceptance.events)
     acceptance.problems += changes.result.problems

@@ -75,12 +75,13 @@ class Proposals(Namespace, name="proposals"):
         """
         with lock(self._state.home.state / LOCK):
             proposals, problems = self._chosen(request)
-            if request.dry_run:
-                return self._report(proposals, "open", None, problems)
-            accepted = accept(self.runtime, proposals, request.agent, COMMAND)
+            accepted = accept(
+                self.runtime, proposals, request.agent, COMMAND, dry_run=request.dry_run
+            )
         failed = [Problem(each.record.id, str(error)) for each, error in accepted.failed]
         problems = [*problems, *failed, *accepted.problems]
-        return self._report(accepted.done, "accepted", accepted.changes.result.id, problems)
+        status: ProposalStatus = "open" if request.dry_run else "accepted"
+        return self._report(accepted.done, status, accepted.changes.result.id, problems)
 
     @operation(DismissProposals, writes=True, rights="person", positional=("proposals",))
     @within(WRITE_SECONDS)

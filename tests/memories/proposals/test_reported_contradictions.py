@@ -7,6 +7,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
+from tests.conftest import Run
 from tests.memories.proposals.test_contradictions import note
 
 
@@ -51,3 +52,16 @@ def test_nobody_hears_of_the_memories_of_another(djinn: Djinn, home: Home) -> No
     assert reported(djinn) == ["me: 'Secret plan' contradicts 'Plan'"]
     assert "contradiction" not in " ".join(djinn.wake(agent="ben").suggestions)
     assert reported(djinn, agent="ben") == []
+
+
+def test_no_acceptance_without_a_side(djinn: Djinn, home: Home, run: Run) -> None:
+    note(home, "shared/a.md", "Backups are kept for 30 days.", title="Old plan")
+    note(home, "shared/b.md", "Backups are kept for 90 days.", title="New plan")
+    assert len(reported(djinn)) == 1
+    [proposal] = djinn.proposals.list().proposals
+    for dry_run in (True, False):
+        report = djinn.proposals.accept([proposal.id], dry_run=dry_run)
+        assert report.proposals == ()
+        assert "does not say which side holds" in report.problems[0].why
+    hint = run("proposal", "list", home=home.root).stderr
+    assert "contradiction settle ID" in hint and "proposal accept" not in hint
