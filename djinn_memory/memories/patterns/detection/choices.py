@@ -1,14 +1,20 @@
-"""Choices: one thing over another, as messages say it, the same way most of the time. Pure."""
+"""Consistent choices: one thing over another, or of the things chosen in a situation one. Pure.
+
+A situation is a verb and what limits it: "ordered", "took the ... seat", "paid by", "chose ... for
+the storage". Only reports of what was chosen count, as a request such as "Order groceries" says
+nothing about a choice.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from djinn_memory.memories.patterns.detection import naming
 from djinn_memory.memories.patterns.detection.chance import binomial_tail
 from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, FEWEST_WEEKS, History
 from djinn_memory.memories.patterns.detection.words import stem_of
@@ -16,40 +22,124 @@ from djinn_memory.memories.patterns.detection.words import stem_of
 LEAST_SHARE = 0.6
 """The least share of the days on which the choice was the same."""
 
-_THING = r"(?P<{}>[^\W\d_][\w'’-]*(?:\s+[^\W\d_][\w'’-]*)?)"
+FEWEST_OTHER = 2
+"""The least number of days with other options, unless the verb says that there were some."""
+
+SAME_EPISODES = 0.5
+"""The share of its episodes from which a choice is one that is known in another situation."""
+
+_NOUN = r"(?P<{}>[^\W\d_][\w'’-]*(?:\s+[^\W\d_][\w'’-]*)?)"
 _OVER = re.compile(
-    rf"\b{_THING.format('chosen')},?\s+(?:over|instead\s+of|rather\s+than|and\s+not|not|no)\s+"
-    rf"(?:(?:the|a|an|some|my)\s+)?{_THING.format('other')}",
+    rf"\b{_NOUN.format('chosen')},?\s+(?:over|instead\s+of|rather\s+than|and\s+not|not|no)\s+"
+    rf"(?:(?:the|a|an|some|my)\s+)?{_NOUN.format('other')}",
     re.IGNORECASE,
 )
 _EITHER = re.compile(
-    rf"\b{_THING.format('first')}\s+or\s+(?:(?:the|a|an)\s+)?{_THING.format('second')}\s*\?"
+    rf"\b{_NOUN.format('first')}\s+or\s+(?:(?:the|a|an)\s+)?{_NOUN.format('second')}\s*\?"
     rf"\W*(?P<answer>[^\n.!?]+)",
     re.IGNORECASE,
 )
 
+_CHOICE = {
+    "chose": "choose", "picked": "pick", "selected": "select", "preferred": "prefer",
+    "prefer": "prefer", "opted for": "opt for", "settled on": "settle on",
+    "decided on": "decide on",
+}  # fmt: skip
+"""Verbs that say that there was a choice."""
+
+_TAKEN = {"ordered": "order", "drank": "drink", "ate": "eat", "wore": "wear"}
+"""Verbs whose objects are mostly alternatives."""
+
+_LIMITED = {
+    "took": "take", "had": "have", "used": "use", "bought": "buy", "booked": "book",
+    "rented": "rent", "made": "make", "cooked": "cook", "went with": "go with",
+}  # fmt: skip
+"""Verbs whose objects are alternatives if they have a noun or a purpose in common."""
+
+_MEANS = {"paid": "pay", "went": "go", "travelled": "travel", "traveled": "travel"}
+"""Verbs whose means are alternatives."""
+
+_STOP = (
+    "about|after|again|and|as|at|because|before|but|by|during|for|from|in|instead|into|near|not|of|"
+    "off|on|or|out|over|rather|since|so|than|that|to|today|tonight|up|via|when|while|with|yesterday"
+)
+_WORD = rf"(?!(?:{_STOP})\b)[^\W\d_][\w'’-]*"
+_THING = rf"(?P<article>the|an?|my|our|some)?\s*\b(?P<object>{_WORD}(?:\s+{_WORD}){{0,2}})"
+_OBJECT = re.compile(
+    rf"(?<!\bnever )(?<!\bnot )\b(?P<verb>{'|'.join([*_CHOICE, *_TAKEN, *_LIMITED])})\s+{_THING}"
+    rf"(?:(?:\s+(?!and\b|then\b)[\w'’-]+){{0,3}}?\s+for\s+(?P<purpose>(?:(?:the|an?|my|our)\s+)?{_WORD}))?",
+    re.IGNORECASE,
+)
+_BY = re.compile(
+    rf"\b(?P<verb>paid\b[^\n]{{0,40}}?\s(?:by|in|with|via)|(?:went|travell?ed)\b[^\n]{{0,40}}?\sby)"
+    rf"\s+{_THING}",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
+
+
+class ChoiceReport(Struct, frozen=True):
+    """A choice that a message reports, in one situation."""
+
+    verb: str
+    limit: str
+    """What limits the situation: `noun seat`, `by`, `for storag`; empty for the verb alone."""
+    option: str
+    """The stems of what was chosen."""
+    chosen: str
+    """The same, with the stem of a noun that all options have."""
+    action: str
+    """What was done: `take the window seat`."""
+    is_choice: bool = False
+    """Whether the verb says that there was a choice."""
+
+
+_Reports = dict[tuple[str, str], dict[str, list[tuple[int, ChoiceReport]]]]
+"""The reports of each option in each situation, with the numbers of their episodes. A situation is
+a verb and what limits it."""
+
 
 class ConsistentChoice(Struct, frozen=True):
-    """One thing that is mostly chosen over another."""
+    """What is mostly chosen: one thing over another, or in a situation."""
 
-    chosen: str
-    other: str
+    name: str
+    """The choice as a habit: `Usually takes the window seat`."""
+    action: str
+    """What is mostly done: `take the window seat`."""
+    words: tuple[str, ...]
+    """The stems of what is chosen, then what it is chosen over or when."""
     episodes: tuple[int, ...]
     """The numbers of the episodes in which it was chosen."""
+    evidence: ChoiceEvidence
+
+
+class ChoiceEvidence(Struct, frozen=True):
+    """How often the same was chosen."""
+
     days: int
     """The number of days with such an episode."""
     against: int
-    """The number of days on which the other one was chosen."""
+    """The number of days with other options, those of each option added up."""
     log_probability: float
     q: float
-    """The probability times the number of pairs, at most 1."""
+    """The probability times the number of tests, at most 1."""
 
 
 def find_choices(history: History, significance: float) -> list[ConsistentChoice]:
-    """The consistent choices of a history, the most significant first.
+    """The consistent choices of a history: those over another thing, then those in a situation.
 
-    Chance is a choice of either thing with the same probability each day.
+    The most significant come first. Chance is that each choice is this option or one of the others
+    with the same probability each day, however many others there are.
     """
+    both = _over_another(history, significance), _in_situations(history, significance)
+    return [
+        choice
+        for choices in both
+        for choice in sorted(choices, key=lambda each: (each.evidence.log_probability, each.action))
+    ]
+
+
+def _over_another(history: History, significance: float) -> Iterator[ConsistentChoice]:
     made: dict[tuple[str, str], list[int]] = {}
     spoken: dict[str, Counter[str]] = {}
     for number, occasion in enumerate(history.occasions):
@@ -58,27 +148,90 @@ def find_choices(history: History, significance: float) -> list[ConsistentChoice
             made.setdefault(stems, []).append(number)
             for stem, word in zip(stems, (chosen, other), strict=True):
                 spoken.setdefault(stem, Counter())[word.casefold()] += 1
-    pairs = {tuple(sorted(pair)) for pair in made}
-    limit = math.log(significance / max(1, len(pairs)))
-    consistent = []
+    tests = len({tuple(sorted(pair)) for pair in made})
     for (chosen, other), episodes in sorted(made.items()):
-        days = {int(history.days[number]) for number in episodes}
-        against = {int(history.days[number]) for number in made.get((other, chosen), ())}
-        weeks = {(day + history.first_day - 1) // 7 for day in days}
-        total = len(days) + len(against)
-        logarithm = binomial_tail(len(days), total, 0.5)
-        if (
-            len(days) >= FEWEST_DAYS and len(weeks) >= FEWEST_WEEKS
-            and len(days) >= LEAST_SHARE * total and logarithm <= limit
-        ):  # fmt: skip
-            words = [spoken[stem].most_common(1)[0][0] for stem in (chosen, other)]
-            q = min(1.0, math.exp(min(0.0, logarithm + math.log(len(pairs)))))
-            consistent.append(
-                ConsistentChoice(
-                    words[0], words[1], tuple(episodes), len(days), len(against), logarithm, q
-                )
+        against = [made.get((other, chosen), ())]
+        if evidence := _evidence(history, episodes, against, tests, significance):
+            words = " over ".join(spoken[stem].most_common(1)[0][0] for stem in (chosen, other))
+            stems = stem_of(chosen), f"over:{stem_of(other)}"
+            yield ConsistentChoice(
+                f"Chooses {words}", f"choose {words}", stems, tuple(episodes), evidence
             )
-    return sorted(consistent, key=lambda choice: (choice.log_probability, choice.chosen))
+
+
+def _in_situations(history: History, significance: float) -> list[ConsistentChoice]:
+    reports: _Reports = {}
+    for number, occasion in enumerate(history.occasions):
+        for report in reports_in(occasion.text):
+            of_situation = reports.setdefault((report.verb, report.limit), {})
+            of_situation.setdefault(report.option, []).append((number, report))
+    tests = sum(map(len, reports.values()))
+    choices: list[ConsistentChoice] = []
+    # Of two situations with the same episodes the narrow one is kept, so that more episodes of the
+    # wide one do not make it another pattern.
+    for situation in sorted(reports, key=lambda situation: (not situation[1], situation)):
+        options = reports[situation]
+        for option in sorted(options):
+            episodes = {name: [number for number, _ in options[name]] for name in options}
+            own = episodes.pop(option)
+            evidence = _evidence(history, own, episodes.values(), tests, significance)
+            said = [report for _, report in options[option]]
+            if (
+                evidence and not _is_known(own, choices)
+                and (evidence.against >= FEWEST_OTHER or any(each.is_choice for each in said))
+            ):  # fmt: skip
+                choices.append(_usual(said, own, evidence))
+    return choices
+
+
+def _usual(
+    reports: Sequence[ChoiceReport], episodes: Sequence[int], evidence: ChoiceEvidence
+) -> ConsistentChoice:
+    """What is mostly done in a situation, by the reports of it."""
+    actions = Counter(report.action for report in reports)
+    action = min(actions, key=lambda action: (-actions[action], action))
+    done, report = naming.sentence(action), reports[0]
+    limit = "" if report.limit.startswith("noun ") else report.limit
+    return ConsistentChoice(
+        f"Usually {done[:1].lower()}{done[1:]}",
+        action,
+        (report.chosen, f"when:{f'{report.verb} {limit}'.strip()}"),
+        tuple(dict.fromkeys(episodes)),
+        evidence,
+    )
+
+
+def _is_known(episodes: Sequence[int], choices: Sequence[ConsistentChoice]) -> bool:
+    own = {*episodes}
+    return any(len(own & {*other.episodes}) >= SAME_EPISODES * len(own) for other in choices)
+
+
+def _evidence(
+    history: History,
+    episodes: Sequence[int],
+    others: Iterable[Sequence[int]],
+    tests: int,
+    significance: float,
+) -> ChoiceEvidence | None:
+    """The evidence that an option is chosen more often than by chance; None if it is too weak.
+
+    `episodes` are the numbers of its episodes, and `others` those of each other option.
+    """
+    days, *other_days = (
+        {int(history.days[number]) for number in own} for own in (episodes, *others)
+    )
+    against = sum(map(len, other_days))
+    weeks = {(day + history.first_day - 1) // 7 for day in days}
+    total = len(days) + against
+    if (
+        len(days) < FEWEST_DAYS or len(weeks) < FEWEST_WEEKS or len(days) < LEAST_SHARE * total
+    ):  # fmt: skip
+        return None
+    logarithm = binomial_tail(len(days), total, 0.5)
+    if logarithm > math.log(significance / tests):
+        return None
+    q = min(1.0, math.exp(min(0.0, logarithm + math.log(tests))))
+    return ChoiceEvidence(len(days), against, logarithm, q)
 
 
 def choices_in(text: str) -> Iterator[tuple[str, str]]:
@@ -105,3 +258,49 @@ def _last(words: str) -> str:
 def _first(words: str) -> str:
     named = [word for word in words.split() if stem_of(word)]
     return named[0] if named else ""
+
+
+def reports_in(text: str) -> Iterator[ChoiceReport]:
+    """The choices that a message reports, each once for every situation that it belongs to."""
+    for sentence in _SENTENCE.findall(text[:1_000]):
+        # One thing over another is found as such.
+        if sentence.endswith("?") or any(choices_in(sentence)):
+            continue
+        for match in _BY.finditer(sentence):
+            words = match["verb"].casefold().split()
+            option = _stems(match["object"])
+            if option:
+                verb, stems = _MEANS[words[0]], " ".join(option)
+                action = _joined(verb, words[-1], match["article"], match["object"])
+                yield ChoiceReport(verb, "by", stems, stems, action)
+        for match in _OBJECT.finditer(sentence):
+            yield from _of_object(match)
+
+
+def _of_object(match: re.Match[str]) -> Iterator[ChoiceReport]:
+    """The situations of a verb with an object: the verb, with a noun, and with a purpose."""
+    verb, article = " ".join(match["verb"].casefold().split()), (match["article"] or "").casefold()
+    stems = _stems(match["object"])
+    if not stems:
+        return
+    base = (_CHOICE | _TAKEN | _LIMITED)[verb]
+    # "Chose a restaurant" is a task that was done, rather than a choice of this thing.
+    is_choice = verb in _CHOICE and article not in ("a", "an")
+    action = _joined(base, article, match["object"])
+    chosen = " ".join(stems)
+    if verb not in _LIMITED or (verb == "took" and article == "the"):
+        yield ChoiceReport(base, "", chosen, chosen, action, is_choice)
+    if len(stems) > 1:
+        yield ChoiceReport(base, f"noun {stems[-1]}", " ".join(stems[:-1]), chosen, action)
+    purpose = _stems(match["purpose"] or "")
+    if purpose:
+        action = _joined(action, "for", match["purpose"])
+        yield ChoiceReport(base, f"for {purpose[-1]}", chosen, chosen, action, is_choice)
+
+
+def _stems(words: str) -> list[str]:
+    return [stem for word in words.split() if (stem := stem_of(word))]
+
+
+def _joined(*words: str | None) -> str:
+    return " ".join(" ".join(filter(None, words)).split())

@@ -22,9 +22,7 @@ from djinn_memory.memories.patterns.detection.habits import find_habits
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.occasion import Occasion
 from djinn_memory.memories.patterns.detection.sequences import ActionSequence, find_sequences
-from djinn_memory.memories.patterns.detection.usual import UsualChoice, find_usual_choices
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, TimeWindow
-from djinn_memory.memories.patterns.detection.words import stem_of
 from djinn_memory.memories.patterns.requests import LearnedPattern
 
 if TYPE_CHECKING:
@@ -57,10 +55,6 @@ def learn(history: History, today: date, config: PatternsConfig) -> list[Learned
     patterns += [
         _choice(history, choice, today, config)
         for choice in find_choices(history, config.significance)
-    ]
-    patterns += [
-        _usual(history, choice, today, config)
-        for choice in find_usual_choices(history, config.significance)
     ]
     patterns += _activity(history, today, config)
     patterns += _focus(history, today, config)
@@ -120,32 +114,16 @@ def _sequence(
 def _choice(
     history: History, choice: ConsistentChoice, today: date, config: PatternsConfig
 ) -> LearnedPattern:
-    """The pattern of one thing that is chosen over another."""
-    total = choice.days + choice.against
+    """The pattern of what is mostly chosen."""
+    evidence = choice.evidence
+    total = evidence.days + evidence.against
     texts = [history.occasions[number].text for number in choice.episodes]
     return _pattern(
         history, choice.episodes, today, config, total / 2,
-        name=f"Chooses {choice.chosen} over {choice.other}", category="preference", habit=True,
-        action=f"choose {choice.chosen} over {choice.other}",
-        words=(stem_of(choice.chosen), f"over:{stem_of(choice.other)}"),
-        wordings=naming.wordings_of(texts), strength=round(choice.days / total, 3),
-        expected=total / 2, p_value=_probability(choice.log_probability), q_value=_shown(choice.q),
-    )  # fmt: skip
-
-
-def _usual(
-    history: History, choice: UsualChoice, today: date, config: PatternsConfig
-) -> LearnedPattern:
-    """The pattern of what is mostly chosen in a situation."""
-    total = choice.days + choice.against
-    action = naming.sentence(choice.action)
-    texts = [history.occasions[number].text for number in choice.episodes]
-    return _pattern(
-        history, choice.episodes, today, config, total / 2,
-        name=f"Usually {action[:1].lower()}{action[1:]}", category="preference", habit=True,
-        action=choice.action, words=(choice.chosen, f"when:{choice.situation}"),
-        wordings=naming.wordings_of(texts), strength=round(choice.days / total, 3),
-        expected=total / 2, p_value=_probability(choice.log_probability), q_value=_shown(choice.q),
+        name=choice.name, category="preference", habit=True, action=choice.action,
+        words=choice.words, wordings=naming.wordings_of(texts),
+        strength=round(evidence.days / total, 3), expected=total / 2,
+        p_value=_probability(evidence.log_probability), q_value=_shown(evidence.q),
     )  # fmt: skip
 
 

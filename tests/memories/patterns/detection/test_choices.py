@@ -1,4 +1,4 @@
-"""Choices that messages state."""
+"""Choices that messages state, and what is mostly chosen in a situation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from djinn_memory.memories.patterns.detection.choices import (
     ConsistentChoice,
     choices_in,
     find_choices,
+    reports_in,
 )
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.occasion import Occasion
+from tests.growth import assert_linear
 from tests.memories.patterns.years import BEGIN
 
 
@@ -47,9 +49,111 @@ def choices(chosen: int, against: int) -> list[ConsistentChoice]:
 
 def test_a_consistent_choice() -> None:
     [choice] = choices(30, 4)
-    assert (choice.chosen, choice.other, choice.days, choice.against) == ("tea", "coffee", 30, 4)
+    assert choice.action == "choose tea over coffee"
+    assert (choice.evidence.days, choice.evidence.against) == (30, 4)
 
 
 def test_choices_that_vary_are_none() -> None:
     assert choices(20, 18) == []
     assert choices(5, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reports"),
+    [
+        (
+            "Ordered an oat latte",
+            [("order", "", "order an oat latte"), ("order", "noun latt", "order an oat latte")],
+        ),
+        ("Paid for lunch in cash", [("pay", "by", "pay in cash")]),
+        ("Paid by card", [("pay", "by", "pay by card")]),
+        ("Went to Lyon by train", [("go", "by", "go by train")]),
+        ("Went with my sister", []),
+        (
+            "Chose postgres for the storage of tides",
+            [
+                ("choose", "", "choose postgres"),
+                ("choose", "for storag", "choose postgres for the storage"),
+            ],
+        ),
+        (
+            "Ordered tea and took the stairs for once",
+            [
+                ("order", "", "order tea"),
+                ("take", "", "take the stairs"),
+            ],
+        ),
+        ("Had tea for breakfast", [("have", "for breakfast", "have tea for breakfast")]),
+        ("Had a meeting", []),
+        ("Order groceries", []),
+        ("Paid the rent", []),
+        ("Picked up the kids", []),
+        ("I never ordered tea", []),
+        ("Did I order tea, or have I ordered coffee?", []),
+        ("Ordered tea over coffee", []),
+    ],
+)
+def test_reports_in_a_message(text: str, reports: list[tuple[str, str, str]]) -> None:
+    assert [(each.verb, each.limit, each.action) for each in reports_in(text)] == reports
+
+
+def usual(*texts: str) -> list[ConsistentChoice]:
+    """The usual choices of messages, one every third day."""
+    return find_choices(
+        History(
+            Occasion(BEGIN + timedelta(days=3 * number), text, str(number))
+            for number, text in enumerate(texts)
+        ),
+        0.01,
+    )
+
+
+def test_two_options_need_a_probability_below_the_limit() -> None:
+    # At least 19 of 24 even choices: 0.0033. At least 18: 0.0113. The limit is 0.01 in 2 options.
+    [choice] = usual(*["Paid by card"] * 19, *["Paid in cash"] * 5)
+    assert (choice.action, choice.evidence.days, choice.evidence.against) == ("pay by card", 19, 5)
+    assert choice.evidence.q == pytest.approx(0.0066, abs=0.0001)
+    assert usual(*["Paid by card"] * 18, *["Paid in cash"] * 6) == []
+
+
+def test_an_option_alone_needs_a_verb_of_choice() -> None:
+    # 8 of 8 even choices: 0.0039. 6 of 6: 0.0156.
+    assert [choice.action for choice in usual(*["Chose postgres"] * 8)] == ["choose postgres"]
+    assert usual(*["Chose postgres"] * 6) == []
+    assert usual(*["Ordered tea"] * 40) == []
+    assert usual(*["Chose a restaurant"] * 40) == []
+
+
+def test_the_noun_of_all_options_limits_the_situation() -> None:
+    seats = ["Took the window seat", "Took the aisle seat", "Took the window seat"] * 10
+    others = [f"Took the {thing}" for thing in ("dog", "bins", "ladder", "boat", "chair")] * 6
+    assert usual(*seats) == []
+    [choice] = usual(*seats, *["Took the window seat"] * 20, *others)
+    assert (choice.action, choice.evidence.days, choice.evidence.against) == (
+        "take the window seat",
+        40,
+        10,
+    )
+    assert choice.words == ("window seat", "when:take")
+
+
+def test_one_choice_in_two_situations_is_one() -> None:
+    lattes = [*["Ordered an oat latte"] * 20, *["Ordered a plain latte"] * 2, "Ordered tea"]
+    assert [choice.action for choice in usual(*lattes)] == ["order an oat latte"]
+
+
+def test_many_a_day_count_once() -> None:
+    texts = ["Paid by card"] * 40 + ["Paid in cash"] * 2
+    occasions = [
+        Occasion(BEGIN + timedelta(days=number // 10, minutes=number), text, str(number))
+        for number, text in enumerate(texts)
+    ]
+    assert find_choices(History(occasions), 0.01) == []
+    assert find_choices(History([]), 0.01) == []
+
+
+def test_the_cost_grows_with_the_episodes() -> None:
+    def learned(number: int) -> None:
+        usual(*(f"Ordered tea{key % 50} for the lunch of {'many ' * 30}" for key in range(number)))
+
+    assert_linear(learned, 400)
