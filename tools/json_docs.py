@@ -16,7 +16,8 @@ import config_docs
 import msgspec
 from msgspec.structs import fields
 
-from djinn_memory.cli import failures, tree
+from djinn_memory.cli import tree
+from djinn_memory.cli.app import ERROR_SCHEMA, ErrorReport
 from djinn_memory.cli.command import NoRequest
 from djinn_memory.home import settings
 from djinn_memory.models import Problem
@@ -99,7 +100,7 @@ def answers() -> dict[str, type[msgspec.Struct]]:
         declaration.build(words)
         if declaration.prints is not NoRequest:
             kinds |= declaration.answers()
-    return {**kinds, failures.SCHEMA: failures.ErrorReport}
+    return {**kinds, ERROR_SCHEMA: ErrorReport}
 
 
 def files() -> dict[str, str]:
@@ -127,7 +128,7 @@ def schema(name: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
             "items": {"$ref": "#/$defs/Problem"},
         },
     }
-    if kind is failures.ErrorReport:
+    if kind is ErrorReport:
         del properties["problems"], components["Problem"]
     optional = own["properties"].keys() - own["required"]
     required = [name for name in properties if name not in optional]

@@ -5,21 +5,161 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec import Struct
+from typer.core import TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from djinn_memory import __version__
-from djinn_memory.cli import INTERRUPTED, completion, failures, parsing
-from djinn_memory.cli.groups import CommandGroup
+from djinn_memory.cli import INTERRUPTED, INTERRUPTION, completion, output, parsing, tree
 from djinn_memory.cli.output import say, talk
-from djinn_memory.errors import DjinnError, speaking
+from djinn_memory.cli.text.help import write_help
+from djinn_memory.cli.text.usage import explain
+from djinn_memory.errors import DjinnError, current_wording, speaking
 from djinn_memory.operations.wording import CommandWording
 from djinn_memory.system.waits import seconds_waited
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands below a noun, or at the top level for an empty noun, by name.
+
+    A command is imported on first access.
+    """
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self.lines = tree.below(noun)
+        """The names of its commands, with their lines in lists."""
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def _load(self, name: str) -> Any:
+        line = self.lines[name]
+        if not self._noun and name in tree.NOUNS:
+            return CommandGroup(noun=name, name=name, help=line, no_args_is_help=True)
+        words = tree.canonical(f"{self._noun} {name}".strip())
+        return tree.load(words).build(words)
+
+
+class CommandGroup(TyperGroup):
+    """A group whose list comes from the tree; `noun` is empty for the top."""
+
+    def __init__(self, *, noun: str = "", **settings: Any) -> None:
+        commands = LazyCommands(noun)
+        super().__init__(commands=commands, **settings)  # type: ignore[arg-type]
+        self.noun = noun
+        self.lines = commands.lines
+        """The names of its commands, with their lines in lists."""
+        self.sections = tree.sections(noun)
+        """The names and lines by section, for the help."""
+        self.terms = {} if noun else tree.TERMS
+        """The terms that the help explains."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands. No command is imported."""
+        return list(self.lines)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command with a name.
+
+        An unknown name raises an error that suggests similar commands.
+        """
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            from djinn_memory.cli.suggestions import unknown_command
+
+            raise unknown_command(self.noun, args[0])
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the group."""
+        write_help(self, ctx, formatter)
+
+
+ERROR_SCHEMA = "error"
+
+UNAVAILABLE = 5
+
+
+class ErrorDetail(Struct, frozen=True):
+    """The failure and its remedy."""
+
+    code: str
+    """The kind of failure: usage, config, refused, outside_vault, changed, not_found, unavailable,
+    busy, index_missing, interrupted or failed."""
+    message: str
+    """A description on one line."""
+    remedy: str | None
+    """The remedy; null if the message includes it or there is none."""
+
+
+class ErrorReport(Struct, frozen=True):
+    """The JSON output of a failed command."""
+
+    error: ErrorDetail
+    """The failure."""
+
+
+def report_error(error: DjinnError) -> int:
+    """Report a `DjinnError`. Returns the exit code."""
+    words = current_wording()
+    _report(error.code, words.statement(error), words.remedies(error))
+    return error.exit_code
+
+
+def report_usage(error: Any) -> int:
+    """Report a command line that could not be parsed. Returns the exit code."""
+    _report("usage", *explain(error))
+    return 2
+
+
+def report_os_error(error: OSError) -> int:
+    """Report an `OSError`. Returns the exit code."""
+    where = f"{error.filename}: " if error.filename else ""
+    _report("unavailable", f"{where}{error.strerror or error}", "")
+    return UNAVAILABLE
+
+
+def report_interruption() -> None:
+    """Report that the user interrupted the command."""
+    if _as_json():
+        _print(ErrorDetail("interrupted", INTERRUPTION, None))
+    output.talk(INTERRUPTION)
+
+
+def _report(code: str, message: str, remedy: str) -> None:
+    message, remedy = output.clean(message), output.clean(remedy)
+    if _as_json():
+        _print(ErrorDetail(code, message, remedy or None))
+    line = "; ".join(filter(None, [message, remedy]))
+    output.talk(f"{typer.style('error', fg='red')}: {line}")
+
+
+def _print(detail: ErrorDetail) -> None:
+    output.as_json(ERROR_SCHEMA, ErrorReport(detail), None)
+
+
+def _as_json() -> bool:
+    """Whether the command line asks for JSON, even if it cannot be parsed."""
+    words = sys.argv[1:]
+    words = words[: words.index("--")] if "--" in words else words
+    return any(word == "--json" or word.startswith("--json=") for word in words)
+
 
 # Typer keeps its copy of click to itself; this is the class above all its usage errors.
 _CommandLineError: type[Exception] = next(
@@ -101,12 +241,12 @@ def _run() -> int:
         code = root()(prog_name="djinn", standalone_mode=False)
         sys.stdout.flush()
     except DjinnError as error:
-        return failures.report_error(error)
+        return report_error(error)
     except _CommandLineError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             say(error.format_message())  # type: ignore[attr-defined]
             return 2
-        code = failures.report_usage(error)
+        code = report_usage(error)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except (BrokenPipeError, SystemExit):
@@ -114,7 +254,7 @@ def _run() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        code = failures.report_os_error(error)
+        code = report_os_error(error)
     if code == INTERRUPTED:
-        failures.report_interruption()
+        report_interruption()
     return code if isinstance(code, int) else 0

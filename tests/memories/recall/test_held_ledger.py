@@ -13,7 +13,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Busy, Unavailable
 from djinn_memory.home.home import Home
-from djinn_memory.operations.audit import ToolCall, record
+from djinn_memory.operations.caller import ToolCall, record
 from djinn_memory.store import busy
 from djinn_memory.store.ledger import ledger, ledger_lock
 from tests.conftest import Run

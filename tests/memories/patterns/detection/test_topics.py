@@ -7,10 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from djinn_memory.memories.patterns.detection.habits import find_habits
+from djinn_memory.memories.patterns.detection.habits import find_habits, is_of_topic
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.occasion import Occasion
-from djinn_memory.memories.patterns.detection.topics import is_of_topic
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, Rhythm, TimeWindow
 from tests.memories.patterns.years import BEGIN
 
