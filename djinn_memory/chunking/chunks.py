@@ -16,7 +16,7 @@ _ITEM = re.compile(r"(?m)^([ \t]*+)[-*+](?:[ \t]|$)")
 _TAB = 4
 
 
-def fitting_items(
+def _fitting_items(
     text: str, section: Section, fences: Sequence[Span], fits: Callable[[Span], bool]
 ) -> Iterator[Span]:
     """The largest list items of a section that fit, each with all its nested items, in order.
@@ -129,7 +129,7 @@ def chunks(
         span
         for section in parts
         if outline
-        for span in fitting_items(text, section, fences, lambda span: size(span, tokens) <= limit)
+        for span in _fitting_items(text, section, fences, lambda span: size(span, tokens) <= limit)
     ]
     solid = blocks(text, fences, list_items)
     result: list[Chunk] = []

@@ -115,27 +115,27 @@ class ErrorReport(Struct, frozen=True):
     """The failure."""
 
 
-def report_error(error: DjinnError) -> int:
+def _report_error(error: DjinnError) -> int:
     """Report a `DjinnError`. Returns the exit code."""
     words = current_wording()
     _report(error.code, words.statement(error), words.remedies(error))
     return error.exit_code
 
 
-def report_usage(error: Any) -> int:
+def _report_usage(error: Any) -> int:
     """Report a command line that could not be parsed. Returns the exit code."""
     _report("usage", *explain(error))
     return 2
 
 
-def report_os_error(error: OSError) -> int:
+def _report_os_error(error: OSError) -> int:
     """Report an `OSError`. Returns the exit code."""
     where = f"{error.filename}: " if error.filename else ""
     _report("unavailable", f"{where}{error.strerror or error}", "")
     return UNAVAILABLE
 
 
-def report_interruption() -> None:
+def _report_interruption() -> None:
     """Report that the user interrupted the command."""
     if _as_json():
         _print(ErrorDetail("interrupted", INTERRUPTION, None))
@@ -241,12 +241,12 @@ def _run() -> int:
         code = root()(prog_name="djinn", standalone_mode=False)
         sys.stdout.flush()
     except DjinnError as error:
-        return report_error(error)
+        return _report_error(error)
     except _CommandLineError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             say(error.format_message())  # type: ignore[attr-defined]
             return 2
-        code = report_usage(error)
+        code = _report_usage(error)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except (BrokenPipeError, SystemExit):
@@ -254,7 +254,7 @@ def _run() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        code = report_os_error(error)
+        code = _report_os_error(error)
     if code == INTERRUPTED:
-        report_interruption()
+        _report_interruption()
     return code if isinstance(code, int) else 0

@@ -45,7 +45,7 @@ def resolve(
         data = _merged(data, home)
         config = validate(data, where)
     for name, value in sorted((os.environ if environment is None else environment).items()):
-        keys = override_keys(name)
+        keys = _override_keys(name)
         if keys and value:
             _put(data, keys, _yaml(value, name))
             config = validate(data, f"{name} in the environment")
@@ -279,7 +279,7 @@ def value_at(config: Config, key: str) -> Any:
     return node
 
 
-def override_keys(name: str) -> tuple[str, ...]:
+def _override_keys(name: str) -> tuple[str, ...]:
     """The config path that an environment variable sets; empty for variables of other programs."""
     keys = name.removeprefix("DJINN_").lower().split("__")
     return tuple(keys) if name.startswith("DJINN_") and len(keys) > 1 and all(keys) else ()

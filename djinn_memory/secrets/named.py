@@ -93,7 +93,7 @@ def _key(value: str, _quoted: bool) -> bool:
     return machine_made(value, 16)
 
 
-def tagged(value: str, quoted: bool) -> bool:
+def _tagged(value: str, quoted: bool) -> bool:
     """Whether the content of an XML element for a password is one."""
     return password(value, quoted) or hyphenated(value, quoted) or plain(value, quoted)
 
@@ -119,7 +119,7 @@ RULES = (
     Rule(_PASSWORDS, rf"{_PASSWORD}[\w.-]{{0,40}}[{QUOTES}][ \t]{{1,4}}value[ \t]?={VALUE}",
          judge=password),
     Rule(_PASSWORDS, rf"{_PASSWORD}[\w.-]{{0,40}}>(?P<quoted>(?!))?"
-         rf"(?P<bare>[^\s<>{QUOTES}]{{4,200}})</", r"<[\w:.-]{0,40}", judge=tagged),
+         rf"(?P<bare>[^\s<>{QUOTES}]{{4,200}})</", r"<[\w:.-]{0,40}", judge=_tagged),
     # Password = Pelican-in-fog.
     Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}[{QUOTES}]?\*{{0,3}}[ \t]{{0,4}}[:=\u2192]\*{{0,3}}"
          rf"[ \t]{{0,8}}[{QUOTES}*_]{{0,2}}{_JOINED}{_END}", judge=hyphenated),

@@ -37,7 +37,7 @@ def as_sent(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]
     unnamed = {name for stored in listed for name in _without_vault(stored.event)}
     with link.runtime.index([*vaults.values()]) as index:
         known = {*located(index, unnamed)} if unnamed else set()
-    names = agent_names(link)
+    names = _agent_names(link)
     return [
         stored._replace(event=_renamed(_restricted(stored.event, vaults, known), names))
         for stored in listed
@@ -51,7 +51,7 @@ def is_emptied(stored: StoredEvent, form: StoredEvent) -> bool:
 
 def as_received(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]:
     """Events of the server in the form in which the ledger keeps them."""
-    names = {theirs: own for own, theirs in agent_names(link).items()}
+    names = {theirs: own for own, theirs in _agent_names(link).items()}
     return [stored._replace(event=_renamed(stored.event, names)) for stored in events]
 
 
@@ -66,7 +66,7 @@ def with_agent_of(own: StoredEvent, server: StoredEvent) -> StoredEvent:
     return own._replace(event=_renamed(own.event, {str(agent): theirs}))
 
 
-def agent_names(link: VaultLink) -> dict[str, str]:
+def _agent_names(link: VaultLink) -> dict[str, str]:
     """The names on the server of this home's agents whose own vault is another one."""
     home, names = link.runtime.home, dict[str, str]()
     for agent in home.config.agents:

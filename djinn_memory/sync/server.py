@@ -53,18 +53,18 @@ if TYPE_CHECKING:
 
 def going(home: Home, request: InitSync) -> tuple[Vault, ...]:
     """The vaults that go to the server from now on: those of the settings, and those asked for."""
-    names = [*request.vaults, *named_scopes(request)]
+    names = [*request.vaults, *_named_scopes(request)]
     listed = [vault.name for vault in home.synced]
     return home.named([*listed, *names]) if names else home.synced
 
 
-def named_scopes(request: InitSync) -> dict[str, str]:
+def _named_scopes(request: InitSync) -> dict[str, str]:
     """The vaults to join, each with the id that the request names for it, else an empty text."""
     pairs = (text.partition("=") for text in request.join)
     return {name: scope.strip().lower() for name, _, scope in pairs}
 
 
-def adoptions(
+def _adoptions(
     vaults: Sequence[Vault], known: Sequence[Scope], joined: Mapping[str, str]
 ) -> list[AdoptedVault]:
     """The vaults that must become a vault of the server.
@@ -86,7 +86,7 @@ def adoptions(
     ]
 
 
-def adopt(runtime: Runtime, adopted: AdoptedVault) -> None:
+def _adopt(runtime: Runtime, adopted: AdoptedVault) -> None:
     """Give a vault of this home its id on the server.
 
     The settings change last, so that an interrupted adoption is repeated as a whole.
@@ -161,7 +161,7 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
         with explained(address), connection.transaction(), connection.cursor() as cursor:
             if request.rls:
                 catalog.change_in_order(cursor)
-            adopted = adoptions(vaults, scopes(cursor), named_scopes(request))
+            adopted = _adoptions(vaults, scopes(cursor), _named_scopes(request))
             added = _register(cursor, vaults, adopted)
             if request.rls:
                 catalog.secure_rows(cursor)
@@ -170,7 +170,7 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
                 build_vector_index(runtime, cursor, scope.user_id)
             secured, distributed = catalog.is_secured(cursor), catalog.is_distributed(cursor)
         for adoption in adopted:
-            adopt(runtime, adoption)
+            _adopt(runtime, adoption)
         if request.vaults or request.join:
             home.edit((("sync", "vaults"), [vault.name for vault in vaults]))
         unused = _unused_folder(home, url)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
 
-def count_rows(runtime: Runtime, server: ServerConnection, request: ShowSyncStats) -> SyncStats:
+def _count_rows(runtime: Runtime, server: ServerConnection, request: ShowSyncStats) -> SyncStats:
     """See `Sync.stats`."""
     scopes = _scopes(runtime, everything=request.all)
     with server.reading() as tx:
@@ -63,7 +63,7 @@ def _notes(tx: Cursor, scopes: list[UUID] | None) -> int:
     )
 
 
-def search_facts(
+def _search_facts(
     runtime: Runtime, server: ServerConnection, request: SearchServerFacts
 ) -> ServerFacts:
     """See `Sync.facts`."""
@@ -202,7 +202,7 @@ class Sync(Namespace, name="sync"):
         Without `all` only the vaults of this home that go to the server are counted.
         """
         with connected(self.runtime.home) as connection:
-            return count_rows(self.runtime, connection, request)
+            return _count_rows(self.runtime, connection, request)
 
     @operation(SearchServerFacts, recover=False, rights="person", positional=("query",))
     def facts(self, request: SearchServerFacts) -> ServerFacts:
@@ -211,4 +211,4 @@ class Sync(Namespace, name="sync"):
         Without `all` only the vaults of this home that go to the server are searched.
         """
         with connected(self.runtime.home) as connection:
-            return search_facts(self.runtime, connection, request)
+            return _search_facts(self.runtime, connection, request)

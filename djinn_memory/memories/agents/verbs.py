@@ -46,7 +46,7 @@ SET, UNSET = "agent set", "agent unset"
 
 
 @within(WRITE_SECONDS)
-def set_key(runtime: Runtime, request: SetProfile) -> tuple[Action, list[Problem]]:
+def _set_key(runtime: Runtime, request: SetProfile) -> tuple[Action, list[Problem]]:
     """Set a key of a profile; see `Agents.set`."""
     home, key = runtime.home, request.key
     agent = home.agent(request.agent)
@@ -65,7 +65,7 @@ def set_key(runtime: Runtime, request: SetProfile) -> tuple[Action, list[Problem
 
 
 @within(WRITE_SECONDS)
-def unset_key(runtime: Runtime, request: UnsetProfile) -> tuple[Action, list[Problem]]:
+def _unset_key(runtime: Runtime, request: UnsetProfile) -> tuple[Action, list[Problem]]:
     """Remove a key of a profile, or some of its values; see `Agents.unset`."""
     agent = runtime.home.agent(request.agent)
     gone = {fold(" ".join(value.split())) for value in request.values}
@@ -194,12 +194,12 @@ class Agents(Namespace, name="agents"):
         secret.
         """
         agent = self.runtime.home.agent(request.agent)
-        action, problems = set_key(self.runtime, request)
+        action, problems = _set_key(self.runtime, request)
         return ProfileChange(agent, action, profile_of(self.runtime, agent), tuple(problems))
 
     @operation(UnsetProfile, writes=True, positional=("key", "values"))
     def unset(self, request: UnsetProfile) -> ProfileChange:
         """Remove a key from the profile of an agent, or some of its values."""
         agent = self.runtime.home.agent(request.agent)
-        action, problems = unset_key(self.runtime, request)
+        action, problems = _unset_key(self.runtime, request)
         return ProfileChange(agent, action, profile_of(self.runtime, agent), tuple(problems))

@@ -131,7 +131,7 @@ def entry_of(payload: dict[str, Any], client: str, agent: str) -> tuple[dict[str
         "client": client,
         "agent": agent,
         "event": event,
-        "session": session_name(payload.get("session_id")) or client,
+        "session": _session_name(payload.get("session_id")) or client,
     }
     cut = False
     for name in ("cwd", "agent_type", *KEPT[event]):
@@ -142,7 +142,7 @@ def entry_of(payload: dict[str, Any], client: str, agent: str) -> tuple[dict[str
     return entry, cut
 
 
-def session_name(value: object) -> str:
+def _session_name(value: object) -> str:
     """The name of a session for the id that a client sent; empty for none that can be used."""
     if not isinstance(value, str):
         return ""

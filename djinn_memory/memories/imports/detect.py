@@ -204,9 +204,9 @@ def _sniffed(tree: Tree, name: str) -> tuple[ImportFormat | None, str]:
             return kind, layout
         inner = record.get("conversations") if isinstance(record, dict) else None
         if isinstance(inner, list) and inner and _is_conversation(inner[0]):
-            return record_format(inner[0]), "conversations.item"
+            return _record_format(inner[0]), "conversations.item"
         following = map(parsed, more.split(b"\n")[:LOOKED_AT])
-        return next(filter(None, map(record_format, chain([record], following))), None), LINES
+        return next(filter(None, map(_record_format, chain([record], following))), None), LINES
 
 
 def _refuse_cut(data: bytes, one_line: bool) -> None:
@@ -220,7 +220,7 @@ def _refuse_cut(data: bytes, one_line: bool) -> None:
 def _is_conversation(record: Any) -> bool:
     """Whether a record is a conversation rather than a message."""
     whole = ("chatgpt", "claude")
-    return record_format(record) in whole or (isinstance(record, dict) and "messages" in record)
+    return _record_format(record) in whole or (isinstance(record, dict) and "messages" in record)
 
 
 def _first(head: bytes, stream: Any, prefix: str) -> ImportFormat | None:
@@ -230,7 +230,7 @@ def _first(head: bytes, stream: Any, prefix: str) -> ImportFormat | None:
         if isinstance(element, BadRecord) and element.cut:
             why = element.why.removeprefix("the file ")
             raise DjinnError(f"{why.replace('here', place or 'its first record')}; {AGAIN}")
-        if kind := record_format(element):
+        if kind := _record_format(element):
             return kind
     return None
 
@@ -255,7 +255,7 @@ def _document(head: bytes, stream: Any) -> tuple[ImportFormat | None, str]:
     return ("jsonl" if set(keys) & set(MESSAGES) else None), ""
 
 
-def record_format(record: Any) -> ImportFormat | None:
+def _record_format(record: Any) -> ImportFormat | None:
     """The format of a record."""
     if is_chatgpt(record):
         return "chatgpt"

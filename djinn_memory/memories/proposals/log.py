@@ -105,10 +105,10 @@ class RecordedProposal(Struct):
     @property
     def text_id(self) -> str:
         """The id that the proposal has by the texts of subjects that may be renamed."""
-        return proposal_id(self.kind, map(_lasting, self.subjects))
+        return _proposal_id(self.kind, map(_lasting, self.subjects))
 
 
-def proposal_id(kind: str, names: Iterable[str]) -> str:
+def _proposal_id(kind: str, names: Iterable[str]) -> str:
     """The id of a proposal: the same for the same kind and subjects."""
     key = "\n".join([kind, *sorted(names)])
     return f"prp_{derived_id(key).removeprefix('mem_')[:10]}"
@@ -117,7 +117,7 @@ def proposal_id(kind: str, names: Iterable[str]) -> str:
 def from_finding(kind: str, finding: Finding, agent: str | None) -> RecordedProposal:
     """The proposal that a finding is for an agent, before it is recorded."""
     subjects = tuple(Subject(*subject) for subject in finding.subjects)
-    identity = finding.id or proposal_id(kind, (subject.name for subject in subjects))
+    identity = finding.id or _proposal_id(kind, (subject.name for subject in subjects))
     made = _Made(kind, subjects, finding.reason, finding.evidence, agent, finding.vault)
     return _recorded(identity, "", made)
 

@@ -140,7 +140,7 @@ def _certain(runtime: Runtime, agent: str, gap: Gap) -> Iterator[PossibleAnswer]
     options = SearchOptions(plain(gap.description), limit=2 * LOOKED_AT, agent=agent)
     for hit in search(runtime, options).hits:
         written = max(hit.created or "", hit.updated or "")
-        if not is_newer(gap, written) or hit.plane == "episodic" or hit.type in _MADE:
+        if not _is_newer(gap, written) or hit.plane == "episodic" or hit.type in _MADE:
             continue
         with suppress(OSError, DjinnError):
             answer = _answer(runtime, agent, gap, hit)
@@ -185,7 +185,7 @@ def close(runtime: Runtime, answer: PossibleAnswer, rule: str) -> None:
     runtime.state.ledger.append([Event(CLOSED, answer.gap.id, data)])
 
 
-def is_newer(gap: Gap, written: str) -> bool:
+def _is_newer(gap: Gap, written: str) -> bool:
     """Whether a note of a time in UTC, or of a local day, was certainly written after a gap."""
     return written > (gap.created if "T" in written else local_day(gap.created))
 

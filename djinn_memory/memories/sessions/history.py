@@ -35,12 +35,12 @@ def history(runtime: Runtime, request: ShowHistory) -> SessionHistory:
             current = session_log.current(runtime.state, agent)
             if current != session_log.OUTSIDE and _count(runtime, agent, current):
                 session = current
-    turns = tuple(map(_turn, last_turns(runtime, agent, limit, session)))
+    turns = tuple(map(_turn, _last_turns(runtime, agent, limit, session)))
     near = () if turns or session is None else near_sessions(runtime, agent, session)
     return SessionHistory(session, turns, _count(runtime, agent, session), near)
 
 
-def last_turns(
+def _last_turns(
     runtime: Runtime,
     agent: str,
     limit: int,
@@ -72,7 +72,7 @@ def previous_turns(
     with runtime.index(runtime.home.personal_vaults(agent)) as index:
         last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
     name = last.field("session") if last else None
-    return last_turns(runtime, agent, limit, name, domains) if name else []
+    return _last_turns(runtime, agent, limit, name, domains) if name else []
 
 
 def near_sessions(runtime: Runtime, agent: str, name: str) -> tuple[str, ...]:

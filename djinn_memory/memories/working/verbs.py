@@ -49,9 +49,9 @@ class StepValue(Struct):
     after: Sequence[str] = []
 
 
-def task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
+def _task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
     """A task with its values and steps, from all its entries."""
-    steps = [step_of(entry) for entry in entries if entry.type == STEP]
+    steps = [_step_of(entry) for entry in entries if entry.type == STEP]
     completed = {step.title for step in steps if step.status == "completed"}
     running = [step.title for step in steps if step.status == "running"]
     ready = [
@@ -70,7 +70,7 @@ def task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
     )
 
 
-def step_of(entry: WorkingEntry) -> TaskStep:
+def _step_of(entry: WorkingEntry) -> TaskStep:
     """The step in an entry."""
     try:
         step = msgspec.json.decode(entry.value, type=StepValue)
@@ -223,7 +223,7 @@ class WorkingMemory(Namespace, name="working"):
                 )
             step = StepValue(request.status, request.result, request.after)
             if before:
-                last = step_of(before)
+                last = _step_of(before)
                 step.result = last.result if step.result is None else step.result
                 step.after = step.after or last.after
             entry = before or new_entry(slot, now, usual, value="", type=STEP)
@@ -232,7 +232,7 @@ class WorkingMemory(Namespace, name="working"):
 
         _, after = self._scopes.put(slot, decide)
         self._scopes.renew(slot, usual)
-        return step_of(after)
+        return _step_of(after)
 
     @operation(ListTasks, recover=False)
     def tasks(self, request: ListTasks) -> TaskEntries:
@@ -241,7 +241,7 @@ class WorkingMemory(Namespace, name="working"):
         for entry in self._scopes.entries(self._state.home.agent(request.agent)):
             if entry.space == "task":
                 by_task.setdefault(entry.name, []).append(entry)
-        tasks = [extended(task_of(*task), TaskEntry) for task in by_task.items()]
+        tasks = [extended(_task_of(*task), TaskEntry) for task in by_task.items()]
         return TaskEntries(sorted(tasks, key=lambda task: task.updated, reverse=True))
 
     @operation(ResumeTask, recover=False)
@@ -254,7 +254,7 @@ class WorkingMemory(Namespace, name="working"):
                 f"no task {request.task!r}, or it has expired",
                 Remedy("working.tasks", purpose="list the tasks"),
             )
-        return task_of(request.task, entries)
+        return _task_of(request.task, entries)
 
     def _checked(self, slot: WorkingSlot, value: object, allow_secret: bool) -> str:
         """A value as JSON. Raises `Refused` if it looks like a secret."""

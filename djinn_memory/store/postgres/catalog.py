@@ -185,7 +185,7 @@ def is_distributed(cursor: Cursor) -> bool:
     return bool(_single(cursor))
 
 
-def vector_columns(cursor: Cursor) -> list[tuple[str, str]]:
+def _vector_columns(cursor: Cursor) -> list[tuple[str, str]]:
     """Every table and column of type `vector`."""
     cursor.execute(
         "select c.relname, a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid "
@@ -198,7 +198,7 @@ def vector_columns(cursor: Cursor) -> list[tuple[str, str]]:
 def count_vectors(cursor: Cursor) -> int:
     """The number of vectors in all tables."""
     number = 0
-    for table, column in vector_columns(cursor):
+    for table, column in _vector_columns(cursor):
         _execute(cursor, "select count({column}) from {table}", table=table, column=column)
         number += cast(int, _single(cursor))
     return number
@@ -211,7 +211,7 @@ def empty_vectors(cursor: Cursor, dimensions: int) -> int:
     """
     removed = count_vectors(cursor)
     cursor.execute("delete from index_token_signs")
-    for table, column in vector_columns(cursor):
+    for table, column in _vector_columns(cursor):
         cursor.execute(
             "select indexrelid::regclass::text from pg_index join pg_depend on objid = indexrelid "
             "join pg_attribute on attrelid = refobjid and attnum = refobjsubid "

@@ -69,7 +69,7 @@ class ServerAddress:
         `source` names the setting in each `ConfigError` about the address. `name` is the server's
         name in messages, by default made from host and database.
         """
-        require_driver()
+        _require_driver()
         import psycopg
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -104,7 +104,7 @@ class ScopeWriter:
     """The first of the numbers that were reserved."""
 
 
-def require_driver() -> None:
+def _require_driver() -> None:
     """Raise `Unavailable`, with how to install it, if the Python driver is missing."""
     try:
         import pgvector  # noqa: F401
@@ -118,7 +118,7 @@ def require_driver() -> None:
 
 def connect(address: ServerAddress) -> Connection:
     """Connect to a server, without a look at its schema. Close the connection after use."""
-    require_driver()
+    _require_driver()
     from logging import NullHandler, getLogger
 
     import psycopg

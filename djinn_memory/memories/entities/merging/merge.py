@@ -108,7 +108,7 @@ def add_merge(
     """
     by_name = {vault.name: vault for vault in index.vaults}
     source, target = by_name[gone.vault], by_name[kept.vault]
-    name = link_name(index, kept)
+    name = _link_name(index, kept)
     old, new = _content(changes, source, gone.path), _content(changes, target, kept.path)
     result = merged(old, gone.path, source, new, kept.path, target, name)
     changes.rewrite(target, kept.path, new, result)
@@ -205,7 +205,7 @@ def repointed(
     return relinked(data, path, is_wanted, name, target, vault.dialect)
 
 
-def link_name(index: Index, entity: Memory) -> str:
+def _link_name(index: Index, entity: Memory) -> str:
     """The name by which links lead to an entity: its title, or its path if others have it too."""
     # Not `resolve`, which reads all names of the index: hundreds of merges may be one change.
     unique = index.count(Selection(name=entity.title)) == 1

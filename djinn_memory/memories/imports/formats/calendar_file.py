@@ -122,7 +122,7 @@ class CalendarFile:
         title = ""
         if b"VEVENT" in self._stack:
             lines = b"".join(self._lines).decode("utf-8", "replace")
-            title = name_of(parsed_event(lines).get("SUMMARY"))
+            title = name_of(_parsed_event(lines).get("SUMMARY"))
         event = f", in the event {title}" if title else ""
         self.cut = self.cut or f"line {self._number:,}{event}"
 
@@ -207,10 +207,10 @@ class CalendarFile:
 
     def event(self, place: int) -> Event:
         """The event at a place."""
-        return parsed_event(self._scratch.get(place).decode("utf-8", "replace"))
+        return _parsed_event(self._scratch.get(place).decode("utf-8", "replace"))
 
 
-def parsed_event(text: str) -> Event:
+def _parsed_event(text: str) -> Event:
     """The event with these lines, which are not folded."""
     from icalendar import Event
 
@@ -222,7 +222,7 @@ def parsed_event(text: str) -> Event:
         name = re.split(r"[;:]", line, maxsplit=1)[0].strip().upper()
         attendees += name == "ATTENDEE"
         if match and name in TEXTS:
-            texts.setdefault(name, unescaped(line[match.end() :]))
+            texts.setdefault(name, _unescaped(line[match.end() :]))
         elif match and name in ("RDATE", "EXDATE"):
             # The library keeps a kilobyte for each line.
             dates[match[0]].append(line[match.end() :])
@@ -237,6 +237,6 @@ def parsed_event(text: str) -> Event:
     return event
 
 
-def unescaped(value: str) -> str:
+def _unescaped(value: str) -> str:
     """The text that a value stands for."""
     return _ESCAPED.sub(lambda match: "\n" if match[1] in "nN" else match[1], value)
