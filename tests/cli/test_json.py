@@ -7,10 +7,12 @@ import io
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -368,7 +370,9 @@ NAME = st.one_of(
 def ask(home: Home, *words: str) -> dict[str, Any] | None:
     """What a command prints with `--json`; None for an error, which prints nothing."""
     stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace")
-    with contextlib.redirect_stdout(stdout):
+    # A text `-` stands for the standard input, which is empty.
+    stdin = patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    with contextlib.redirect_stdout(stdout), stdin:
         try:
             COMMAND.main(
                 ["--home", str(home.root), *words], prog_name="djinn", standalone_mode=False
