@@ -151,9 +151,15 @@ def _written(link: Link) -> str:
     return f"{'!' * link.embed}[[{link.target}{anchor}{label}]]"
 
 
+def _without_suffix(target: str) -> str:
+    """The target as it is read: `.md` after a name is left out in any case."""
+    stem, _, suffix = target.rpartition(".")
+    return stem if suffix.lower() == "md" and stem and not stem.endswith("/") else target
+
+
 def _links_read_back(found: list[tuple[str, Any, Any, Any, bool]], between: str) -> None:
     wanted = [
-        Link(target.removesuffix(".md"), heading, block, label, "wiki", embed, None, 0, 0, 0)
+        Link(_without_suffix(target), heading, block, label, "wiki", embed, None, 0, 0, 0)
         for target, heading, block, label, embed in found
     ]
     text = f"\n\n{between}\n\n".join(map(_written, wanted))
