@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -78,6 +78,10 @@ class PastValue(Struct, frozen=True):
         return Period(self.valid_from, self.until)
 
 
+Entry = tuple[int, PastValue]
+"""A value, and its place among others or in a text."""
+
+
 def written(value: str) -> str:
     """A value as Markdown that `value_of` reads unchanged. It is plain text if possible."""
     if _UNWRITABLE.search(value):
@@ -119,7 +123,7 @@ def history_of(
 
 
 class Timeline(Struct, frozen=True):
-    """All values of a fact with their periods."""
+    """All values of a key with their periods."""
 
     current: PastValue
     """The value in the text of the note. It has no end while none is known."""
@@ -138,26 +142,33 @@ class Timeline(Struct, frozen=True):
                 start = past.valid_from
         return Period(start, value.until)
 
+    def begun(self, created: str | None) -> Timeline:
+        """The values with all beginnings; see `history_of`."""
+        entries = _begun([*enumerate(self.history)], created)
+        history = tuple(value for _, value in in_order(entries, self.current.valid_from))
+        start = self.current.valid_from or (history[0].until if history else created)
+        recorded = self.current.recorded or created
+        return Timeline(replace(self.current, valid_from=start, recorded=recorded), history)
+
 
 def timeline(note: Note) -> Timeline:
     """The values of the fact in a note. Its expiry ends the current value."""
     fields: dict[str, str] = dict(reversed(note.fields))
     period = period_of(fields.get("valid_from"), fields.get("valid_to"))
     body = note.text[note.body :]
-    history = history_of(body, note.created, period.start)
     evidence = (text for key, text in note.fields if key == "evidence")
     current = PastValue(
         first_end(period.end, iso_date(fields.get("expires"))),
         fields.get("source"),
         share_of(fields.get("confidence")),
         value_of(body),
-        period.start or (history[0].until if history else note.created),
-        note.updated or note.created,
+        period.start,
+        note.updated,
         # The fields of a note come without the brackets of links.
         tuple(text if "[[" in text else f"[[{text}]]" for text in evidence),
         *map(fields.get, ("rule", "author", "client", "session")),
     )
-    return Timeline(current, tuple(history))
+    return Timeline(current, tuple(value for _, value in _lines(body))).begun(note.created)
 
 
 def readable(text: str) -> str:
@@ -275,12 +286,30 @@ def _with_line(body: str, at: int | None, line: str) -> str:
     return f"{body[: top.end()]}{gap}{line}\n{body[top.end() :]}"
 
 
-def _entries(
-    body: str, created: str | None, following: str | None = None
-) -> list[tuple[int, PastValue]]:
+def in_order(entries: Iterable[Entry], following: str | None = None) -> list[Entry]:
+    """Values with their places, the last to begin first.
+
+    Each ends where the next one begins, if not before, and the last where the `following` does.
+    """
+    closed: list[Entry] = []
+    # The sort is stable: of values that began at once, the upper one was recorded last.
+    for at, value in sorted(entries, key=lambda each: begin_key(each[1].valid_from), reverse=True):
+        if following and not value.period.ended(following):
+            value = replace(value, until=following)
+        following = value.valid_from or following
+        closed.append((at, value))
+    return closed
+
+
+def _entries(body: str, created: str | None, following: str | None = None) -> list[Entry]:
     """The lines of the history by their offsets, the last to begin first."""
+    return in_order(_begun(_lines(body), created), following)
+
+
+def _lines(body: str) -> list[Entry]:
+    """The lines of the history by their offsets, as written."""
     at = _history(body)
-    listed: list[tuple[int, PastValue]] = []
+    listed: list[Entry] = []
     above, *lines = body[at:].split("\n") if at >= 0 else [""]
     for line in lines:
         at += len(above) + 1
@@ -289,30 +318,17 @@ def _entries(
             break
         if match := _PAST.match(line):
             listed.append((at, _past(match)))
-    began = created
-    resolved = []
-    for offset, value in reversed(listed):
+    return listed
+
+
+def _begun(entries: Sequence[Entry], created: str | None) -> Sequence[Entry]:
+    """The entries of a history with their beginnings; see `history_of`."""
+    began, known = created, []
+    for at, value in reversed(entries):
         start = value.valid_from or began
-        value = replace(value, valid_from=start, recorded=value.recorded or start)
+        known.append((at, replace(value, valid_from=start, recorded=value.recorded or start)))
         began = value.until
-        resolved.append((offset, value))
-    # The sort is stable: of values that began at once, the upper one was recorded last.
-    resolved.reverse()
-    resolved.sort(key=lambda entry: begin_key(entry[1].valid_from), reverse=True)
-    return _closed(resolved, following)
-
-
-def _closed(
-    entries: Sequence[tuple[int, PastValue]], following: str | None
-) -> list[tuple[int, PastValue]]:
-    """The entries, each ending where the next one begins, if not before."""
-    closed: list[tuple[int, PastValue]] = []
-    for offset, value in entries:
-        if following and not value.period.ended(following):
-            value = replace(value, until=following)
-        following = value.valid_from or following
-        closed.append((offset, value))
-    return closed
+    return known[::-1]
 
 
 def _past(match: re.Match[str]) -> PastValue:

@@ -19,27 +19,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from djinn_memory.errors import UsageError
-from djinn_memory.memories.facts.queries import fact_in
-from djinn_memory.memories.facts.statements import (
-    Action,
-    Fields,
-    Statement,
-    draft_of_fact,
-    with_statement,
-)
+from djinn_memory.memories.facts.statements import Action, Statement, first_value, stated
 from djinn_memory.models import Vault
-from djinn_memory.notes import frontmatter
 from djinn_memory.notes.fact_note import (
     HISTORY,
     PastValue,
     Timeline,
     history_span,
+    in_order,
     line_of_value,
-    timeline,
     value_of_line,
-    written,
 )
-from djinn_memory.notes.frontmatter import block_end, edit_fields, opened
+from djinn_memory.notes.frontmatter import block_end, edit_fields, opened, read
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.periods import first_end
 from djinn_memory.notes.slugs import fold
@@ -102,7 +93,7 @@ def checked_key(key: str, argument: str = "key") -> str:
 def timelines(note: Note) -> dict[str, Timeline]:
     """The values of all properties in a note, sorted by key."""
     lined = _lined(note.text[note.body :])
-    fields = {fold(key): (key, _text(value)) for key, value in _fields(note).items()}
+    fields = {fold(key): (key, _text(value)) for key, value in read(note.text).fields.items()}
     names = {fold(key): key for key in lined} | {
         folded: key for folded, (key, value) in fields.items() if value
     }
@@ -144,17 +135,15 @@ def with_property(
     """
     note = parse(path, data, vault.dialect)
     before = next((each for each in timelines(note).items() if fold(each[0]) == fold(key)), None)
+    action: Action = "created"
     if before is None:
-        draft = draft_of_fact(note.title, key, statement, now)
-        action: Action = "created"
-        changed = draft.compose(now)[1].encode("utf-8", "replace")
+        values = Timeline(first_value(statement, now), ())
     else:
-        key, virtual = before[0], _as_fact(note, before[0], before[1])
-        fact = fact_in(virtual, vault, path, now)
-        action, changed = with_statement(virtual, fact, statement, now)
-        if changed == virtual:
-            return action, data
-    values = timeline(parse(path, changed))
+        key, known = before[0], before[1].begun(note.created)
+        done = stated(known, statement, now)
+        if done.values is known:
+            return done.action, data
+        action, values = done.action, done.values
     data = edit_fields(data, {key: values.current.value})
     return action, with_lines(data, key, (values.current, *values.history))
 
@@ -206,62 +195,27 @@ def _lined(body: str) -> dict[str, list[PastValue]]:
 
 
 def _merged(
-    values: Iterable[PastValue], stated: str, note: Note, *, edited: bool = True
+    values: Iterable[PastValue], written: str, note: Note, *, edited: bool = True
 ) -> Timeline | None:
     """The values of a property in order, with the value in the front matter as the last.
 
     Unless `edited` is set, the front matter does not count.
     """
-    # The sort is stable: of values that began at once, the upper one was recorded last.
-    listed = sorted(values, key=lambda value: value.valid_from or "", reverse=True)
-    closed: list[PastValue] = []
-    following: str | None = None
-    for value in listed:
-        if following and not value.period.ended(following):
-            value = replace(value, until=following)
-        following = value.valid_from or following
-        closed.append(value)
+    closed = [value for _, value in in_order(enumerate(values))]
     if not closed:
-        return Timeline(PastValue(None, None, None, stated), ()) if stated else None
+        return Timeline(PastValue(None, None, None, written), ()) if written else None
     first, changed = closed[0], note.updated or ""
     if not edited:
         return Timeline(first, tuple(closed[1:]))
-    if stated and stated != first.value:
+    if written and written != first.value:
         # A person replaced the value in the front matter.
         began = max(changed, first.valid_from or "") or None
         closed[0] = replace(first, until=first_end(first.until, began))
-        closed.insert(0, PastValue(None, None, None, stated, began))
-    elif not stated and first.until is None:
+        closed.insert(0, PastValue(None, None, None, written, began))
+    elif not written and first.until is None:
         # A person removed the value from the front matter.
         closed[0] = replace(first, until=max(changed, first.valid_from or "") or None)
     return Timeline(closed[0], tuple(closed[1:]))
-
-
-def _as_fact(note: Note, key: str, values: Timeline) -> bytes:
-    """A property as the note of a fact, whose rules then decide what a statement does."""
-    current = values.current
-    fields = {
-        "category": "entity",
-        "key": key,
-        "created": note.created,
-        "updated": current.recorded,
-        "source": current.source,
-        "confidence": current.confidence,
-        "valid_from": current.valid_from,
-        "valid_to": current.until,
-        "rule": current.rule,
-        "author": current.author,
-        "client": current.client,
-        "session": current.session,
-        "evidence": [*current.evidence] or None,
-    }
-    history = "".join(f"{line_of_value(past)}\n" for past in values.history)
-    body = f"{written(current.value)}\n" + (f"\n{HISTORY}\n\n{history}" if history else "")
-    return frontmatter.compose(fields, body).encode("utf-8", "replace")
-
-
-def _fields(note: Note) -> Fields:
-    return frontmatter.read(note.text).fields
 
 
 def _text(value: Any) -> str:

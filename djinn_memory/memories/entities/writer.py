@@ -19,7 +19,7 @@ from djinn_memory.memories.entities.requests import (
     RemoveEntity,
     SetProperty,
 )
-from djinn_memory.memories.facts.statements import Action, Statement
+from djinn_memory.memories.facts.statements import Action, Statement, given_period
 from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.change_set import check_writable
 from djinn_memory.memories.writing.changes import dated
@@ -30,7 +30,6 @@ from djinn_memory.models import PLANES, Problem, Vault, plane_of
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.periods import Period, first_day, given_date
 from djinn_memory.notes.slugs import fold, folder, name_key, slug
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
@@ -84,8 +83,7 @@ def add_entity(runtime: Runtime, request: AddEntity) -> Written:
             _require_free(vault, draft)
         path = writer.create(draft)[1]
         for key, value in pairs:
-            statement = Statement(value, _given(None, None))
-            _state(writer, path, key, statement)
+            _state(writer, path, key, Statement(value))
     return vault, path, writer.problems
 
 
@@ -119,11 +117,10 @@ def set_property(runtime: Runtime, request: SetProperty) -> tuple[Action, Writte
     value = " ".join(writable(request.value).split())
     if not value:
         raise UsageError("the value is empty", argument="value")
-    start = given_date("valid_from", request.valid_from, now)
-    period = Period(start and first_day(start), given_date("valid_to", request.valid_to, now))
+    period = given_period(request.valid_from, request.valid_to, now)
     _guard(runtime, request.name, key, value, allow=request.allow_secret)
     source = writable(request.source) if request.source else None
-    statement = Statement(value, _given(source, request.confidence), period)
+    statement = Statement(value, period, source, request.confidence)
     vault, memory = _find(runtime, request.name, request.agent)
     with writing(runtime, vault, "entity set", request.agent) as writer:
         action = _state(writer, memory.path, key, statement)
@@ -220,15 +217,6 @@ def _aliases(texts: Sequence[str]) -> list[str]:
     for alias in aliases:
         unique.setdefault(name_key(alias), alias)
     return [*unique.values()]
-
-
-def _given(source: str | None, confidence: float | None) -> dict[str, object]:
-    return {
-        "source": source,
-        "source_context": None,
-        "confidence": confidence,
-        "expires": None,
-    }
 
 
 def _guard(runtime: Runtime, name: str, key: str, value: str, *, allow: bool) -> None:

@@ -29,11 +29,13 @@ from djinn_memory.store.state import State
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
 
+FACT = "fact"
+"""The type of a fact's note."""
+
 NEIGHBOURS = 50
 """Number of nearest windows examined in each vault."""
 
-
-_FACTS = Selection(Filters(types=("fact",)), whole_files=True)
+_FACTS = Selection(Filters(types=(FACT,)), whole_files=True)
 """Facts are read and written by path, so a section of a journal cannot be a fact."""
 
 _OF_A_VALUE = (
@@ -43,7 +45,6 @@ _OF_A_VALUE = (
 """What a fact and an earlier value of it both have."""
 
 _FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from", DOMAIN)
-
 
 UNKNOWN = frozenset({"superseded", "proposed"})
 """Values of `status` for notes that do not count as facts."""

@@ -34,13 +34,13 @@ from djinn_memory.memories.facts.requests import (
     SortOrder,
     VerifyFact,
 )
-from djinn_memory.memories.facts.statements import verified
 from djinn_memory.memories.facts.writer import (
     FactChange,
     mark_expired,
     set_fact,
     unindexed,
     unmarked_expired,
+    verified,
 )
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
@@ -200,9 +200,8 @@ class Facts(Namespace, name="facts"):
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
         with writing(self.runtime, vault, "fact verify", request.agent) as writer:
-            writer.rewrite(
-                fact.path, lambda data: verified(data, writer.now, {}, revive=fact.expired)
-            )
+            at = moment(writer.now)
+            writer.rewrite(fact.path, lambda data: verified(data, at, revive=fact.expired))
         fact = fact_in(writer.content(fact.path), vault, fact.path, writer.now)
         return FactChange("verified", fact, None, tuple(writer.problems))
 

@@ -20,8 +20,8 @@ from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.changes.erase import erase_quotes
+from djinn_memory.memories.facts.queries import FACT
 from djinn_memory.memories.facts.requests import CONFIDENCES
-from djinn_memory.memories.facts.statements import FACT
 from djinn_memory.memories.hooks.redaction import redact_events
 from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
 from djinn_memory.models import Problem, Vault

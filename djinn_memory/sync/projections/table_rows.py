@@ -13,8 +13,7 @@ from djinn_memory.memories.entities.names import is_entity_type
 from djinn_memory.memories.entities.properties import timelines
 from djinn_memory.memories.entities.relations import linked_values
 from djinn_memory.memories.episodes.reading import KINDS
-from djinn_memory.memories.facts.queries import UNKNOWN, fact_in
-from djinn_memory.memories.facts.statements import FACT
+from djinn_memory.memories.facts.queries import FACT, UNKNOWN, fact_in
 from djinn_memory.memories.patterns import notes as patterns
 from djinn_memory.memories.patterns.outcomes import WORTH
 from djinn_memory.memories.sessions import summary
