@@ -13,14 +13,7 @@ from msgspec.structs import replace
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.frontmatter import block_end, opened
 from djinn_memory.notes.note import Note
-from djinn_memory.notes.periods import (
-    Period,
-    begin_key,
-    first_end,
-    held,
-    period_date,
-    period_of,
-)
+from djinn_memory.notes.periods import Period, begin_key, first_end, held, period_date, period_of
 from djinn_memory.scoring import share_of
 from djinn_memory.system.yaml_edit import line_end
 

@@ -15,7 +15,10 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from djinn_memory.memories.entities import verbs
     from djinn_memory.memories.entities.detail import EntityDetail
-    from djinn_memory.memories.entities.resolution.resolve import EntityCandidate
+    from djinn_memory.memories.entities.merge import EntityMerge
+    from djinn_memory.memories.entities.resolve import EntityCandidate
+    from djinn_memory.memories.entities.split import EntitySplit
+    from djinn_memory.memories.entities.writer import EntityChange, EntityRemoval
 
 WIDEST = 60
 """Maximum characters of a value in a list."""
@@ -35,7 +38,7 @@ KIND = Field("KIND", candidates.entity_kinds)
         "properties": Field("KEY=VALUE"),
     },
 )
-def add(call: Call, answer: verbs.EntityChange) -> None:
+def add(call: Call, answer: EntityChange) -> None:
     """Add an entity: a note with a name, aliases and properties.
 
     Examples:
@@ -98,7 +101,7 @@ def show(call: Call, answer: verbs.EntityView) -> None:
 
 
 @command("entities.set", requests.SetProperty, fields={"name": NAME, "key": Field("KEY")})
-def set_(call: Call, answer: verbs.EntityChange) -> None:
+def set_(call: Call, answer: EntityChange) -> None:
     """Set a property or a relation. The value before is closed and kept.
 
     Examples:
@@ -110,7 +113,7 @@ def set_(call: Call, answer: verbs.EntityChange) -> None:
 
 
 @command("entities.alias", requests.ChangeAliases, fields={"name": NAME})
-def alias(call: Call, answer: verbs.EntityChange) -> None:
+def alias(call: Call, answer: EntityChange) -> None:
     """Add or remove aliases of an entity.
 
     Examples:
@@ -125,7 +128,7 @@ def alias(call: Call, answer: verbs.EntityChange) -> None:
     requests.MergeEntities,
     fields={"name": NAME, "into": Field("INTO", candidates.entities)},
 )
-def merge(call: Call, answer: verbs.EntityMerge) -> None:
+def merge(call: Call, answer: EntityMerge) -> None:
     """Merge an entity into another, with its history and its links.
 
     `djinn undo` takes it back, and so does `djinn entity split`, also after other edits.
@@ -147,7 +150,7 @@ def merge(call: Call, answer: verbs.EntityMerge) -> None:
 
 
 @command("entities.split", requests.SplitEntity, fields={"name": NAME, "other": Field("[OTHER]")})
-def split(call: Call, answer: verbs.EntitySplit) -> None:
+def split(call: Call, answer: EntitySplit) -> None:
     """Take a merge of two entities apart.
 
     Edits since then are kept.
@@ -162,7 +165,7 @@ def split(call: Call, answer: verbs.EntitySplit) -> None:
 
 
 @command("entities.remove", requests.RemoveEntity, fields={"name": NAME})
-def remove(call: Call, answer: verbs.EntityRemoval) -> None:
+def remove(call: Call, answer: EntityRemoval) -> None:
     """Move the note of an entity to the `.trash/` of its vault.
 
     `djinn memory restore` brings it back.
@@ -177,7 +180,7 @@ def remove(call: Call, answer: verbs.EntityRemoval) -> None:
         say(f"moved {clean(entity.title)} to {clean(str(answer.moved_to))}")
 
 
-def _print_change(change: verbs.EntityChange, what: str = "") -> None:
+def _print_change(change: EntityChange, what: str = "") -> None:
     entity = change.entity
     detail = f" {clean(what)}" if what else ""
     place = clean(f"{entity.vault}/{entity.path}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
@@ -22,6 +24,11 @@ ENTITIES = Selection(Filters(planes=("knowledge",), excluded=_NO_ENTITIES), whol
 
 Earlier versions of a note do not count.
 """
+
+
+def everyone(index: Index) -> Sequence[MemoryNames]:
+    """The names of all entities."""
+    return index.names(ENTITIES)
 
 
 def of_kind(kind: str | None) -> Selection:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 
 from msgspec import Struct
 
-from djinn_memory.errors import Busy
-from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
-from djinn_memory.memories.entities.mentions import everyone, occurrences
-from djinn_memory.memories.entities.merging.merge import merge
-from djinn_memory.memories.entities.merging.split import split
-from djinn_memory.memories.entities.names import named_entity, no_entity, of_kind, same_name
+from djinn_memory.memories.entities.detail import EntityDetail, entity_detail
+from djinn_memory.memories.entities.mentions import occurrences
+from djinn_memory.memories.entities.merge import EntityMerge, merge
+from djinn_memory.memories.entities.names import everyone, named_entity, no_entity, of_kind
 from djinn_memory.memories.entities.requests import (
     AddEntity,
     ChangeAliases,
@@ -26,20 +21,21 @@ from djinn_memory.memories.entities.requests import (
     ShowEntity,
     SplitEntity,
 )
-from djinn_memory.memories.entities.resolution.resolve import (
+from djinn_memory.memories.entities.resolve import (
     EntityCandidate,
     EntityResolution,
     resolve_mention,
 )
+from djinn_memory.memories.entities.split import EntitySplit, split
 from djinn_memory.memories.entities.writer import (
-    Written,
+    EntityChange,
+    EntityRemoval,
     add_entity,
     change_aliases,
     remove_entity,
     set_property,
 )
-from djinn_memory.memories.facts.statements import Action
-from djinn_memory.models import Memory, Problem, Vault, extended
+from djinn_memory.models import Memory, Problem, extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.periods import end_of_day
 from djinn_memory.operations.operation import Namespace, operation
@@ -77,63 +73,6 @@ class EntityView(Struct, frozen=True):
     """Problems that kept the meaning of the context from counting."""
 
 
-class EntityChange(Struct, frozen=True):
-    """The result of a change of an entity."""
-
-    action: Action
-    """What was done; `verified` when nothing new was stated, and `recorded` for a value that went
-    into the history."""
-    entity: EntityDetail
-    """The entity after the change, without its mentions."""
-    also_named: dict[str, tuple[str, ...]] = {}
-    """The names that were given and that other entities have, too, each with the places of these as
-    `vault/path`. A mention of such a name needs a context."""
-    problems: tuple[Problem, ...] = ()
-    """Problems that keep the note from being searchable at once."""
-
-
-class EntityRemoval(Struct, frozen=True):
-    """The result of a removal, or of its dry run."""
-
-    entity: Memory
-    """The entity."""
-    moved_to: Path | None
-    """The new path of its note; null if it was not moved."""
-
-
-class EntityMerge(Struct, frozen=True):
-    """The result of a merge, or of its dry run."""
-
-    entity: EntityDetail
-    """The entity after the merge, without its mentions."""
-    change: str | None
-    """The id of the change, for `djinn undo`; null for a dry run."""
-    links: int
-    """The number of links that were changed."""
-    notes: tuple[str, ...]
-    """The notes with links that were changed, or would be, as `vault/path`."""
-    left: tuple[Problem, ...]
-    """Notes with links that were left alone, and why. Their links still lead to the entity by its
-    aliases."""
-    problems: tuple[Problem, ...] = ()
-    """Problems that keep the notes from being searchable at once."""
-
-
-class EntitySplit(Struct, frozen=True):
-    """The result of taking a merge apart."""
-
-    entity: EntityDetail
-    """The entity into which the other was merged, without its mentions."""
-    other: EntityDetail
-    """The entity that was merged, as it was before."""
-    change: str | None
-    """The id of the change, for `djinn undo`."""
-    notes: tuple[str, ...]
-    """The notes with links that were changed, as `vault/path`."""
-    problems: tuple[Problem, ...] = ()
-    """Problems that keep the notes from being searchable at once."""
-
-
 class Entities(Namespace, name="entities"):
     """The entities of a home."""
 
@@ -144,9 +83,7 @@ class Entities(Namespace, name="entities"):
         Raises `Refused` when another entity has the name and `force` is not set, and for text that
         looks like a secret.
         """
-        written = add_entity(self.runtime, request)
-        given = (request.name, *request.aliases)
-        return self._change("created", *written, also_named=self._others(written, given, request))
+        return add_entity(self.runtime, request)
 
     @operation(ListEntities)
     def list(self, request: ListEntities) -> EntityPage:
@@ -216,15 +153,12 @@ class Entities(Namespace, name="entities"):
         Setting the current value again confirms it. A value whose `valid_from` is before that of
         the current one goes into the history. Raises `Refused` for text that looks like a secret.
         """
-        action, written = set_property(self.runtime, request)
-        return self._change(action, *written)
+        return set_property(self.runtime, request)
 
     @operation(ChangeAliases, writes=True, positional=("action", "name", "aliases"))
     def alias(self, request: ChangeAliases) -> EntityChange:
         """Add or remove aliases of an entity. Raises `UsageError` for an alias that it lacks."""
-        written = change_aliases(self.runtime, request)
-        given = request.aliases if request.action == "add" else ()
-        return self._change("changed", *written, also_named=self._others(written, given, request))
+        return change_aliases(self.runtime, request)
 
     @operation(MergeEntities, patient=True, writes=True, positional=("name", "into"))
     def merge(self, request: MergeEntities) -> EntityMerge:
@@ -234,9 +168,7 @@ class Entities(Namespace, name="entities"):
         with their histories. The note of the first is removed, and links to it lead to the second.
         Raises `Refused` when different agents may see the two, and for a read-only vault.
         """
-        done = merge(self.runtime, request)
-        entity = written_entity(done.vault, done.path, moment(self.runtime.now()))
-        return EntityMerge(entity, done.change, done.links, done.notes, done.left, done.problems)
+        return merge(self.runtime, request)
 
     @operation(SplitEntity, patient=True, writes=True, positional=("name", "other"))
     def split(self, request: SplitEntity) -> EntitySplit:
@@ -245,39 +177,9 @@ class Entities(Namespace, name="entities"):
         Edits since then are kept. Raises `Refused` if a line that the merge changed was edited, and
         `NotFound` if there is no merge, or if its bytes are no longer kept.
         """
-        done, at = split(self.runtime, request), moment(self.runtime.now())
-        entity, other = (written_entity(*place, at) for place in (done.kept, done.other))
-        return EntitySplit(entity, other, done.change, done.notes, done.problems)
+        return split(self.runtime, request)
 
     @operation(RemoveEntity, writes=True, removes=True, positional=("name",))
     def remove(self, request: RemoveEntity) -> EntityRemoval:
         """Move the note of an entity and its earlier versions to the trash of its vault."""
-        memory, moved_to = remove_entity(self.runtime, request)
-        return EntityRemoval(extended(memory, Memory), moved_to)
-
-    def _change(
-        self,
-        action: Action,
-        vault: Vault,
-        path: str,
-        problems: Sequence[Problem],
-        also_named: dict[str, tuple[str, ...]] | None = None,
-    ) -> EntityChange:
-        entity = written_entity(vault, path, moment(self.runtime.now()))
-        return EntityChange(action, entity, also_named or {}, tuple(problems))
-
-    def _others(
-        self, written: Written, given: Sequence[str], request: AddEntity | ChangeAliases
-    ) -> dict[str, tuple[str, ...]]:
-        """The names that other entities have, too, which the agent sees."""
-        own = (written[0].name, written[1])
-        others: dict[str, tuple[str, ...]] = {}
-        agent = self.runtime.home.agent(request.agent)
-        with suppress(Busy), self.runtime.index(self.runtime.home.scope(agent)) as index:
-            for name in given:
-                places = [(each.vault, each.path) for each in same_name(index, name)]
-                if listed := tuple(
-                    f"{vault}/{path}" for vault, path in places if (vault, path) != own
-                ):
-                    others[name] = listed
-        return others
+        return remove_entity(self.runtime, request)

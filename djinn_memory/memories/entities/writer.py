@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, Refused, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.entities.detail import EntityDetail, written_entity
 from djinn_memory.memories.entities.names import find_entity, same_name
 from djinn_memory.memories.entities.properties import checked_key, with_property
 from djinn_memory.memories.entities.requests import (
@@ -26,7 +28,8 @@ from djinn_memory.memories.writing.changes import dated
 from djinn_memory.memories.writing.drafts import Draft, draft_of
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
-from djinn_memory.models import PLANES, Problem, Vault, plane_of
+from djinn_memory.models import PLANES, Memory, Problem, Vault, extended, plane_of
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import parse
@@ -40,12 +43,33 @@ from djinn_memory.store.index.records import IndexedMemory, MemoryNames
 PROFILE = "profile"
 """The type of the note about an agent, which is no entity."""
 
-Written = tuple[Vault, str, list[Problem]]
-"""The vault and the path of a note that was written, and problems with its index."""
+
+class EntityChange(Struct, frozen=True):
+    """The result of a change of an entity."""
+
+    action: Action
+    """What was done; `verified` when nothing new was stated, and `recorded` for a value that went
+    into the history."""
+    entity: EntityDetail
+    """The entity after the change, without its mentions."""
+    also_named: dict[str, tuple[str, ...]] = {}
+    """The names that were given and that other entities have, too, each with the places of these as
+    `vault/path`. A mention of such a name needs a context."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the note from being searchable at once."""
+
+
+class EntityRemoval(Struct, frozen=True):
+    """The result of a removal, or of its dry run."""
+
+    entity: Memory
+    """The entity."""
+    moved_to: Path | None
+    """The new path of its note; null if it was not moved."""
 
 
 @within(WRITE_SECONDS)
-def add_entity(runtime: Runtime, request: AddEntity) -> Written:
+def add_entity(runtime: Runtime, request: AddEntity) -> EntityChange:
     """Write the note of a new entity; see `Entities.add`."""
     home, now = runtime.home, runtime.now()
     kind = fold(request.kind).strip()
@@ -84,7 +108,7 @@ def add_entity(runtime: Runtime, request: AddEntity) -> Written:
         path = writer.create(draft)[1]
         for key, value in pairs:
             _state(writer, path, key, Statement(value))
-    return vault, path, writer.problems
+    return _change(runtime, request, "created", writer, path, (request.name, *request.aliases))
 
 
 def _require_free(vault: Vault, draft: Draft) -> None:
@@ -110,7 +134,7 @@ def _name_taken(vault: str, path: str, name: str) -> Refused:
 
 
 @within(WRITE_SECONDS)
-def set_property(runtime: Runtime, request: SetProperty) -> tuple[Action, Written]:
+def set_property(runtime: Runtime, request: SetProperty) -> EntityChange:
     """Set a property of an entity; see `Entities.set`."""
     now = runtime.now()
     key = checked_key(writable(request.key))
@@ -124,7 +148,7 @@ def set_property(runtime: Runtime, request: SetProperty) -> tuple[Action, Writte
     vault, memory = _find(runtime, request.name, request.agent)
     with writing(runtime, vault, "entity set", request.agent) as writer:
         action = _state(writer, memory.path, key, statement)
-    return action, (vault, memory.path, writer.problems)
+    return _change(runtime, request, action, writer, memory.path)
 
 
 def _state(writer: VaultWriter, path: str, key: str, statement: Statement) -> Action:
@@ -140,7 +164,7 @@ def _state(writer: VaultWriter, path: str, key: str, statement: Statement) -> Ac
 
 
 @within(WRITE_SECONDS)
-def change_aliases(runtime: Runtime, request: ChangeAliases) -> Written:
+def change_aliases(runtime: Runtime, request: ChangeAliases) -> EntityChange:
     """Add or remove aliases of an entity; see `Entities.alias`."""
     wanted = _aliases(request.aliases)
     guard(
@@ -170,7 +194,8 @@ def change_aliases(runtime: Runtime, request: ChangeAliases) -> Written:
 
     with writing(runtime, vault, "entity alias", request.agent) as writer:
         writer.rewrite(memory.path, change)
-    return vault, memory.path, writer.problems
+    given = request.aliases if request.action == "add" else ()
+    return _change(runtime, request, "changed", writer, memory.path, given)
 
 
 def _with_aliases(data: bytes, aliases: Sequence[str]) -> bytes:
@@ -179,19 +204,40 @@ def _with_aliases(data: bytes, aliases: Sequence[str]) -> bytes:
 
 
 @within(WRITE_SECONDS)
-def remove_entity(runtime: Runtime, request: RemoveEntity) -> tuple[IndexedMemory, Path | None]:
+def remove_entity(runtime: Runtime, request: RemoveEntity) -> EntityRemoval:
     """Move the note of an entity and its earlier versions to the trash; see `Entities.remove`."""
     from djinn_memory.indexing.refresh import remove_notes
     from djinn_memory.memories.writing.memory_files import trash_memory
 
     vault, memory = _find(runtime, request.name, request.agent)
     check_writable(vault)
+    entity = extended(memory, Memory)
     if request.dry_run:
-        return memory, None
+        return EntityRemoval(entity, None)
     with runtime.state.vault_lock(vault):
         moved_to, paths = trash_memory(runtime.state, vault, memory)
     remove_notes(runtime.state, vault, paths)
-    return memory, moved_to
+    return EntityRemoval(entity, moved_to)
+
+
+def _change(
+    runtime: Runtime,
+    request: AddEntity | SetProperty | ChangeAliases,
+    action: Action,
+    writer: VaultWriter,
+    path: str,
+    names: Sequence[str] = (),
+) -> EntityChange:
+    """The answer after a change. `names` are those that were given."""
+    vault, others = writer.vault, dict[str, tuple[str, ...]]()
+    scope = runtime.home.scope(runtime.home.agent(request.agent)) if names else ()
+    with suppress(Busy), runtime.index(scope) as index:
+        for name in names:
+            places = (f"{each.vault}/{each.path}" for each in same_name(index, name))
+            if listed := tuple(place for place in places if place != f"{vault.name}/{path}"):
+                others[name] = listed
+    entity = written_entity(vault, path, moment(runtime.now()))
+    return EntityChange(action, entity, others, tuple(writer.problems))
 
 
 def _find(runtime: Runtime, name: str, agent: str | None) -> tuple[Vault, IndexedMemory]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from djinn_memory.memories.entities.merging.three_way import taken_back
+from djinn_memory.memories.entities.split import taken_back
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.system.files import create, make_folder
 

@@ -8,10 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID, uuid5
 
-from djinn_memory.memories.entities.detail import description
+from djinn_memory.memories.entities.detail import description, linked_values
 from djinn_memory.memories.entities.names import is_entity_type
 from djinn_memory.memories.entities.properties import timelines
-from djinn_memory.memories.entities.relations import linked_values
 from djinn_memory.memories.episodes.reading import KINDS
 from djinn_memory.memories.facts.queries import FACT, UNKNOWN, fact_in
 from djinn_memory.memories.patterns import notes as patterns

@@ -14,7 +14,7 @@ from djinn_memory.memories.catalog.catalog import is_diary
 from djinn_memory.memories.catalog.identity import ledger_name
 from djinn_memory.memories.contradictions.neighbours import vectors_of
 from djinn_memory.memories.contradictions.statements import difference, statements
-from djinn_memory.memories.entities.merging.merge import add_merge
+from djinn_memory.memories.entities.merge import add_merge
 from djinn_memory.memories.proposals.kind import (
     Acceptance,
     LiveProposal,

@@ -10,7 +10,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
-from tests.memories.entities.merging.test_merge import files, write
+from tests.memories.entities.test_merge import files, write
 
 
 @pytest.fixture

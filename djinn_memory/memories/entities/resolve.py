@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from msgspec import Struct
 
-from djinn_memory.memories.entities.mentions import everyone
+from djinn_memory.memories.entities.context import MentionContext
+from djinn_memory.memories.entities.matching import STRENGTH, NameMatch, candidates
+from djinn_memory.memories.entities.names import everyone
 from djinn_memory.memories.entities.requests import ResolveMention
-from djinn_memory.memories.entities.resolution.context import MentionContext, chances
-from djinn_memory.memories.entities.resolution.matching import STRENGTH, NameMatch, candidates
 from djinn_memory.models import Memory, Problem, extended
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
@@ -75,7 +76,7 @@ def resolve_mention(runtime: Runtime, index: Index, request: ResolveMention) -> 
                 score=round(chance, 4),
                 evidence=reason,
             )
-            for each, chance, reason in zip(fitting, chances(scores), reasons, strict=True)
+            for each, chance, reason in zip(fitting, _chances(scores), reasons, strict=True)
         ),
         key=lambda candidate: (-candidate.score, candidate.address),
     )
@@ -93,3 +94,10 @@ def _is_sure(listed: Sequence[EntityCandidate], in_context: bool) -> bool:
         # As a link does: the title goes before aliases and parts of names.
         return len(exact) == 1 and exact[0] == listed[0]
     return listed[0].score >= SURE
+
+
+def _chances(scores: Sequence[float]) -> list[float]:
+    """The chance of each candidate, from its score in logarithms of odds."""
+    most = max(scores, default=0.0)
+    total = sum(math.exp(score - most) for score in scores)
+    return [math.exp(score - most) / total for score in scores]

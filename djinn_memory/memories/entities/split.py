@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 
 from msgspec import Struct
 
@@ -11,29 +13,72 @@ from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.history import PastChange, past_changes
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import FileChange, digest
-from djinn_memory.memories.entities.merging.merge import COMMAND, by_name, merged, repointed
-from djinn_memory.memories.entities.merging.three_way import taken_back
+from djinn_memory.memories.entities.detail import EntityDetail, written_entity
+from djinn_memory.memories.entities.merge import COMMAND, by_name, merged, repointed
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.requests import SplitEntity
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import Selection
 
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
-class Split(Struct, frozen=True):
-    """A merge that was taken apart."""
 
-    kept: tuple[Vault, str]
-    """The vault and the path of the note into which the other was merged."""
-    other: tuple[Vault, str]
-    """Those of the note that is back."""
-    notes: tuple[str, ...]
-    """The notes with changed links, as `vault/path`."""
+def taken_back(before: bytes, after: bytes, now: bytes) -> bytes | None:
+    """`now` without the change from `before` to `after`, line by line.
+
+    None if a line that the change wrote, or a neighbour of one that it removed, was changed since.
+    """
+    if now == after:
+        return before
+    old, new, current = (_LINE.findall(data) for data in (before, after, now))
+    places: dict[int, int] = {}
+    for block in SequenceMatcher(None, new, current, autojunk=False).get_matching_blocks():
+        places |= {block.a + step: block.b + step for step in range(block.size)}
+    result = [*current]
+    changes = SequenceMatcher(None, new, old, autojunk=False).get_opcodes()
+    for kind, start, stop, old_start, old_stop in reversed(changes):
+        if kind == "equal":
+            continue
+        at = _place(places, start, stop, len(new), len(current))
+        if at is None:
+            return None
+        result[at : at + stop - start] = old[old_start:old_stop]
+    return b"".join(result)
+
+
+def _place(places: dict[int, int], start: int, stop: int, size: int, current: int) -> int | None:
+    """Where lines of a text stand in a changed one; None if they no longer stand together."""
+    if start < stop:
+        at = places.get(start)
+        whole = at is not None and all(
+            places.get(start + step) == at + step for step in range(stop - start)
+        )
+        return at if whole else None
+    above = places.get(start - 1) if start else -1
+    below = places.get(start) if start < size else current
+    if above is None or below is None or below - above != 1:
+        return None
+    return below
+
+
+class EntitySplit(Struct, frozen=True):
+    """The result of taking a merge apart."""
+
+    entity: EntityDetail
+    """The entity into which the other was merged, without its mentions."""
+    other: EntityDetail
+    """The entity that was merged, as it was before."""
     change: str | None
-    problems: tuple[Problem, ...]
+    """The id of the change, for `djinn undo`."""
+    notes: tuple[str, ...]
+    """The notes with links that were changed, as `vault/path`."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the notes from being searchable at once."""
 
 
 class _Merged(Struct, frozen=True):
@@ -73,7 +118,7 @@ class _Merged(Struct, frozen=True):
         return None
 
 
-def split(runtime: Runtime, request: SplitEntity) -> Split:
+def split(runtime: Runtime, request: SplitEntity) -> EntitySplit:
     """Take a merge apart; see `Entities.split`."""
     scope = runtime.fresh_scope(request.agent)
     with runtime.index(scope) as index:
@@ -98,14 +143,11 @@ def split(runtime: Runtime, request: SplitEntity) -> Split:
                 notes += [f"{vault.name}/{file.path}"] if file != merge.kept else []
         vault = vaults[merge.gone.vault]
         changes.create(vault, merge.gone.path, merge.before(merge.gone))
-    result = changes.result
-    return Split(
-        (vaults[merge.kept.vault], merge.kept.path),
-        (vault, merge.gone.path),
-        tuple(notes),
-        result.id,
-        tuple(result.problems),
+    result, at = changes.result, moment(runtime.now())
+    entity, other = (
+        written_entity(vaults[file.vault], file.path, at) for file in (merge.kept, merge.gone)
     )
+    return EntitySplit(entity, other, result.id, tuple(notes), tuple(result.problems))
 
 
 def _require_visible(runtime: Runtime, scope: Sequence[Vault], merge: _Merged) -> None:

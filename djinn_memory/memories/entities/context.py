@@ -5,34 +5,53 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.memories.entities.detail import Relation, description, read_note, relations_of
+from djinn_memory.memories.entities.matching import NamedCandidate
+from djinn_memory.memories.entities.mentions import MentioningLine, chosen_lines, first_line
 from djinn_memory.memories.entities.names import names_of
-from djinn_memory.memories.entities.relations import Relation
+from djinn_memory.memories.entities.properties import timelines
 from djinn_memory.memories.entities.requests import ResolveMention
-from djinn_memory.memories.entities.resolution.evidence import (
-    MENTIONS,
-    Evidence,
-    EvidenceReader,
-)
-from djinn_memory.memories.entities.resolution.matching import NamedCandidate
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import local_day, moment
+from djinn_memory.notes.markdown.plain_text import plain
 from djinn_memory.notes.periods import first_day, last_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.search.legs.words_query import content, phrase_words
 from djinn_memory.search.time.question import dates_in_question
-from djinn_memory.store.index.records import ChunkRef, MemoryNames, WordMatch
+from djinn_memory.store.index.records import ChunkRef, IndexedChunk, MemoryNames, WordMatch
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
+
+SENTENCES = 12
+"""Maximum number of sentences of a note that count."""
+
+MENTIONS = 16
+"""Maximum number of lines with mentions that count."""
+
+LINKS = 50
+"""Maximum number of links that are read."""
+
+LONGEST = 300
+"""Maximum characters of a sentence."""
+
+_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
+_BREAK = re.compile(r"(?:> ?)?(?:[ \t]*$|[ \t]*(?:[-*+|#]|\d+[.)]) )")
+"""A line that begins another paragraph or list entry."""
+_LINKS = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]\n]+)\]\]")
 
 MEANING = 44.0
 """The weight of a cosine. Measured with `benchmarks/entities.py`, like the values below."""
@@ -83,7 +102,6 @@ NEUTRAL = (
 SOMEONE = "someone"
 """Stands for the names of the candidates, which all of them have in common."""
 
-_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _MOST = 8
 """Maximum number of sentences of a context that count."""
 
@@ -91,14 +109,16 @@ _NEUTRAL: dict[str, Vectors] = {}
 """The vectors of `NEUTRAL`, by the identity of the model."""
 
 
-def chances(scores: Sequence[float]) -> list[float]:
-    """The chance of each candidate, from its score in logarithms of odds."""
-    most = max(scores, default=0.0)
-    total = sum(math.exp(score - most) for score in scores)
-    return [math.exp(score - most) / total for score in scores]
+class _Evidence(Struct, frozen=True):
+    """What is known of an entity."""
+
+    sentences: tuple[str, ...]
+    """Its kind, its properties and relations, its text, and lines that mention it."""
+    relations: tuple[Relation, ...]
+    """Its relations to other entities, also those that have ended."""
 
 
-def told(cosines: Vectors, general: Vectors, levels: Vectors) -> float:
+def _gain(cosines: Vectors, general: Vectors, levels: Vectors) -> float:
     """How much the sentences of a context tell for a candidate, in logarithms of odds.
 
     `cosines` has a row for each sentence of the context and a column for each sentence that is
@@ -152,14 +172,13 @@ class MentionContext:
         )
         self._shared = {name for name, count in counts.items() if count > 1}
         self._shared.add(" ".join(vocabulary.split(request.mention)))
+        """Names that may mean another entity. They do not count."""
 
     def compare(self, problems: list[Problem]) -> tuple[list[float], list[str | None]]:
         """The gain of each candidate, in logarithms of odds, and the sentence that fits it best."""
-        now = moment(self._runtime.now())
         vector = self._embedded(problems, [self._text])
         self._vector = None if vector is None else vector[0]
-        reader = EvidenceReader(self._index, self._entities, self._shared, self._best, now)
-        known = [reader.read(each.entity) for each in self._fitting]
+        known = [self._known(each.entity) for each in self._fitting]
         gains, reasons = self._by_meaning(known, problems)
         words = self._by_words([each.sentences for each in known])
         related = [self._related(each.relations) for each in known]
@@ -168,6 +187,44 @@ class MentionContext:
             for gain, shared, relation in zip(gains, words, related, strict=True)
         ]
         return total, reasons
+
+    def _known(self, entity: MemoryNames) -> _Evidence:
+        """What is known of an entity."""
+        # Of two people the kind tells nothing.
+        sentences: list[str] = [entity.type] if entity.type and entity.type != "person" else []
+        relations: list[Relation] = []
+        index, now = self._index, moment(self._runtime.now())
+        vaults = {vault.name: vault for vault in index.vaults}
+        with suppress(OSError, DjinnError):
+            note = read_note(vaults[entity.vault], entity.path)
+            for key, values in timelines(note).items():
+                for value in (values.current, *values.history[:2]):
+                    shown = _LINKS.sub(r"\1", value.value)
+                    sentences.append(f"{key}: {shown}"[:LONGEST])
+            sentences += islice(_sentences(description(note)), SENTENCES)
+            known = {each.memory_id for each in self._entities}
+            relations = relations_of(index, entity.memory_id, entity, now, among=known)
+        sentences += [
+            f"{each.relation} {each.name}" for each in relations if each.direction == "from"
+        ]
+        sentences += self._mentions(entity)
+        return _Evidence(tuple(dict.fromkeys(filter(None, sentences))), tuple(relations))
+
+    def _mentions(self, entity: MemoryNames) -> Iterator[str]:
+        """The sentences around the mentions of an entity that mean no other."""
+        listed = chosen_lines(
+            self._index,
+            entity,
+            self._entities,
+            without=self._shared,
+            best=self._best,
+            most_links=LINKS,
+        )
+        sure = [each for each in listed if each.linked or not self._shared.issuperset(each.names)]
+        chunks = self._index.chunks({each.chunk_id for each in sure})
+        for each in sure[: 2 * MENTIONS]:
+            if each.chunk_id in chunks:
+                yield from islice(_around(chunks[each.chunk_id], each), 4)
 
     def _best(self, refs: Sequence[ChunkRef]) -> Sequence[ChunkRef]:
         """The chunks that are nearest to the context, by meaning and by words."""
@@ -240,7 +297,7 @@ class MentionContext:
         return float(any(held.meets(window) for window in self._windows))
 
     def _by_meaning(
-        self, known: Sequence[Evidence], problems: list[Problem]
+        self, known: Sequence[_Evidence], problems: list[Problem]
     ) -> tuple[list[float], list[str | None]]:
         texts = list(dict.fromkeys(text for each in known for text in each.sentences))
         parts = self._parts()
@@ -257,7 +314,7 @@ class MentionContext:
         gains, reasons = [], []
         for each in known:
             own = [at[text] for text in each.sentences]
-            gains.append(told(cosines[:, own], general[own], levels))
+            gains.append(_gain(cosines[:, own], general[own], levels))
             best = max(own, key=lambda number: float(cosines[:, number].max()), default=None)
             reasons.append(None if best is None else texts[best])
         return gains, reasons
@@ -311,6 +368,25 @@ class MentionContext:
             known = bool(words) and all(each in self._names for each in words)
             self._judged[word] = known
         return known
+
+
+def _around(chunk: IndexedChunk, place: MentioningLine) -> Iterator[str]:
+    """The sentences of the line that mentions an entity, and of the rest of its paragraph."""
+    lines = chunk.text.split("\n")
+    number = place.line - first_line(chunk)
+    # The title of a note stands above its text.
+    lines = lines[max(0, number) :]
+    end = next((at for at, line in enumerate(lines) if at and _BREAK.match(line)), len(lines))
+    if number < 0:
+        end = len(lines)
+    return _sentences("\n".join(line.removeprefix("> ") for line in lines[: min(end, 4)]))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for match in _SENTENCE.finditer(plain(_LINKS.sub(r"\1", text))):
+        sentence = " ".join(match[0].split())
+        if any(map(str.isalnum, sentence)):
+            yield sentence[:LONGEST]
 
 
 def _nearest(cosines: Vectors) -> Vectors:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.memories.entities.resolution.name_words import compared, spoken_words, words_of
+from djinn_memory.memories.entities.matching import compared, spoken_words, words_of
 
 
 @pytest.mark.parametrize(

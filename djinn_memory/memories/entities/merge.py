@@ -12,12 +12,14 @@ from msgspec import Struct
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
 from djinn_memory.home.access import DOMAIN, excluded, grants_of, same_readers
 from djinn_memory.memories.catalog.identity import MERGED
+from djinn_memory.memories.entities.detail import EntityDetail, written_entity
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.properties import merged_timelines, with_lines
 from djinn_memory.memories.entities.requests import MergeEntities
 from djinn_memory.memories.writing.change_set import ChangeSet, change_set
 from djinn_memory.models import Memory, Problem, Vault
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes.dates import moment
 from djinn_memory.notes.fact_note import HISTORY, value_of_line
 from djinn_memory.notes.frontmatter import block_end, edit_fields, opened
 from djinn_memory.notes.link_edit import relinked
@@ -47,25 +49,27 @@ _Sources = dict[tuple[str, str], set[str]]
 """The texts of links to an entity, by the vault and the path of their note."""
 
 
-class Merge(Struct, frozen=True):
-    """A merge that was carried out."""
+class EntityMerge(Struct, frozen=True):
+    """The result of a merge, or of its dry run."""
 
-    vault: Vault
-    path: str
+    entity: EntityDetail
+    """The entity after the merge, without its mentions."""
     change: str | None
-    """The id of the change set."""
+    """The id of the change, for `djinn undo`; null for a dry run."""
     links: int
     """The number of links that were changed."""
     notes: tuple[str, ...]
-    """The notes with changed links, as `vault/path`."""
+    """The notes with links that were changed, or would be, as `vault/path`."""
     left: tuple[Problem, ...]
-    """Notes whose links were left alone, and why."""
-    problems: tuple[Problem, ...]
+    """Notes with links that were left alone, and why. Their links still lead to the entity by its
+    aliases."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the notes from being searchable at once."""
 
 
-def merge(runtime: Runtime, request: MergeEntities) -> Merge:
+def merge(runtime: Runtime, request: MergeEntities) -> EntityMerge:
     """Merge an entity into another; see `Entities.merge`."""
-    scope = runtime.fresh_scope(request.agent)
+    scope, now = runtime.fresh_scope(request.agent), moment(runtime.now())
     with (
         change_set(runtime, COMMAND, "", agent=request.agent) as changes,
         # The snapshot is released before the files change, because the index follows them then.
@@ -85,11 +89,12 @@ def merge(runtime: Runtime, request: MergeEntities) -> Merge:
             )
         if request.dry_run:
             notes = tuple(f"{vault}/{path}" for vault, path in _linking(index, gone))
-            return Merge(target, kept.path, None, 0, notes, (), ())
+            return EntityMerge(written_entity(target, kept.path, now), None, 0, notes, ())
         changes.what = f"Merged {gone.title} into {kept.title}"
         links, notes, left = add_merge(changes, index, gone, kept)
     result = changes.result
-    return Merge(target, kept.path, result.id, links, notes, left, tuple(result.problems))
+    entity = written_entity(target, kept.path, now)
+    return EntityMerge(entity, result.id, links, notes, left, tuple(result.problems))
 
 
 def add_merge(
