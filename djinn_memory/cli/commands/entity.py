@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from djinn_memory.memories.entities.merge import EntityMerge
     from djinn_memory.memories.entities.resolve import EntityCandidate
     from djinn_memory.memories.entities.split import EntitySplit
-    from djinn_memory.memories.entities.writer import EntityChange, EntityRemoval
 
 WIDEST = 60
 """Maximum characters of a value in a list."""
@@ -38,7 +37,7 @@ KIND = Field("KIND", candidates.entity_kinds)
         "properties": Field("KEY=VALUE"),
     },
 )
-def add(call: Call, answer: EntityChange) -> None:
+def add(call: Call, answer: verbs.EntityChange) -> None:
     """Add an entity: a note with a name, aliases and properties.
 
     Examples:
@@ -101,7 +100,7 @@ def show(call: Call, answer: verbs.EntityView) -> None:
 
 
 @command("entities.set", requests.SetProperty, fields={"name": NAME, "key": Field("KEY")})
-def set_(call: Call, answer: EntityChange) -> None:
+def set_(call: Call, answer: verbs.EntityChange) -> None:
     """Set a property or a relation. The value before is closed and kept.
 
     Examples:
@@ -113,7 +112,7 @@ def set_(call: Call, answer: EntityChange) -> None:
 
 
 @command("entities.alias", requests.ChangeAliases, fields={"name": NAME})
-def alias(call: Call, answer: EntityChange) -> None:
+def alias(call: Call, answer: verbs.EntityChange) -> None:
     """Add or remove aliases of an entity.
 
     Examples:
@@ -165,7 +164,7 @@ def split(call: Call, answer: EntitySplit) -> None:
 
 
 @command("entities.remove", requests.RemoveEntity, fields={"name": NAME})
-def remove(call: Call, answer: EntityRemoval) -> None:
+def remove(call: Call, answer: verbs.EntityRemoval) -> None:
     """Move the note of an entity to the `.trash/` of its vault.
 
     `djinn memory restore` brings it back.
@@ -180,7 +179,7 @@ def remove(call: Call, answer: EntityRemoval) -> None:
         say(f"moved {clean(entity.title)} to {clean(str(answer.moved_to))}")
 
 
-def _print_change(change: EntityChange, what: str = "") -> None:
+def _print_change(change: verbs.EntityChange, what: str = "") -> None:
     entity = change.entity
     detail = f" {clean(what)}" if what else ""
     place = clean(f"{entity.vault}/{entity.path}")

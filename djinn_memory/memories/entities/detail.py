@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -80,9 +80,8 @@ def _to_others(index: Index, memory_id: int, note: Note, at: str) -> Iterator[Re
         link.text: link.target for link in index.links([memory_id]) if link.source == memory_id
     }
     others = index.lookup([each for each in targets.values() if each is not None], fields=())
-    for key, values, value, name in linked_values(note):
-        other = others.get(targets.get(name) or -1)
-        yield _relation(key, "to", other, name, values, value, at)
+    for each in linked_values(note):
+        yield each.relation("to", others.get(targets.get(each.name) or -1), at)
 
 
 def _from_others(
@@ -90,49 +89,63 @@ def _from_others(
 ) -> Iterator[Relation]:
     """The relations in properties of other entities whose values are links to an entity."""
     vaults = {vault.name: vault for vault in index.vaults}
-    texts: dict[int, set[str]] = {}
-    for link in index.links([memory_id]):
-        if link.target == memory_id != link.source:
-            texts.setdefault(link.source, set()).add(link.text)
+    texts = links_to(index, memory_id)
     ids = [*texts] if among is None else [each for each in texts if each in among][:MOST]
     for number, other in index.lookup(ids, fields=()).items():
         if not is_entity(other):
             continue
         with suppress(OSError, DjinnError):
             note = read_note(vaults[other.vault], other.path)
-            for key, values, value, name in linked_values(note):
-                if name in texts[number]:
-                    yield _relation(key, "from", other, name, values, value, at)
+            for each in linked_values(note):
+                if each.name in texts[number]:
+                    yield each.relation("from", other, at)
 
 
-def linked_values(note: Note) -> Iterator[tuple[str, Timeline, PastValue, str]]:
-    """Each link in a value of a property: key, all values, this value, and the link's target."""
+def links_to(index: Index, memory_id: int) -> dict[int, set[str]]:
+    """The links to an entity from other memories, as written, by the numbers of these."""
+    texts: dict[int, set[str]] = {}
+    for link in index.links([memory_id]):
+        if link.target == memory_id != link.source:
+            texts.setdefault(link.source, set()).add(link.text)
+    return texts
+
+
+class LinkedValue(NamedTuple):
+    """A link in a value of a property."""
+
+    key: str
+    """The property."""
+    values: Timeline
+    """All its values."""
+    value: PastValue
+    """The value with the link."""
+    name: str
+    """The target of the link as written."""
+
+    def relation(
+        self, direction: Literal["to", "from"], other: IndexedMemory | None, at: str
+    ) -> Relation:
+        """The relation to another entity; None for a link that leads nowhere."""
+        return Relation(
+            relation=self.key,
+            direction=direction,
+            name=other.title if other else self.name,
+            vault=other.vault if other else None,
+            path=other.path if other else None,
+            valid_from=self.value.valid_from,
+            valid_to=self.value.until,
+            holds=spoken_period(self.values.whole_period(self.value), at),
+            current=self.values.on(at) == self.value,
+        )
+
+
+def linked_values(note: Note) -> Iterator[LinkedValue]:
+    """The links in the values of an entity's properties."""
     for key, values in timelines(note).items():
         for value in (values.current, *values.history):
             for match in _LINK.finditer(value.value):
-                yield key, values, value, re.split(r"[|#]", match[1])[0].strip()
-
-
-def _relation(
-    key: str,
-    direction: Literal["to", "from"],
-    other: IndexedMemory | None,
-    name: str,
-    values: Timeline,
-    value: PastValue,
-    at: str,
-) -> Relation:
-    return Relation(
-        relation=key,
-        direction=direction,
-        name=other.title if other else name,
-        vault=other.vault if other else None,
-        path=other.path if other else None,
-        valid_from=value.valid_from,
-        valid_to=value.until,
-        holds=spoken_period(values.whole_period(value), at),
-        current=values.on(at) == value,
-    )
+                name = re.split(r"[|#]", match[1])[0].strip()
+                yield LinkedValue(key, values, value, name)
 
 
 class EntityProperty(PastValue, frozen=True, kw_only=True):
@@ -182,13 +195,10 @@ def entity_detail(
     ]
     relations.sort(key=lambda each: each.valid_from or "", reverse=True)
     relations.sort(key=lambda each: (not each.current, each.direction == "from"))
-    return extended(
+    return _detail(
         memory,
-        EntityDetail,
-        aliases=note.aliases,
-        confidence=share_of(dict(reversed(note.fields)).get("confidence")),
-        text=description(note),
-        properties=tuple(_properties(note, at, as_of=as_of)),
+        note,
+        at,
         relations=tuple(relations),
         mentioned=len(mentions),
         mentions=newest(index, mentions, limit),
@@ -199,23 +209,31 @@ def entity_detail(
 def written_entity(vault: Vault, path: str, at: str) -> EntityDetail:
     """An entity from its note alone, as it is on the disk: without mentions and relations."""
     note = read_note(vault, path)
-    when = note.updated or note.created or at
-    return extended(
+    return _detail(
         note,
-        EntityDetail,
+        note,
+        at,
         vault=vault.name,
         path=path,
         file=str(vault.root.resolve() / path),
         plane="knowledge",
-        created=note.created,
-        updated=note.updated,
-        date=note.date or when,
-        text=description(note),
-        confidence=share_of(dict(reversed(note.fields)).get("confidence")),
-        properties=tuple(_properties(note, at, as_of=False)),
+        date=note.date or note.updated or note.created or at,
         relations=(),
         mentioned=0,
         mentions=(),
+    )
+
+
+def _detail(source: Memory | Note, note: Note, at: str, **fields: Any) -> EntityDetail:
+    as_of = fields.get("as_of") is not None
+    return extended(
+        source,
+        EntityDetail,
+        aliases=note.aliases,
+        confidence=share_of(dict(reversed(note.fields)).get("confidence")),
+        text=description(note),
+        properties=tuple(_properties(note, at, as_of=as_of)),
+        **fields,
     )
 
 

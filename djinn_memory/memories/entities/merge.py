@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
 from djinn_memory.home.access import DOMAIN, excluded, grants_of, same_readers
 from djinn_memory.memories.catalog.identity import MERGED
-from djinn_memory.memories.entities.detail import EntityDetail, written_entity
+from djinn_memory.memories.entities.detail import EntityDetail, links_to, written_entity
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.properties import merged_timelines, with_lines
 from djinn_memory.memories.entities.requests import MergeEntities
@@ -44,9 +45,26 @@ _NUMBERS = frozenset({"confidence", "importance"})
 _UNLINKABLE = re.compile(r"""[][|#^"'\\]""")
 """Characters that a link in the front matter cannot contain."""
 
-
 _Sources = dict[tuple[str, str], set[str]]
 """The texts of links to an entity, by the vault and the path of their note."""
+
+
+class EntityNote(NamedTuple):
+    """The note of an entity, or one with links to it."""
+
+    vault: Vault
+    path: str
+    data: bytes
+
+    @property
+    def note(self) -> Note:
+        """The note in the bytes."""
+        return parse(self.path, self.data, self.vault.dialect)
+
+    def relinked(self, leads: Callable[[Link], bool], name: str, target: str) -> EntityNote:
+        """The note with some of its links led to `name` at `target`."""
+        data = relinked(self.data, self.path, leads, name, target, self.vault.dialect)[0]
+        return self._replace(data=data)
 
 
 class EntityMerge(Struct, frozen=True):
@@ -114,17 +132,17 @@ def add_merge(
     by_name = {vault.name: vault for vault in index.vaults}
     source, target = by_name[gone.vault], by_name[kept.vault]
     name = _link_name(index, kept)
-    old, new = _content(changes, source, gone.path), _content(changes, target, kept.path)
-    result = merged(old, gone.path, source, new, kept.path, target, name)
-    changes.rewrite(target, kept.path, new, result)
+    old = EntityNote(source, gone.path, _content(changes, source, gone.path))
+    new = EntityNote(target, kept.path, _content(changes, target, kept.path))
+    changes.rewrite(target, kept.path, new.data, merged(old, new, name))
     joined = {} if joined is None else joined
     sources: _Sources = {}
     for place, texts in _linking(index, gone).items():
         sources.setdefault(joined.get(place, place), set()).update(texts)
-    relinked = _relink(changes, sources, by_name, gone, kept, name)
+    result = _relink(changes, sources, by_name, gone, kept, name)
     joined[gone.vault, gone.path] = kept.vault, kept.path
     changes.remove(source, gone.path, _content(changes, source, gone.path))
-    return relinked
+    return result
 
 
 def _content(changes: ChangeSet, vault: Vault, path: str) -> bytes:
@@ -141,10 +159,7 @@ def _domains(memory: IndexedMemory) -> list[str]:
 
 def _linking(index: Index, gone: IndexedMemory) -> _Sources:
     """The notes that link to an entity, apart from its own, with the links as written."""
-    texts: dict[int, set[str]] = {}
-    for link in index.links([gone.memory_id]):
-        if link.target == gone.memory_id != link.source:
-            texts.setdefault(link.source, set()).add(link.text)
+    texts = links_to(index, gone.memory_id)
     memories = index.lookup(texts, fields=())
     sources: _Sources = {}
     for number, memory in sorted(memories.items(), key=lambda entry: entry[1].address):
@@ -173,7 +188,8 @@ def _relink(
             if any(memory.block for memory in parse_file(path, data, vault.dialect).memories):
                 left.append(Problem(place, "is a journal, so its links were left alone"))
                 continue
-            changed, count = repointed(data, vault, path, texts.__contains__, name, kept.path)
+            leads = _by_text(texts)
+            changed, count = relinked(data, path, leads, name, kept.path, vault.dialect)
         except (OSError, DjinnError) as error:
             left.append(Problem(place, f"its links were left alone: {error}"))
             continue
@@ -184,30 +200,21 @@ def _relink(
     return total, tuple(notes), tuple(left)
 
 
-def by_name(gone: Note, path: str) -> Callable[[str], bool]:
-    """Whether a link as written leads to an entity by one of its names."""
-    names = {*map(name_key, filter(None, (gone.title, *gone.aliases, gone.id)))}
-    names.add(name_key(PurePosixPath(path).stem))
+def _by_text(texts: Container[str]) -> Callable[[Link], bool]:
+    return lambda link: link.target in texts
 
-    def leads(text: str) -> bool:
-        written = name_key(text)
+
+def by_name(gone: EntityNote) -> Callable[[Link], bool]:
+    """Whether a link as written leads to an entity by one of its names."""
+    note = gone.note
+    names = {*map(name_key, filter(None, (note.title, *note.aliases, note.id)))}
+    names.add(name_key(PurePosixPath(gone.path).stem))
+
+    def leads(link: Link) -> bool:
+        written = name_key(link.target)
         return written in names or written.rpartition("/")[2] in names
 
     return leads
-
-
-def repointed(
-    data: bytes, vault: Vault, path: str, leads: Callable[[str], bool], name: str, target: str
-) -> tuple[bytes, int]:
-    """The bytes of a note with some of its links led to `name` at `target`, and their number.
-
-    `leads` tells for the text of a link whether it is one of them.
-    """
-
-    def is_wanted(link: Link) -> bool:
-        return leads(link.target)
-
-    return relinked(data, path, is_wanted, name, target, vault.dialect)
 
 
 def _link_name(index: Index, entity: Memory) -> str:
@@ -219,31 +226,22 @@ def _link_name(index: Index, entity: Memory) -> str:
     return entity.path.removesuffix(".md")
 
 
-def merged(
-    old: bytes,
-    old_path: str,
-    source: Vault,
-    new: bytes,
-    new_path: str,
-    target: Vault,
-    name: str,
-) -> bytes:
+def merged(gone: EntityNote, kept: EntityNote, name: str) -> bytes:
     """The bytes of a note after another was merged into it. They depend on these bytes alone."""
-    gone, kept = parse(old_path, old, source.dialect), parse(new_path, new, target.dialect)
-    for vault, path, note in ((source, old_path, gone), (target, new_path, kept)):
-        if problem := frontmatter.read(note.text).problem:
-            raise Refused(f"{vault.name}/{path}: {problem}; correct it before a merge")
-    leads = by_name(gone, old_path)
+    for each in (gone, kept):
+        if problem := frontmatter.read(each.note.text).problem:
+            where = f"{each.vault.name}/{each.path}"
+            raise Refused(f"{where}: {problem}; correct it before a merge")
+    leads = by_name(gone)
     with suppress(DjinnError):
-        old = repointed(old, source, old_path, leads, name, new_path)[0]
-    new = repointed(new, target, new_path, leads, name, new_path)[0]
-    gone, kept = parse(old_path, old, source.dialect), parse(new_path, new, target.dialect)
-    new = _with_text(new, gone)
-    new = edit_fields(new, _fields(gone, kept))
-    for key, values in merged_timelines(kept, gone).items():
-        new = edit_fields(new, {key: values.current.value})
-        new = with_lines(new, key, (values.current, *values.history))
-    return new
+        gone = gone.relinked(leads, name, kept.path)
+    kept = kept.relinked(leads, name, kept.path)
+    old, new = gone.note, kept.note
+    data = edit_fields(_with_text(kept.data, old), _fields(old, new))
+    for key, values in merged_timelines(new, old).items():
+        data = edit_fields(data, {key: values.current.value})
+        data = with_lines(data, key, (values.current, *values.history))
+    return data
 
 
 def _fields(gone: Note, kept: Note) -> dict[str, object]:

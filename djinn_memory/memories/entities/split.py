@@ -14,13 +14,12 @@ from djinn_memory.memories.changes.history import PastChange, past_changes
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import FileChange, digest
 from djinn_memory.memories.entities.detail import EntityDetail, written_entity
-from djinn_memory.memories.entities.merge import COMMAND, by_name, merged, repointed
+from djinn_memory.memories.entities.merge import COMMAND, EntityNote, by_name, merged
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.requests import SplitEntity
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import Selection
@@ -91,28 +90,21 @@ class _Merged(Struct, frozen=True):
     kept: FileChange
     linking: tuple[FileChange, ...]
 
-    def before(self, file: FileChange) -> bytes:
-        """The bytes of a file before the merge."""
-        return self.bytes_before[file.vault, file.path]
+    def before(self, file: FileChange) -> EntityNote:
+        """A file before the merge."""
+        data = self.bytes_before[file.vault, file.path]
+        return EntityNote(self.vaults[file.vault], file.path, data)
 
     def after(self, file: FileChange) -> bytes | None:
         """The bytes of a file after the merge, made anew; None if that fails."""
-        gone_vault, kept_vault = self.vaults[self.gone.vault], self.vaults[self.kept.vault]
-        gone = parse(self.gone.path, self.before(self.gone), gone_vault.dialect)
-        kept = parse(self.kept.path, self.before(self.kept), kept_vault.dialect)
-        leads = by_name(gone, self.gone.path)
+        gone, kept = self.before(self.gone), self.before(self.kept)
+        leads = by_name(gone)
         # Links lead to the title, or to the path if several notes have the title.
-        for name in (kept.title, self.kept.path.removesuffix(".md")):
+        for name in (kept.note.title, kept.path.removesuffix(".md")):
             if file == self.kept:
-                data = merged(
-                    self.before(self.gone), self.gone.path, gone_vault,
-                    self.before(file), file.path, kept_vault, name,
-                )  # fmt: skip
+                data = merged(gone, kept, name)
             else:
-                vault = self.vaults[file.vault]
-                data = repointed(self.before(file), vault, file.path, leads, name, self.kept.path)[
-                    0
-                ]
+                data = self.before(file).relinked(leads, name, kept.path).data
             if digest(data) == file.after:
                 return data
         return None
@@ -122,11 +114,11 @@ def split(runtime: Runtime, request: SplitEntity) -> EntitySplit:
     """Take a merge apart; see `Entities.split`."""
     scope = runtime.fresh_scope(request.agent)
     with runtime.index(scope) as index:
-        entity = find_entity(index, request.name)
+        memory = find_entity(index, request.name)
     # A merge that changed notes in a vault that the asker does not see is none of theirs.
     vaults = {vault.id: vault for vault in runtime.home.visible(request.agent)}
-    [own] = runtime.home.named((entity.vault,))
-    change, merge = _found(runtime, vaults, (own.id, entity.path), request)
+    [own] = runtime.home.named((memory.vault,))
+    change, merge = _found(runtime, vaults, (own.id, memory.path), request)
     _require_visible(runtime, scope, merge)
     what = f"Took apart: {change.record.plan.what}"
     notes = []
@@ -142,7 +134,7 @@ def split(runtime: Runtime, request: SplitEntity) -> EntitySplit:
                 changes.rewrite(vault, file.path, now, data)
                 notes += [f"{vault.name}/{file.path}"] if file != merge.kept else []
         vault = vaults[merge.gone.vault]
-        changes.create(vault, merge.gone.path, merge.before(merge.gone))
+        changes.create(vault, merge.gone.path, merge.before(merge.gone).data)
     result, at = changes.result, moment(runtime.now())
     entity, other = (
         written_entity(vaults[file.vault], file.path, at) for file in (merge.kept, merge.gone)
@@ -166,9 +158,9 @@ def _require_visible(runtime: Runtime, scope: Sequence[Vault], merge: _Merged) -
 
 def _without_merge(merge: _Merged, vault: Vault, file: FileChange, now: bytes) -> bytes:
     if digest(now) == file.after:
-        return merge.before(file)
+        return merge.before(file).data
     after = merge.after(file)
-    data = taken_back(merge.before(file), after, now) if after is not None else None
+    data = taken_back(merge.before(file).data, after, now) if after is not None else None
     if data is None:
         raise _edited(vault, file, "was edited in the lines that the merge changed")
     return data
@@ -183,7 +175,7 @@ def _found(
     """
     again: Refused | None = None
     for change, merge in _merges(runtime, vaults, place):
-        gone = parse(merge.gone.path, merge.before(merge.gone))
+        gone = merge.before(merge.gone).note
         names = {name_key(name) for name in (gone.title, *gone.aliases, gone.id or "")}
         if request.other is None or name_key(request.other) in names:
             vault = vaults[merge.gone.vault]

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from djinn_memory.memories.entities.detail import EntityDetail, entity_detail
+from djinn_memory.errors import Busy, Refused, Remedy, UsageError
+from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
 from djinn_memory.memories.entities.mentions import occurrences
 from djinn_memory.memories.entities.merge import EntityMerge, merge
-from djinn_memory.memories.entities.names import everyone, named_entity, no_entity, of_kind
+from djinn_memory.memories.entities.names import (
+    everyone,
+    find_entity,
+    named_entity,
+    no_entity,
+    of_kind,
+    same_name,
+)
+from djinn_memory.memories.entities.properties import checked_key, with_property
 from djinn_memory.memories.entities.requests import (
+    KINDS,
     AddEntity,
     ChangeAliases,
     ListEntities,
@@ -27,19 +42,30 @@ from djinn_memory.memories.entities.resolve import (
     resolve_mention,
 )
 from djinn_memory.memories.entities.split import EntitySplit, split
-from djinn_memory.memories.entities.writer import (
-    EntityChange,
-    EntityRemoval,
-    add_entity,
-    change_aliases,
-    remove_entity,
-    set_property,
-)
-from djinn_memory.models import Memory, Problem, extended
+from djinn_memory.memories.facts.statements import Action, Statement, given_period
+from djinn_memory.memories.profiles.reading import domain_to_write
+from djinn_memory.memories.writing.change_set import check_writable
+from djinn_memory.memories.writing.changes import dated
+from djinn_memory.memories.writing.drafts import Draft, draft_of
+from djinn_memory.memories.writing.requests import NewMemory
+from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
+from djinn_memory.models import PLANES, Memory, Problem, Vault, extended, plane_of
 from djinn_memory.notes.dates import moment
+from djinn_memory.notes.encoding import writable
+from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import end_of_day
+from djinn_memory.notes.slugs import fold, folder, name_key, slug
+from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.store.index.records import MemoryNames
+from djinn_memory.secrets import guard
+from djinn_memory.store.busy import WRITE_SECONDS, within
+from djinn_memory.store.index.records import IndexedMemory, MemoryNames
+
+PROFILE = "profile"
+"""The type of the note about an agent, which is no entity."""
+
+_Stating = AddEntity | SetProperty | ChangeAliases
+"""A request that states something about an entity."""
 
 
 class ListedEntity(Memory, frozen=True, kw_only=True):
@@ -73,40 +99,97 @@ class EntityView(Struct, frozen=True):
     """Problems that kept the meaning of the context from counting."""
 
 
+class EntityChange(Struct, frozen=True):
+    """The result of a change of an entity."""
+
+    action: Action
+    """What was done; `verified` when nothing new was stated, and `recorded` for a value that went
+    into the history."""
+    entity: EntityDetail
+    """The entity after the change, without its mentions."""
+    also_named: dict[str, tuple[str, ...]] = {}
+    """The names that were given and that other entities have, too, each with the places of these as
+    `vault/path`. A mention of such a name needs a context."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the note from being searchable at once."""
+
+
+class EntityRemoval(Struct, frozen=True):
+    """The result of a removal, or of its dry run."""
+
+    entity: Memory
+    """The entity."""
+    moved_to: Path | None
+    """The new path of its note; null if it was not moved."""
+
+
 class Entities(Namespace, name="entities"):
     """The entities of a home."""
 
     @operation(AddEntity, writes=True, positional=("name", "text"))
+    @within(WRITE_SECONDS)
     def add(self, request: AddEntity) -> EntityChange:
         """Add an entity in the vault of an agent, or in the shared vault.
 
         Raises `Refused` when another entity has the name and `force` is not set, and for text that
         looks like a secret.
         """
-        return add_entity(self.runtime, request)
+        home, now = self.runtime.home, self.runtime.now()
+        kind = fold(request.kind).strip()
+        taken = plane_of(kind) != "semantic" or kind in PLANES["semantic"] or kind == PROFILE
+        if kind not in KINDS and taken:
+            why = f"is a type of other memories; give one of {', '.join(KINDS)}, or a kind of your own"
+            raise UsageError(f"{kind!r} {why}", argument="kind")
+        pairs = [_pair(text) for text in request.properties]
+        aliases = _aliases(request.aliases)
+        fields: dict[str, object] = {} if kind in KINDS else {"plane": "knowledge"}
+        fields |= {"aliases": aliases} if aliases else {}
+        memory = NewMemory(
+            kind,
+            request.name,
+            request.text,
+            confidence=request.confidence,
+            fields=fields,
+            allow_secret=request.allow_secret,
+        )
+        draft = draft_of(memory, now, home.config.secrets)
+        agent = home.agent(request.agent)
+        vault = home.vault_to_write(agent, shared=request.shared)
+        domain = domain_to_write(self.runtime, vault, agent, request.domain)
+        scope = self.runtime.fresh_scope(request.agent)
+        for key, value in pairs:
+            self._guard(f"{draft.title} {key}: {value}", "the property", request)
+        if not request.force:
+            with suppress(Busy), self.runtime.index(scope) as index:
+                for other in same_name(index, draft.title):
+                    raise _name_taken(other.vault, other.path, draft.title)
+        with writing(self.runtime, vault, "entity add", request.agent) as writer:
+            if domain is not None:
+                draft = replace(draft, fields={DOMAIN: domain, **draft.fields})
+            if not request.force:
+                _require_free(vault, draft)
+            path = writer.create(draft)[1]
+            for key, value in pairs:
+                _state(writer, path, key, Statement(value))
+        names = (request.name, *request.aliases)
+        return self._change(request, "created", writer, path, names)
 
     @operation(ListEntities)
     def list(self, request: ListEntities) -> EntityPage:
         """List the entities that an agent sees, with the number of their mentions."""
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
-            names = everyone(index)
-            kinds = Counter(each.type or "" for each in index.names(of_kind(request.kind)))
-            page = [
-                *index.memories(
-                    of_kind(request.kind),
-                    order="title",
-                    limit=request.limit,
-                    skip=request.skip,
-                    fields=(),
-                )
-            ]
+            selection, limit, skip = of_kind(request.kind), request.limit, request.skip
+            kinds = Counter(each.type or "" for each in index.names(selection))
+            listed = index.memories(selection, order="title", limit=limit, skip=skip, fields=())
+            page = [*listed]
             entities = [extended(memory, MemoryNames) for memory in page]
-            counts = Counter(each.entity for each in occurrences(index, entities, names))
-            listed = tuple(
+            mentions = occurrences(index, entities, everyone(index))
+            counts = Counter(each.entity for each in mentions)
+            shown = tuple(
                 extended(memory, ListedEntity, mentioned=counts[memory.memory_id])
                 for memory in page
             )
-        return EntityPage(listed, kinds.total(), dict(sorted(kinds.items())))
+        return EntityPage(shown, kinds.total(), dict(sorted(kinds.items())))
 
     @operation(ShowEntity, positional=("name",))
     def show(self, request: ShowEntity) -> EntityView:
@@ -147,18 +230,57 @@ class Entities(Namespace, name="entities"):
             return resolve_mention(self.runtime, index, request)
 
     @operation(SetProperty, writes=True, positional=("name", "key", "value"))
+    @within(WRITE_SECONDS)
     def set(self, request: SetProperty) -> EntityChange:
         """Set a property of an entity. The value before is closed and kept.
 
         Setting the current value again confirms it. A value whose `valid_from` is before that of
         the current one goes into the history. Raises `Refused` for text that looks like a secret.
         """
-        return set_property(self.runtime, request)
+        now = self.runtime.now()
+        key = checked_key(writable(request.key))
+        value = " ".join(writable(request.value).split())
+        if not value:
+            raise UsageError("the value is empty", argument="value")
+        period = given_period(request.valid_from, request.valid_to, now)
+        self._guard(f"{request.name} {key}: {value}", "the property", request)
+        source = writable(request.source) if request.source else None
+        statement = Statement(value, period, source, request.confidence)
+        vault, memory = self._find(request)
+        with writing(self.runtime, vault, "entity set", request.agent) as writer:
+            action = _state(writer, memory.path, key, statement)
+        return self._change(request, action, writer, memory.path)
 
     @operation(ChangeAliases, writes=True, positional=("action", "name", "aliases"))
+    @within(WRITE_SECONDS)
     def alias(self, request: ChangeAliases) -> EntityChange:
         """Add or remove aliases of an entity. Raises `UsageError` for an alias that it lacks."""
-        return change_aliases(self.runtime, request)
+        wanted = _aliases(request.aliases)
+        self._guard(f"{request.name}: {', '.join(wanted)}", "the alias", request)
+        vault, memory = self._find(request)
+        keys = set(map(name_key, wanted))
+
+        def change(data: bytes) -> bytes:
+            known = [*parse(memory.path, data, vault.dialect).aliases]
+            if request.action == "remove":
+                held = set(map(name_key, known))
+                if missing := [alias for alias in wanted if name_key(alias) not in held]:
+                    has = f"its aliases are {', '.join(known)}" if known else "it has none"
+                    why = f"{missing[0]!r} is no alias of {memory.title!r}; {has}"
+                    raise UsageError(why, argument="aliases")
+                left = [alias for alias in known if name_key(alias) not in keys]
+            else:
+                present = {name_key(memory.title), *map(name_key, known)}
+                left = known + [alias for alias in wanted if name_key(alias) not in present]
+            if left == known:
+                return data
+            # A field `alias` becomes `aliases`.
+            return dated(data, {"alias": None, "aliases": left or None}, writer.now)
+
+        with writing(self.runtime, vault, "entity alias", request.agent) as writer:
+            writer.rewrite(memory.path, change)
+        given = request.aliases if request.action == "add" else ()
+        return self._change(request, "changed", writer, memory.path, given)
 
     @operation(MergeEntities, patient=True, writes=True, positional=("name", "into"))
     def merge(self, request: MergeEntities) -> EntityMerge:
@@ -180,6 +302,98 @@ class Entities(Namespace, name="entities"):
         return split(self.runtime, request)
 
     @operation(RemoveEntity, writes=True, removes=True, positional=("name",))
+    @within(WRITE_SECONDS)
     def remove(self, request: RemoveEntity) -> EntityRemoval:
         """Move the note of an entity and its earlier versions to the trash of its vault."""
-        return remove_entity(self.runtime, request)
+        from djinn_memory.indexing.refresh import remove_notes
+        from djinn_memory.memories.writing.memory_files import trash_memory
+
+        vault, memory = self._find(request)
+        check_writable(vault)
+        entity = extended(memory, Memory)
+        if request.dry_run:
+            return EntityRemoval(entity, None)
+        with self.runtime.state.vault_lock(vault):
+            moved_to, paths = trash_memory(self.runtime.state, vault, memory)
+        remove_notes(self.runtime.state, vault, paths)
+        return EntityRemoval(entity, moved_to)
+
+    def _change(
+        self,
+        request: _Stating,
+        action: Action,
+        writer: VaultWriter,
+        path: str,
+        names: Sequence[str] = (),
+    ) -> EntityChange:
+        """The answer after a change. `names` are those that were given."""
+        vault, others = writer.vault, dict[str, tuple[str, ...]]()
+        own = f"{vault.name}/{path}"
+        if names:
+            scope = self.runtime.home.scope(self.runtime.home.agent(request.agent))
+            with suppress(Busy), self.runtime.index(scope) as index:
+                for name in names:
+                    places = (f"{each.vault}/{each.path}" for each in same_name(index, name))
+                    if listed := tuple(each for each in places if each != own):
+                        others[name] = listed
+        entity = written_entity(vault, path, moment(self.runtime.now()))
+        return EntityChange(action, entity, others, tuple(writer.problems))
+
+    def _find(
+        self, request: SetProperty | ChangeAliases | RemoveEntity
+    ) -> tuple[Vault, IndexedMemory]:
+        """The entity of a request, and its vault."""
+        with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
+            memory = find_entity(index, request.name)
+        [vault] = self.runtime.home.named((memory.vault,))
+        return vault, memory
+
+    def _guard(self, text: str, what: str, request: _Stating) -> None:
+        settings = self.runtime.home.config.secrets
+        guard(text, what=what, settings=settings, allow=request.allow_secret)
+
+
+def _require_free(vault: Vault, draft: Draft) -> None:
+    """Raise `Refused` if another process has just written the entity, before it was indexed."""
+    path = f"{folder(draft.type)}/{slug(draft.title)}.md"
+    with suppress(OSError):
+        note = parse(path, disk.read(vault, path), vault.dialect)
+        if note.type == draft.type and name_key(note.title) == name_key(draft.title):
+            raise _name_taken(vault.name, path, draft.title)
+
+
+def _name_taken(vault: str, path: str, name: str) -> Refused:
+    return Refused(
+        f"{vault}/{path} is an entity with the name {name!r}",
+        Remedy("", {"force": True}, "add another entity of this name"),
+    )
+
+
+def _state(writer: VaultWriter, path: str, key: str, statement: Statement) -> Action:
+    action: Action = "verified"
+
+    def change(data: bytes) -> bytes:
+        nonlocal action
+        action, changed = with_property(data, path, writer.vault, key, statement, writer.now)
+        return data if changed == data else dated(changed, {}, writer.now)
+
+    writer.rewrite(path, change)
+    return action
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = writable(text).partition("=")
+    if not equals or not value.strip():
+        raise UsageError(f"{text!r}: give KEY=VALUE, such as city=Gdynia", argument="properties")
+    return checked_key(key, "properties"), " ".join(value.split())
+
+
+def _aliases(texts: Sequence[str]) -> list[str]:
+    aliases = [" ".join(writable(text).split()) for text in texts]
+    for alias in aliases:
+        if not any(map(str.isalnum, alias)):
+            raise UsageError(f"{alias!r}: an alias has at least one letter", argument="aliases")
+    unique: dict[str, str] = {}
+    for alias in aliases:
+        unique.setdefault(name_key(alias), alias)
+    return [*unique.values()]
