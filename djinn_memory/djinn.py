@@ -48,7 +48,7 @@ from djinn_memory.upkeep.requests import (
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
-    from djinn_memory.memories.agents.verbs import Agents
+    from djinn_memory.memories.agents import Agents
     from djinn_memory.memories.changes.verbs import Changes
     from djinn_memory.memories.entities.verbs import Entities
     from djinn_memory.memories.episodes.verbs import Episodes

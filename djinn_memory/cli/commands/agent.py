@@ -13,7 +13,7 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.agents import requests
+from djinn_memory.memories.profiles import requests
 
 if TYPE_CHECKING:
     from djinn_memory.memories.profiles.requests import AgentProfile
@@ -163,7 +163,7 @@ def profile(call: Call, answer: requests.ProfileView) -> None:
         djinn agent profile
         djinn agent profile grace --json
     """
-    from djinn_memory.memories.profiles.day import event_text
+    from djinn_memory.memories.profiles.agenda import event_text
 
     if answer.profile is None:
         say(f"{answer.agent} has no profile; for example: djinn agent set voice brief")

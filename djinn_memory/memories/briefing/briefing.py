@@ -12,7 +12,7 @@ from djinn_memory.memories.catalog.excerpts import EXCERPT_TOKENS, TokenBudget
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.catalog.standing import StandingMemories
 from djinn_memory.memories.episodes.reading import EpisodeText
-from djinn_memory.memories.profiles.day import events_of_day, fit_events
+from djinn_memory.memories.profiles.agenda import events_of_day, fit_events
 from djinn_memory.memories.profiles.reading import profile_of, zone_of
 from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.profiles.settings import fit_profile

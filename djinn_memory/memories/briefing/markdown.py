@@ -17,7 +17,7 @@ from djinn_memory.memories.briefing.requests import (
     WakeContext,
 )
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.profiles.day import event_text
+from djinn_memory.memories.profiles.agenda import event_text
 from djinn_memory.memories.profiles.settings import profile_lines
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count

@@ -138,8 +138,9 @@ class Entities(Namespace, name="entities"):
         kind = fold(request.kind).strip()
         taken = plane_of(kind) != "semantic" or kind in PLANES["semantic"] or kind == PROFILE
         if kind not in KINDS and taken:
-            why = f"is a type of other memories; give one of {', '.join(KINDS)}, or a kind of your own"
-            raise UsageError(f"{kind!r} {why}", argument="kind")
+            give = f"give one of {', '.join(KINDS)}, or a kind of your own"
+            why = f"{kind!r} is a type of other memories; {give}"
+            raise UsageError(why, argument="kind")
         pairs = [_pair(text) for text in request.properties]
         aliases = _aliases(request.aliases)
         fields: dict[str, object] = {} if kind in KINDS else {"plane": "knowledge"}

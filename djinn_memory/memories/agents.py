@@ -8,14 +8,7 @@ from typing import Any, Literal
 
 from djinn_memory.errors import Refused, UsageError
 from djinn_memory.home import access
-from djinn_memory.memories.agents.requests import (
-    ProfileChange,
-    ProfileView,
-    SetProfile,
-    ShowProfile,
-    UnsetProfile,
-)
-from djinn_memory.memories.profiles.day import events_of_day
+from djinn_memory.memories.profiles.agenda import events_of_day
 from djinn_memory.memories.profiles.reading import (
     FILE,
     TYPE,
@@ -24,10 +17,16 @@ from djinn_memory.memories.profiles.reading import (
     unusable_defaults,
     zone_of,
 )
+from djinn_memory.memories.profiles.requests import (
+    ProfileChange,
+    ProfileView,
+    SetProfile,
+    ShowProfile,
+    UnsetProfile,
+)
 from djinn_memory.memories.profiles.settings import KEYS, key_name, read_settings, read_value
 from djinn_memory.memories.writing.changes import dated
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
-from djinn_memory.models import Problem
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode, writable
@@ -39,47 +38,8 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 
-Action = Literal["created", "changed", "unchanged"]
-
 SET, UNSET = "agent set", "agent unset"
 """The commands that change a profile."""
-
-
-@within(WRITE_SECONDS)
-def _set_key(runtime: Runtime, request: SetProfile) -> tuple[Action, list[Problem]]:
-    """Set a key of a profile; see `Agents.set`."""
-    home, key = runtime.home, request.key
-    agent = home.agent(request.agent)
-    values = _values(runtime, agent, request)
-    if request.add and not KEYS[key].many:
-        raise UsageError(f"{key} takes one value; set it without this option", argument="add")
-
-    def changed(current: Any) -> object:
-        if not KEYS[key].many:
-            return values[0]
-        kept = _listed(current) if request.add else []
-        known = {fold(text) for text in kept if isinstance(text, str)}
-        return [*kept, *(value for value in values if fold(str(value)) not in known)]
-
-    return _edit(runtime, agent, key, changed, SET)
-
-
-@within(WRITE_SECONDS)
-def _unset_key(runtime: Runtime, request: UnsetProfile) -> tuple[Action, list[Problem]]:
-    """Remove a key of a profile, or some of its values; see `Agents.unset`."""
-    agent = runtime.home.agent(request.agent)
-    gone = {fold(" ".join(value.split())) for value in request.values}
-
-    def changed(current: Any) -> object:
-        if not gone:
-            return None
-        kept = [text for text in _listed(current) if not _is_one_of(text, gone)]
-        if current is not None and len(kept) == len(_listed(current)):
-            why = f"{request.key} has no value {request.values[0]!r}"
-            raise UsageError(why, argument="values")
-        return kept or None
-
-    return _edit(runtime, agent, request.key, changed, UNSET)
 
 
 def _is_one_of(text: object, values: set[str]) -> bool:
@@ -117,17 +77,17 @@ def _values(runtime: Runtime, agent: str, request: SetProfile) -> list[object]:
 
 def _edit(
     runtime: Runtime, agent: str, key: str, change: Callable[[Any], object], command: str
-) -> tuple[Action, list[Problem]]:
+) -> ProfileChange:
     """Replace the value of a key, or None for a missing key, by `change(value)`."""
     runtime.fresh_scope(agent)
     place = find_profile(runtime, agent)
     if place is None and command == UNSET:
-        return "unchanged", []
+        return ProfileChange(agent, "unchanged", None)
     vault = place.vault if place else runtime.home.personal(agent)
     if not access.is_own(vault):
         why = f"vault {vault.name} is not written to unless it is named; edit {vault.root}/"
         raise Refused(f"{why}{place.path if place else FILE} yourself")
-    action: Action = "unchanged"
+    action: Literal["created", "changed", "unchanged"] = "unchanged"
     with writing(runtime, vault, command, agent) as writer:
         # Another process may have created it meanwhile.
         place = place or find_profile(runtime, agent)
@@ -142,13 +102,13 @@ def _edit(
             def edit(data: bytes) -> bytes:
                 nonlocal action
                 written, current = _field(data, key)
-                after = dated(data, {written: change(current)}, writer.now)
-                same = frontmatter.edit_fields(data, {written: change(current)}) == data
+                fields = {written: change(current)}
+                same = frontmatter.edit_fields(data, fields) == data
                 action = "unchanged" if same else "changed"
-                return data if same else after
+                return data if same else dated(data, fields, writer.now)
 
             writer.rewrite(place.path, edit)
-    return action, writer.problems
+    return ProfileChange(agent, action, profile_of(runtime, agent), tuple(writer.problems))
 
 
 def _field(data: bytes, key: str) -> tuple[str, Any]:
@@ -161,15 +121,9 @@ def _field(data: bytes, key: str) -> tuple[str, Any]:
 
 
 def _create(writer: VaultWriter, agent: str, key: str, value: object) -> None:
-    fields = {
-        "id": new_id(),
-        "title": agent,
-        "type": TYPE,
-        "created": moment(writer.now),
-        "updated": moment(writer.now),
-        key: value,
-    }
-    text = frontmatter.compose(fields, "")
+    now = moment(writer.now)
+    fields = {"id": new_id(), "title": agent, "type": TYPE, "created": now, "updated": now}
+    text = frontmatter.compose({**fields, key: value}, "")
     writer.put("", FILE.removesuffix(".md"), text.encode("utf-8", "replace"))
 
 
@@ -186,6 +140,7 @@ class Agents(Namespace, name="agents"):
         return ProfileView(agent, profile, calendar, profile.problems if profile else ())
 
     @operation(SetProfile, writes=True, positional=("key", "values"))
+    @within(WRITE_SECONDS)
     def set(self, request: SetProfile) -> ProfileChange:
         """Set a key in the profile of an agent.
 
@@ -193,13 +148,35 @@ class Agents(Namespace, name="agents"):
         `UsageError` for a value that the key cannot have, and `Refused` for text that looks like a
         secret.
         """
-        agent = self.runtime.home.agent(request.agent)
-        action, problems = _set_key(self.runtime, request)
-        return ProfileChange(agent, action, profile_of(self.runtime, agent), tuple(problems))
+        home, key = self.runtime.home, request.key
+        agent = home.agent(request.agent)
+        values = _values(self.runtime, agent, request)
+        if request.add and not KEYS[key].many:
+            raise UsageError(f"{key} takes one value; set it without this option", argument="add")
+
+        def changed(current: Any) -> object:
+            if not KEYS[key].many:
+                return values[0]
+            kept = _listed(current) if request.add else []
+            known = {fold(text) for text in kept if isinstance(text, str)}
+            return [*kept, *(value for value in values if fold(str(value)) not in known)]
+
+        return _edit(self.runtime, agent, key, changed, SET)
 
     @operation(UnsetProfile, writes=True, positional=("key", "values"))
+    @within(WRITE_SECONDS)
     def unset(self, request: UnsetProfile) -> ProfileChange:
         """Remove a key from the profile of an agent, or some of its values."""
         agent = self.runtime.home.agent(request.agent)
-        action, problems = _unset_key(self.runtime, request)
-        return ProfileChange(agent, action, profile_of(self.runtime, agent), tuple(problems))
+        gone = {fold(" ".join(value.split())) for value in request.values}
+
+        def changed(current: Any) -> object:
+            if not gone:
+                return None
+            kept = [text for text in _listed(current) if not _is_one_of(text, gone)]
+            if current is not None and len(kept) == len(_listed(current)):
+                why = f"{request.key} has no value {request.values[0]!r}"
+                raise UsageError(why, argument="values")
+            return kept or None
+
+        return _edit(self.runtime, agent, request.key, changed, UNSET)
