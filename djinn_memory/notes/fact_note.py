@@ -23,11 +23,14 @@ _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff
 """Characters that a text file cannot keep: line ends, NUL, lone surrogates, byte order marks."""
 
 HISTORY = "## History"
+_HISTORY = re.compile(rf"^{HISTORY}[ \t]*(?:\n|\Z)", re.MULTILINE)
 NOW = "now"
 """Written for the end of a value that still holds."""
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _PAST = re.compile(
-    rf"^- (\S+) \(({_QUOTED}|[^,()]*), ([^,();]*)((?:; \w+ (?:{_QUOTED}|[^;()\"\n]*))*)\): (.*)$"
+    rf"^- (\S+) \(({_QUOTED}|[^,()\n]*), ([^,();\n]*)"
+    rf"((?:; \w+ (?:{_QUOTED}|[^;()\"\n]*))*)\): (.*)$",
+    re.MULTILINE,
 )
 """`- UNTIL (SOURCE, CONFIDENCE; NAME TEXT; NAME TEXT): VALUE`. The names are those of `_NAMES`."""
 _PART = re.compile(rf"; (\w+) ({_QUOTED}|[^;()\"\n]*)")
@@ -161,7 +164,7 @@ def timeline(note: Note) -> Timeline:
         tuple(text if "[[" in text else f"[[{text}]]" for text in evidence),
         *map(fields.get, ("rule", "author", "client", "session")),
     )
-    return Timeline(current, tuple(value for _, value in _lines(body))).begun(note.created)
+    return Timeline(current, tuple(value for _, value in history_lines(body))).begun(note.created)
 
 
 def readable(text: str) -> str:
@@ -206,11 +209,18 @@ def value_of_line(line: str) -> PastValue | None:
 
 def history_span(body: str) -> tuple[int, int] | None:
     """The span of the lines below the heading of a history, up to the next heading."""
-    heading = re.compile(r"^## History[ \t]*(?:\n|\Z)", re.MULTILINE).search(body)
+    heading = _HISTORY.search(body, _span(body)[1])
     if not heading:
         return None
     following = _HEADING.search(body, heading.end())
     return heading.end(), following.start() if following else len(body)
+
+
+def history_lines(body: str) -> list[Entry]:
+    """The values in the lines of a history as written, by their offsets."""
+    span = history_span(body)
+    lines = _PAST.finditer(body, *span) if span else ()
+    return [(match.start(), _past(match)) for match in lines]
 
 
 def line_of(note: Note, value: PastValue) -> int:
@@ -269,14 +279,13 @@ def _with_line(body: str, at: int | None, line: str) -> str:
     """A text with a line of the history at an offset, or at the top of the history."""
     if at is not None:
         return f"{body[:at]}{line}\n{body[at:]}"
-    heading = _history(body)
-    if heading < 0:
+    span = history_span(body)
+    if span is None:
         gap = "" if body.endswith("\n\n") else "\n" if body.endswith("\n") else "\n\n"
         return f"{body}{gap}{HISTORY}\n\n{line}\n"
-    top = re.compile(r"[^\n]*\n*").match(body, heading)
-    assert top
-    gap = "" if top[0].endswith("\n") else "\n"
-    return f"{body[: top.end()]}{gap}{line}\n{body[top.end() :]}"
+    top = len(body) - len(body[span[0] :].lstrip("\n"))
+    gap = "" if body[:top].endswith("\n") else "\n"
+    return f"{body[:top]}{gap}{line}\n{body[top:]}"
 
 
 def in_order(entries: Iterable[Entry], following: str | None = None) -> list[Entry]:
@@ -296,22 +305,7 @@ def in_order(entries: Iterable[Entry], following: str | None = None) -> list[Ent
 
 def _entries(body: str, created: str | None, following: str | None = None) -> list[Entry]:
     """The lines of the history by their offsets, the last to begin first."""
-    return in_order(_begun(_lines(body), created), following)
-
-
-def _lines(body: str) -> list[Entry]:
-    """The lines of the history by their offsets, as written."""
-    at = _history(body)
-    listed: list[Entry] = []
-    above, *lines = body[at:].split("\n") if at >= 0 else [""]
-    for line in lines:
-        at += len(above) + 1
-        above = line
-        if line.startswith("#"):
-            break
-        if match := _PAST.match(line):
-            listed.append((at, _past(match)))
-    return listed
+    return in_order(_begun(history_lines(body), created), following)
 
 
 def _begun(entries: Sequence[Entry], created: str | None) -> Sequence[Entry]:
@@ -363,12 +357,6 @@ def _span(body: str) -> tuple[int, int]:
     heading = _HEADING.search(body, start)
     stop = heading.start() if heading else len(body)
     return (start, len(body[:stop].rstrip())) if stop > start else (start, start)
-
-
-def _history(body: str) -> int:
-    """The start of the history, or -1 if there is none yet."""
-    heading = re.compile(r"^## History[ \t]*$", re.MULTILINE).search(body, _span(body)[1])
-    return heading.start() if heading else -1
 
 
 def _in_line(value: str) -> str:

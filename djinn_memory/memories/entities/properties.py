@@ -19,13 +19,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from djinn_memory.errors import UsageError
-from djinn_memory.memories.facts.statements import Action, Statement, first_value, stated
+from djinn_memory.memories.facts.statements import Action, Statement, stated
 from djinn_memory.models import Vault
 from djinn_memory.notes.fact_note import (
     HISTORY,
     PastValue,
     Timeline,
-    history_span,
+    history_lines,
     in_order,
     line_of_value,
     value_of_line,
@@ -137,7 +137,7 @@ def with_property(
     before = next((each for each in timelines(note).items() if fold(each[0]) == fold(key)), None)
     action: Action = "created"
     if before is None:
-        values = Timeline(first_value(statement, now), ())
+        values = Timeline(statement.first(now), ())
     else:
         key, known = before[0], before[1].begun(note.created)
         done = stated(known, statement, now)
@@ -184,12 +184,9 @@ def _is_of(line: str, key: str) -> bool:
 
 def _lined(body: str) -> dict[str, list[PastValue]]:
     """The values in the history of a note, by the key of their property."""
-    span = history_span(body)
     values: dict[str, list[PastValue]] = {}
-    for line in body[slice(*span)].split("\n") if span else ():
-        value = value_of_line(line)
-        keyed = _KEYED.fullmatch(value.value) if value else None
-        if value and keyed:
+    for _, value in history_lines(body):
+        if keyed := _KEYED.fullmatch(value.value):
             values.setdefault(keyed[1].strip(), []).append(replace(value, value=keyed[2]))
     return values
 

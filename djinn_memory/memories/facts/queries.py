@@ -165,11 +165,6 @@ class IndexedFact(Struct, frozen=True):
         return fold(self.category), fold(self.key)
 
     @property
-    def meaning(self) -> tuple[str, str]:
-        """The name that all facts of the same meaning have, such as `lives in` and `city`."""
-        return fold(self.category), meaning_of(self.key)
-
-    @property
     def superseded(self) -> bool:
         """Whether another fact replaced it."""
         return fold(self.status or "") == "superseded"
@@ -214,11 +209,17 @@ def indexed_facts(
     return sorted(facts, key=lambda fact: (fact.name, fact.place))
 
 
-def texts(state: State, facts: Sequence[IndexedFact]) -> dict[int, str]:
-    """The indexed text of each fact, by the number of its memory."""
-    with state.reading([fact.vault for fact in facts]) as index:
-        chunks = index.chunks_of([fact.memory_id for fact in facts])
-    return {memory: "\n".join(chunk.text for chunk in parts) for memory, parts in chunks.items()}
+def with_name(facts: Sequence[IndexedFact], category: str | None, key: str) -> list[IndexedFact]:
+    """The facts with a key, else those with another key that means the same."""
+    if category is not None:
+        facts = of_category(facts, category)
+    exact = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
+    return exact or [fact for fact in facts if meaning_of(fact.key) == meaning_of(key)]
+
+
+def of_category(facts: Sequence[IndexedFact], category: str) -> list[IndexedFact]:
+    """The facts of a category."""
+    return [fact for fact in facts if fold(fact.category) == fold(category.strip())]
 
 
 def read_fact(vault: Vault, path: str, now: datetime) -> Fact:

@@ -58,6 +58,11 @@ class Statement(Struct, frozen=True):
             recorded=now,
         )
 
+    def first(self, now: datetime) -> PastValue:
+        """The value of a key that has none yet."""
+        at = moment(now)
+        return self.holding(self.period.start or at, at)
+
     def weakens(self, known: PastValue) -> bool:
         """Whether its source is less certain than that of the same value."""
         usual = CONFIDENCES.get(self.source or "", DEFAULT_CONFIDENCE)
@@ -80,12 +85,6 @@ def given_period(valid_from: str | None, valid_to: str | None, now: datetime) ->
     """The period in a request. A month or a year begins with its first day."""
     start = given_date("valid_from", valid_from, now)
     return Period(start and first_day(start), given_date("valid_to", valid_to, now))
-
-
-def first_value(statement: Statement, now: datetime) -> PastValue:
-    """The value of a key that has none yet."""
-    at = moment(now)
-    return statement.holding(statement.period.start or at, at)
 
 
 def stated(

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN, domain_key, is_own
-from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.memories.changes.history import taken_back
 from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.facts.queries import (
@@ -23,16 +22,10 @@ from djinn_memory.memories.facts.queries import (
     fact_in,
     indexed_facts,
     read_fact,
+    with_name,
 )
 from djinn_memory.memories.facts.requests import SetFact
-from djinn_memory.memories.facts.statements import (
-    Action,
-    Stated,
-    Statement,
-    first_value,
-    given_period,
-    stated,
-)
+from djinn_memory.memories.facts.statements import Action, Stated, Statement, given_period, stated
 from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
@@ -143,7 +136,7 @@ def _draft(category: str, key: str, statement: Statement, now: datetime) -> Draf
     fields = {
         "category": category,
         "key": key,
-        **_front(statement, first_value(statement, now)),
+        **_front(statement, statement.first(now)),
         **statement.origin.fields(),
         "last_verified": moment(now),
     }
@@ -236,21 +229,19 @@ def _path_of(
     domains stay as they are. None when the fact does not exist yet.
     """
     category, key = named
-    name = fold(category), fold(key)
-    entries: Sequence[IndexedFact] = ()
+    matches: Sequence[IndexedFact] = ()
     with suppress(Busy):
         facts = indexed_facts(runtime.state, [vault], runtime.now())
-        entries = [fact for fact in facts if _may_get(domain, fact.domains)]
+        facts = [fact for fact in facts if _may_get(domain, fact.domains)]
         if domain is not None:
-            entries.sort(key=lambda fact: not fact.domains)
-        for entry in entries:
-            if entry.name == name:
-                return entry.path
+            facts.sort(key=lambda fact: not fact.domains)
+        matches = with_name(facts, category, key)
+    if matches and matches[0].name == (fold(category), fold(key)):
+        return matches[0].path
     fact = unindexed(runtime, [vault], category, key, expired=True)
     if fact and _may_get(domain, (fact.domain,) if fact.domain else ()):
         return fact.path
-    meaning = fold(category), meaning_of(key)
-    return next((entry.path for entry in entries if entry.meaning == meaning), None)
+    return matches[0].path if matches else None
 
 
 def _may_get(domain: str | None, domains: Sequence[str]) -> bool:
