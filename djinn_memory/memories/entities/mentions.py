@@ -103,11 +103,9 @@ def occurrences(
     A link to an entity counts once, whatever it shows. A link to another note does not count.
     Relations in the properties of other entities do not count.
     """
-    matcher = _NameMatcher(index.words, entities, everyone)
-    links = index.backlinks([each.memory_id for each in entities])
-    reader = _Reader(index, matcher, everyone, links)
-    yield from reader.linked(links)
-    yield from reader.named(index.words.chunks_with(matcher.forms()))
+    reader = _Reader(index, entities, everyone)
+    yield from reader.linked(reader.links)
+    yield from reader.named(index.words.chunks_with(reader.matcher.forms()))
 
 
 def chosen_lines(
@@ -125,14 +123,12 @@ def chosen_lines(
     chunks with a name that are read. Of lines with links, those of the memories that were indexed
     last are read.
     """
-    matcher = _NameMatcher(index.words, [entity], everyone)
-    links = index.backlinks([entity.memory_id])
-    reader = _Reader(index, matcher, everyone, links)
-    newest_places = nlargest(most_links, {(link.source, link.line) for link in links})
+    reader = _Reader(index, [entity], everyone)
+    newest_places = nlargest(most_links, {(link.source, link.line) for link in reader.links})
     order = {place: at for at, place in enumerate(newest_places)}
-    kept = [link for link in links if (link.source, link.line) in order]
+    kept = [link for link in reader.links if (link.source, link.line) in order]
     kept.sort(key=lambda link: order[link.source, link.line])
-    refs = index.words.containing(matcher.forms(without), Selection())
+    refs = index.words.containing(reader.matcher.forms(without), Selection())
     chosen = best([ref for ref in refs if ref.memory_id != entity.memory_id])
     return _by_line([*reader.linked(kept), *reader.named([ref.chunk_id for ref in chosen])])
 
@@ -141,25 +137,21 @@ class _Reader:
     """Reads the mentions in places."""
 
     def __init__(
-        self,
-        index: Index,
-        matcher: _NameMatcher,
-        everyone: Sequence[MemoryNames],
-        links: Sequence[Backlink],
+        self, index: Index, entities: Sequence[MemoryNames], everyone: Sequence[MemoryNames]
     ) -> None:
         self._index = index
-        self._matcher = matcher
+        self.matcher = _NameMatcher(index.words, entities, everyone)
+        self.links = index.backlinks([each.memory_id for each in entities])
         self._entities = {each.memory_id for each in everyone}
-        self._resolved = {(link.source, link.line, link.text) for link in links}
+        self._resolved = {(link.source, link.line, link.text) for link in self.links}
 
     def linked(self, links: Sequence[Backlink]) -> Iterator[Occurrence]:
         """The links, each in the chunk that has its line."""
         histories = self._histories((link.source, link.chunk_id) for link in links)
         for link in links:
             if link.chunk_id is not None and link.chunk_id not in histories:
-                yield Occurrence(
-                    link.target, link.source, link.chunk_id, link.line, None, link.date
-                )
+                where = link.source, link.chunk_id, link.line
+                yield Occurrence(link.target, *where, None, link.date)
 
     def named(self, chunk_ids: Sequence[int]) -> Iterator[Occurrence]:
         """The names in chunks."""
@@ -180,9 +172,8 @@ class _Reader:
                 names += self._in_text(chunk)
                 for entity, name, line in names:
                     if entity != chunk.memory_id:
-                        yield Occurrence(
-                            entity, chunk.memory_id, chunk.chunk_id, line, name, chunk.date
-                        )
+                        where = chunk.memory_id, chunk.chunk_id, line
+                        yield Occurrence(entity, *where, name, chunk.date)
 
     def _in_links(self, chunk: ChunkText) -> Iterator[tuple[_LinkPlace, list[_Named]]]:
         """The names in links that may lead nowhere. Such a link is text."""
@@ -191,7 +182,7 @@ class _Reader:
             line = above + chunk.text.count("\n", 0, match.start())
             place = chunk.memory_id, line, re.split(r"[|#]", match[1])[0].strip()
             if place not in self._resolved:
-                listed = self._matcher.find(match[1].replace("|", "\n"))
+                listed = self.matcher.find(match[1].replace("|", "\n"))
                 if listed:
                     yield place, _first_of_each(listed, line)
 
@@ -206,11 +197,11 @@ class _Reader:
         text, above = chunk.text, first_line(chunk)
         if "[[" in text:
             text = _LINK.sub(_PLACEHOLDER, text)
-        if chunk.ordinal == 0 and (listed := self._matcher.find(chunk.title)):
+        if chunk.ordinal == 0 and (listed := self.matcher.find(chunk.title)):
             lines = chunk.text.split("\n", 3)[:3]
-            if not any(self._matcher.begins(line, chunk.title) for line in lines):
+            if not any(self.matcher.begins(line, chunk.title) for line in lines):
                 yield from _first_of_each(listed, 1)
-        for entity, name, line in self._matcher.find(text):
+        for entity, name, line in self.matcher.find(text):
             yield _Named(entity, name, above + line)
 
     def _histories(self, places: Iterable[tuple[int, int | None]]) -> set[int]:

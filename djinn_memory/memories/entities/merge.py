@@ -15,7 +15,7 @@ from djinn_memory.home.access import DOMAIN, excluded, grants_of, same_readers
 from djinn_memory.memories.catalog.identity import MERGED
 from djinn_memory.memories.entities.detail import EntityDetail, links_to, written_entity
 from djinn_memory.memories.entities.names import find_entity
-from djinn_memory.memories.entities.properties import merged_timelines, with_lines
+from djinn_memory.memories.entities.properties import merged_timelines, with_values
 from djinn_memory.memories.entities.requests import MergeEntities
 from djinn_memory.memories.writing.change_set import ChangeSet, change_set
 from djinn_memory.models import Memory, Problem, Vault
@@ -60,6 +60,18 @@ class EntityNote(NamedTuple):
     def note(self) -> Note:
         """The note in the bytes."""
         return parse(self.path, self.data, self.vault.dialect)
+
+    def by_name(self) -> Callable[[Link], bool]:
+        """Whether a link as written leads to the note by one of its names."""
+        note = self.note
+        names = {*map(name_key, filter(None, (note.title, *note.aliases, note.id)))}
+        names.add(name_key(PurePosixPath(self.path).stem))
+
+        def leads(link: Link) -> bool:
+            written = name_key(link.target)
+            return written in names or written.rpartition("/")[2] in names
+
+        return leads
 
     def relinked(self, leads: Callable[[Link], bool], name: str, target: str) -> EntityNote:
         """The note with some of its links led to `name` at `target`."""
@@ -204,19 +216,6 @@ def _by_text(texts: Container[str]) -> Callable[[Link], bool]:
     return lambda link: link.target in texts
 
 
-def by_name(gone: EntityNote) -> Callable[[Link], bool]:
-    """Whether a link as written leads to an entity by one of its names."""
-    note = gone.note
-    names = {*map(name_key, filter(None, (note.title, *note.aliases, note.id)))}
-    names.add(name_key(PurePosixPath(gone.path).stem))
-
-    def leads(link: Link) -> bool:
-        written = name_key(link.target)
-        return written in names or written.rpartition("/")[2] in names
-
-    return leads
-
-
 def _link_name(index: Index, entity: Memory) -> str:
     """The name by which links lead to an entity: its title, or its path if others have it too."""
     # Not `resolve`, which reads all names of the index: hundreds of merges may be one change.
@@ -232,15 +231,14 @@ def merged(gone: EntityNote, kept: EntityNote, name: str) -> bytes:
         if problem := frontmatter.read(each.note.text).problem:
             where = f"{each.vault.name}/{each.path}"
             raise Refused(f"{where}: {problem}; correct it before a merge")
-    leads = by_name(gone)
+    leads = gone.by_name()
     with suppress(DjinnError):
         gone = gone.relinked(leads, name, kept.path)
     kept = kept.relinked(leads, name, kept.path)
     old, new = gone.note, kept.note
     data = edit_fields(_with_text(kept.data, old), _fields(old, new))
     for key, values in merged_timelines(new, old).items():
-        data = edit_fields(data, {key: values.current.value})
-        data = with_lines(data, key, (values.current, *values.history))
+        data = with_values(data, key, values)
     return data
 
 

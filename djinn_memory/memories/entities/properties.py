@@ -12,7 +12,7 @@ A value that a person wrote into the front matter alone is a property too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -144,17 +144,19 @@ def with_property(
         if done.values is known:
             return done.action, data
         action, values = done.action, done.values
-    data = edit_fields(data, {key: values.current.value})
-    return action, with_lines(data, key, (values.current, *values.history))
+    return action, with_values(data, key, values)
 
 
-def with_lines(data: bytes, key: str, values: Sequence[PastValue]) -> bytes:
-    """The bytes of a note whose history has these values of a property, the last to begin first."""
-    bom, encoding, text = opened(data)
+def with_values(data: bytes, key: str, values: Timeline) -> bytes:
+    """The bytes of a note with these values of a property, the current one in its front matter."""
+    bom, encoding, text = opened(edit_fields(data, {key: values.current.value}))
     newline, end = line_end(text), block_end(text)
     lines = _LINE.findall(text[end:])
     bare = [line.rstrip("\r\n") for line in lines]
-    new = [line_of_value(replace(value, value=f"{key}: {value.value}")) for value in values]
+    new = [
+        line_of_value(replace(value, value=f"{key}: {value.value}"))
+        for value in (values.current, *values.history)
+    ]
     heading = next((at for at, line in enumerate(bare) if _HEADING.fullmatch(line)), None)
     if heading is None:
         above = [newline] if bare and bare[-1] else []

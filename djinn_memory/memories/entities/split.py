@@ -14,7 +14,7 @@ from djinn_memory.memories.changes.history import PastChange, past_changes
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import FileChange, digest
 from djinn_memory.memories.entities.detail import EntityDetail, written_entity
-from djinn_memory.memories.entities.merge import COMMAND, EntityNote, by_name, merged
+from djinn_memory.memories.entities.merge import COMMAND, EntityNote, merged
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.requests import SplitEntity
 from djinn_memory.memories.writing.change_set import change_set
@@ -98,7 +98,7 @@ class _Merged(Struct, frozen=True):
     def after(self, file: FileChange) -> bytes | None:
         """The bytes of a file after the merge, made anew; None if that fails."""
         gone, kept = self.before(self.gone), self.before(self.kept)
-        leads = by_name(gone)
+        leads = gone.by_name()
         # Links lead to the title, or to the path if several notes have the title.
         for name in (kept.note.title, kept.path.removesuffix(".md")):
             if file == self.kept:

@@ -38,12 +38,6 @@ NEIGHBOURS = 50
 _FACTS = Selection(Filters(types=(FACT,)), whole_files=True)
 """Facts are read and written by path, so a section of a journal cannot be a fact."""
 
-_OF_A_VALUE = (
-    "value", "source", "confidence", "valid_from", "evidence", "rule", "author", "client",
-    "session",
-)  # fmt: skip
-"""What a fact and an earlier value of it both have."""
-
 _FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from", DOMAIN)
 
 UNKNOWN = frozenset({"superseded", "proposed"})
@@ -128,9 +122,10 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
 
     def _with(self, value: PastValue, at: str, holds: str | None) -> Fact:
         """The fact with an earlier value."""
+        shared = (name for name in value.__struct_fields__ if hasattr(self, name))
         fact: Fact = replace(
             self,
-            **{name: getattr(value, name) for name in _OF_A_VALUE},
+            **{name: getattr(value, name) for name in shared},
             valid_to=value.until,
             updated=value.recorded,
             source_context=None,
