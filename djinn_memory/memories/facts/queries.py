@@ -160,6 +160,11 @@ class IndexedFact(Struct, frozen=True):
         return fold(self.category), fold(self.key)
 
     @property
+    def meaning(self) -> tuple[str, str]:
+        """The name that all facts of the same meaning have, such as `lives in` and `city`."""
+        return fold(self.category), meaning_of(self.key)
+
+    @property
     def superseded(self) -> bool:
         """Whether another fact replaced it."""
         return fold(self.status or "") == "superseded"

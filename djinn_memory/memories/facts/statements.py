@@ -120,7 +120,7 @@ def _in_the_past(values: Timeline, value: PastValue, at: str) -> Stated:
     known = {(past.value, past.valid_from) for past in values.history}
     if (value.value, value.valid_from) in known:
         return Stated("verified", values, at)
-    starts = (each.valid_from for each in (values.current, *values.history))
+    starts = (each.valid_from for each in (*values.history, values.current))
     later = (start for start in starts if begin_key(start) > begin_key(value.valid_from))
     past = replace(value, until=first_end(value.until, min(later, key=begin_key, default=None)))
     entries = in_order(enumerate((past, *values.history)), values.current.valid_from)
