@@ -141,7 +141,7 @@ class Timeline(Struct, frozen=True):
     def begun(self, created: str | None) -> Timeline:
         """The values with all beginnings; see `history_of`."""
         entries = _begun([*enumerate(self.history)], created)
-        history = tuple(value for _, value in in_order(entries, self.current.valid_from))
+        history = ordered((value for _, value in entries), self.current.valid_from)
         start = self.current.valid_from or (history[0].until if history else created)
         recorded = self.current.recorded or created
         return Timeline(replace(self.current, valid_from=start, recorded=recorded), history)
@@ -249,20 +249,18 @@ def with_past(data: bytes, past: PastValue, created: str | None) -> bytes:
     The value before ends where the new one begins.
     """
     bom, encoding, newline, head, body = _split(data)
-    began = past.valid_from or ""
+    began, at = past.valid_from or "", None
     entries = _entries(body, created)
     key = begin_key(began)
-    at = next((at for at, value in entries if begin_key(value.valid_from) <= key), None)
-    if at is None and entries:
+    if entry := next((each for each in entries if begin_key(each[1].valid_from) <= key), None):
+        at, before = entry
+        if before.valid_from != began and not before.period.ended(began):
+            start = at + len("- ")
+            body = body[:start] + began + body[body.index(" ", start) :]
+    elif entries:
         at = body.find("\n", entries[-1][0]) + 1
         if not at:
             body, at = f"{body}\n", len(body) + 1
-    elif at is not None:
-        before = dict(entries)[at]
-        if before.valid_from != began and not before.period.ended(began):
-            date = re.compile(r"- (\S+)").match(body, at)
-            assert date
-            body = body[: date.start(1)] + began + body[date.end(1) :]
     body = _with_line(body, at, _line(past))
     return bom + (head + body.replace("\n", newline)).encode(encoding)
 
@@ -288,11 +286,15 @@ def _with_line(body: str, at: int | None, line: str) -> str:
     return f"{body[:top]}{gap}{line}\n{body[top:]}"
 
 
-def in_order(entries: Iterable[Entry], following: str | None = None) -> list[Entry]:
-    """Values with their places, the last to begin first.
+def ordered(values: Iterable[PastValue], following: str | None = None) -> tuple[PastValue, ...]:
+    """Values, the last to begin first.
 
     Each ends where the next one begins, if not before, and the last where the `following` does.
     """
+    return tuple(value for _, value in _in_order(enumerate(values), following))
+
+
+def _in_order(entries: Iterable[Entry], following: str | None) -> list[Entry]:
     closed: list[Entry] = []
     # The sort is stable: of values that began at once, the upper one was recorded last.
     for at, value in sorted(entries, key=lambda each: begin_key(each[1].valid_from), reverse=True):
@@ -305,7 +307,7 @@ def in_order(entries: Iterable[Entry], following: str | None = None) -> list[Ent
 
 def _entries(body: str, created: str | None, following: str | None = None) -> list[Entry]:
     """The lines of the history by their offsets, the last to begin first."""
-    return in_order(_begun(history_lines(body), created), following)
+    return _in_order(_begun(history_lines(body), created), following)
 
 
 def _begun(entries: Sequence[Entry], created: str | None) -> Sequence[Entry]:

@@ -26,8 +26,8 @@ from djinn_memory.notes.fact_note import (
     PastValue,
     Timeline,
     history_lines,
-    in_order,
     line_of_value,
+    ordered,
     value_of_line,
 )
 from djinn_memory.notes.frontmatter import block_end, edit_fields, opened, read
@@ -101,9 +101,9 @@ def timelines(note: Note) -> dict[str, Timeline]:
     for folded in sorted(names):
         if folded not in RESERVED:
             values = [value for key in lined if fold(key) == folded for value in lined[key]]
-            stated = fields.get(folded, ("", ""))[1]
-            if merged := _merged(values, stated, note):
-                result[names[folded]] = merged
+            written = fields.get(folded, ("", ""))[1]
+            if known := _values(values, written, note):
+                result[names[folded]] = known
     return result
 
 
@@ -116,13 +116,10 @@ def merged_timelines(kept: Note, gone: Note) -> dict[str, Timeline]:
     own = {fold(key): (key, values) for key, values in timelines(kept).items()}
     result: dict[str, Timeline] = {}
     for key, theirs in timelines(gone).items():
-        key, mine = own.get(fold(key), (key, None))
-        values = [
-            value for each in (mine, theirs) if each for value in (each.current, *each.history)
-        ]
-        unique = [*dict.fromkeys(values)]
-        if joined := _merged(unique, "", kept, edited=False):
-            result[key] = joined
+        key, mine = own.get(fold(key), (key, theirs))
+        each = (mine.current, *mine.history, theirs.current, *theirs.history)
+        current, *history = ordered(dict.fromkeys(each))
+        result[key] = Timeline(current, tuple(history))
     return result
 
 
@@ -193,28 +190,21 @@ def _lined(body: str) -> dict[str, list[PastValue]]:
     return values
 
 
-def _merged(
-    values: Iterable[PastValue], written: str, note: Note, *, edited: bool = True
-) -> Timeline | None:
-    """The values of a property in order, with the value in the front matter as the last.
-
-    Unless `edited` is set, the front matter does not count.
-    """
-    closed = [value for _, value in in_order(enumerate(values))]
-    if not closed:
+def _values(values: Iterable[PastValue], written: str, note: Note) -> Timeline | None:
+    """The values of a property in order, with the value in the front matter as the last."""
+    listed = [*ordered(values)]
+    if not listed:
         return Timeline(PastValue(None, None, None, written), ()) if written else None
-    first, changed = closed[0], note.updated or ""
-    if not edited:
-        return Timeline(first, tuple(closed[1:]))
+    first, history = listed[0], listed[1:]
+    changed = max(note.updated or "", first.valid_from or "") or None
     if written and written != first.value:
         # A person replaced the value in the front matter.
-        began = max(changed, first.valid_from or "") or None
-        closed[0] = replace(first, until=first_end(first.until, began))
-        closed.insert(0, PastValue(None, None, None, written, began))
+        history.insert(0, replace(first, until=first_end(first.until, changed)))
+        first = PastValue(None, None, None, written, changed)
     elif not written and first.until is None:
         # A person removed the value from the front matter.
-        closed[0] = replace(first, until=max(changed, first.valid_from or "") or None)
-    return Timeline(closed[0], tuple(closed[1:]))
+        first = replace(first, until=changed)
+    return Timeline(first, tuple(history))
 
 
 def _text(value: Any) -> str:

@@ -13,7 +13,7 @@ from djinn_memory.memories.facts.requests import CONFIDENCES, DEFAULT_SOURCE
 from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.models import extended
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.fact_note import PastValue, Timeline, in_order
+from djinn_memory.notes.fact_note import PastValue, Timeline, ordered
 from djinn_memory.notes.periods import Period, begin_key, first_day, first_end, given_date
 
 DEFAULT_CONFIDENCE = 0.70
@@ -123,9 +123,8 @@ def _in_the_past(values: Timeline, value: PastValue, at: str) -> Stated:
     starts = (each.valid_from for each in (*values.history, values.current))
     later = (start for start in starts if begin_key(start) > begin_key(value.valid_from))
     past = replace(value, until=first_end(value.until, min(later, key=begin_key, default=None)))
-    entries = in_order(enumerate((past, *values.history)), values.current.valid_from)
-    after = Timeline(values.current, tuple(each for _, each in entries))
-    return Stated("recorded", after, at, past)
+    history = ordered((past, *values.history), values.current.valid_from)
+    return Stated("recorded", Timeline(values.current, history), at, past)
 
 
 def _confirmed(values: Timeline, statement: Statement, began: str, at: str) -> Stated:
