@@ -25,13 +25,13 @@ from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.store.postgres.scopes import large_files, record_home
 from djinn_memory.sync import purges
-from djinn_memory.sync.exchange_requests import FileElsewhere
 from djinn_memory.sync.notes import derived, history, pull, push, vectors
 from djinn_memory.sync.notes.history import ScopeHistory
 from djinn_memory.sync.notes.link import Reason, Unfinished, VaultLink, unregistered
 from djinn_memory.sync.notes.listing import exchanged, list_files, list_notes, unlisted
 from djinn_memory.sync.notes.names import unfit, why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
+from djinn_memory.sync.requests import FileElsewhere
 
 Direction = Literal["pull", "push", "both"]
 

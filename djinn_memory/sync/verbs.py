@@ -13,31 +13,29 @@ from djinn_memory.store.postgres.projections import facts, stats
 from djinn_memory.store.postgres.scopes import scopes as known_scopes
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import server
-from djinn_memory.sync.exchange_requests import (
-    ConflictList,
-    ListConflicts,
-    PullSync,
-    PushSync,
-    RunSync,
-    SyncComparison,
-    SyncReport,
-    VerifySync,
-)
 from djinn_memory.sync.requests import (
     Backfilled,
     BackfillSync,
+    ConflictList,
     ForgetSync,
     ForgottenSync,
     InitSync,
+    ListConflicts,
     MigratedServer,
     MigrateSync,
     PreparedServer,
+    PullSync,
+    PushSync,
+    RunSync,
     SearchServerFacts,
     ServerFacts,
     ServerStatus,
     ShowSyncStats,
     ShowSyncStatus,
+    SyncComparison,
+    SyncReport,
     SyncStats,
+    VerifySync,
 )
 
 if TYPE_CHECKING:

@@ -35,14 +35,14 @@ from djinn_memory.store.postgres.projections.tables import (
 )
 from djinn_memory.store.postgres.values import clean
 from djinn_memory.sync import events
-from djinn_memory.sync.event_forms import as_sent, with_agent_of
-from djinn_memory.sync.exchange_requests import Drift
+from djinn_memory.sync.events import as_sent, with_agent_of
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.listing import exchanged, list_files, unlisted
 from djinn_memory.sync.notes.matching import LocalFile, match
 from djinn_memory.sync.notes.names import is_note
 from djinn_memory.sync.projections.pushed_notes import PushedNote, project
+from djinn_memory.sync.requests import Drift
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import Unavailable
-from djinn_memory.sync.exchange_requests import (
+from djinn_memory.sync.requests import (
     ConflictList,
     ListConflicts,
     PullSync,
