@@ -25,10 +25,18 @@ from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.store.postgres.scopes import large_files, record_home
 from djinn_memory.sync import purges
-from djinn_memory.sync.notes import derived, history, pull, push, vectors
-from djinn_memory.sync.notes.history import ScopeHistory
+from djinn_memory.sync.notes import derived, pull, push
 from djinn_memory.sync.notes.link import Reason, Unfinished, VaultLink, unregistered
-from djinn_memory.sync.notes.listing import exchanged, list_files, list_notes, unlisted
+from djinn_memory.sync.notes.listing import (
+    ScopeHistory,
+    current_history,
+    exchanged,
+    list_files,
+    list_notes,
+    preview_history,
+    recover_steps,
+    unlisted,
+)
 from djinn_memory.sync.notes.names import unfit, why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
 from djinn_memory.sync.requests import FileElsewhere
@@ -85,19 +93,19 @@ def exchange(
     Raises `Unavailable` if other homes write faster than this one, and `Refused` if the server has
     vectors of another model.
     """
-    vectors.check_model(link)
+    derived.check_model(link)
     if dry_run:
-        _, states = _compare(link, history.preview(link))
+        _, states = _compare(link, preview_history(link))
         return _planned(_plan(link, states), direction)
     result = Exchanged()
-    history.recover(link)
+    recover_steps(link)
     if direction != "pull":
         purges.send_sections(link)
     unpurged = purges.receive_sections(link) if direction != "push" else set[str]()
     replaced: set[str] = set()
     seen = max(sync_state.seen(link.ledger, link.scope), default=0)
     for _ in range(ROUNDS):
-        snapshot, states = _compare(link, history.current(link))
+        snapshot, states = _compare(link, current_history(link))
         sync_state.advance(link.ledger, link.scope, states.scope, snapshot.mark)
         plan = _plan(link, states)
         if direction != "pull":
@@ -121,7 +129,7 @@ def exchange(
     _finish(link, snapshot, states.scope)
     if direction != "pull":
         purges.send(link)
-    vectors.embed(link)
+    derived.embed_notes(link)
     if link.base_texts:
         link.base_texts.prune({base.hash for base in states.bases.values()})
     result.waiting = sorted({*(note.path for note in link.unfinished.values()), *unerased})
@@ -241,7 +249,7 @@ def _carry_out(
     """
     pulls = plan.pulls if direction != "push" and not link.vault.read_only else []
     pulls = [step for step in pulls if not (step.before and step.before.path in unpurged)]
-    vectors.fetch(link, plan.adopted)
+    derived.fetch_vectors(link, plan.adopted)
     _write_plan(link, plan, pulls)
     pulled = pull.pull(link, pulls) if pulls else {}
     _count_pulls(result, [step for step in pulls if step.note_id in pulled], pulled)
@@ -259,8 +267,8 @@ def _carry_out(
         return bool(pulled)
     if pulled:
         list_notes(link)
-    vectors.embed(link)
-    vectors.check_model(link)
+    derived.embed_notes(link)
+    derived.check_model(link)
     pushed = push.push(link, pushes)
     _count_pushes(result, [step for step in pushes if step.note_id in pushed])
     return bool(pulled or pushed or link.has_unfinished("overtaken"))

@@ -33,8 +33,8 @@ from djinn_memory.store.postgres.servers import (
     server_address,
     start_at,
 )
+from djinn_memory.sync.notes.derived import build_vector_index, require_embedder, require_model
 from djinn_memory.sync.notes.link import scope_of
-from djinn_memory.sync.notes.vectors import build_vector_index, require_embedder, require_model
 from djinn_memory.sync.requests import (
     AdoptedVault,
     InitSync,

@@ -20,12 +20,10 @@ from djinn_memory.store.postgres.notes import listen, prune_history
 from djinn_memory.store.postgres.scopes import names as scope_names
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
-from djinn_memory.sync.filling import fill, restore
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.derived import require_embedder, require_model
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.notes.link import VaultLink, scope_of, unregistered
 from djinn_memory.sync.notes.matching import find_copies
-from djinn_memory.sync.notes.vectors import require_embedder, require_model
 from djinn_memory.sync.requests import (
     Backfilled,
     BackfillSync,
@@ -41,7 +39,7 @@ from djinn_memory.sync.requests import (
     VerifySync,
 )
 from djinn_memory.sync.run import Direction, exchange
-from djinn_memory.sync.verification import compare
+from djinn_memory.sync.verification import compare, fill, restore
 from djinn_memory.system.locks import lock
 
 

@@ -1,7 +1,8 @@
-"""Compares a vault with its scope on the server, and names what differs.
+"""Compares a vault with its scope on the server, names what differs, and writes it again.
 
 Notes and attachments are compared byte for byte, and the rows that follow from equal notes row by
 row. Events are compared with the ledger, and the tables that follow from events with the events.
+What the server lacks, or has in another way than this home, can be written again.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from djinn_memory.store.ledger import reading as ledger_reading
 from djinn_memory.store.ledger import sync_events
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.redaction import blanks
+from djinn_memory.store.ledger.sync_events import EventCursor
 from djinn_memory.store.ledger.sync_state import NoteBase, bases
 from djinn_memory.store.postgres import events as server_events
-from djinn_memory.store.postgres.index import comparison
+from djinn_memory.store.postgres import notes as server_notes
+from djinn_memory.store.postgres.connection import writing
+from djinn_memory.store.postgres.index import comparison, segments
 from djinn_memory.store.postgres.index.comparison import differing_lists
-from djinn_memory.store.postgres.notes import ServerNote, changed, contents
-from djinn_memory.store.postgres.projections import differences, event_tables, note_tables
+from djinn_memory.store.postgres.notes import ServerChange, ServerNote, changed, contents
+from djinn_memory.store.postgres.projections import differences, event_tables, note_tables, tables
 from djinn_memory.store.postgres.projections.differences import count_differences, outdated
-from djinn_memory.store.postgres.projections.note_tables import LostName
+from djinn_memory.store.postgres.projections.note_tables import Lacking, LostName
 from djinn_memory.store.postgres.projections.tables import (
     CORRELATIONS,
     FACTS,
@@ -41,7 +45,8 @@ from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.listing import exchanged, list_files, unlisted
 from djinn_memory.sync.notes.matching import LocalFile, match
 from djinn_memory.sync.notes.names import is_note
-from djinn_memory.sync.projections.pushed_notes import PushedNote, project
+from djinn_memory.sync.notes.source_memory import PushedNote
+from djinn_memory.sync.notes.table_rows import table_rows
 from djinn_memory.sync.requests import Drift
 from djinn_memory.system.plural import count
 
@@ -49,7 +54,7 @@ if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
 BATCH = 500
-"""Number of notes whose rows are compared at once."""
+"""Number of notes whose rows are compared or written at once."""
 
 REPAIR = "run `djinn sync backfill --all`"
 """The remedy for rows and bytes that differ from what this home has."""
@@ -183,7 +188,7 @@ def _expected_rows(link: VaultLink, note: PushedNote, lost: Collection[LostName]
     taken = {uuid5(link.scope, name) for kind, name in names if kind == "id"}
     return [
         row
-        for row in project(link.scope, link.vault, note, link.runtime.now(), taken)
+        for row in table_rows(link.scope, link.vault, note, link.runtime.now(), taken)
         if not (row.table is FACTS and _fact_name(row.values) in names)
         and not (row.table is SUMMARY and ("summary", "") in names)
     ]
@@ -264,3 +269,95 @@ def _event_differences(
     yield len(unknown - unread), f"has {{}} that this home lacks; {again}"
     yield len(changed) - purged, f"has {{}} whose data differs from this home's; {REPAIR}"
     yield len(sent) - len(fit), "has {} that no home sends; delete the rows on the server"
+
+
+def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, int]:
+    """Write what follows from notes again, for those that lack something on the server.
+
+    Returns how many notes are complete now, and how many this home could not complete.
+    """
+    with link.reading() as tx:
+        waiting = note_tables.waiting_notes(tx, link.scope, lacking)
+    ids = sorted(waiting)
+    left = 0
+    for start in range(0, len(ids), batch):
+        page = ids[start : start + batch]
+        with link.reading() as tx:
+            notes = server_notes.states(tx, link.scope, page)
+        changes = [change for note in notes.values() if (change := derived.unchanged(link, note))]
+        written = {note.note_id for note in derived.indexed(link, changes)}
+        if written:
+            written = _fill_page(link, changes, written, lacking)
+        left += len(page) - len(written)
+        done = start + len(page)
+        link.runtime.progress(Progress("push", done, len(ids), link.vault.name))
+    if ids:
+        derived.finish_load(link, len(ids))
+    return len(ids) - left, left
+
+
+def restore(link: VaultLink) -> None:
+    """Write again what `verify` finds damaged or different in files and events."""
+    _restore_bytes(link)
+    _restore_events(link)
+
+
+def _restore_bytes(link: VaultLink) -> None:
+    """Write the bytes of notes and attachments again that are damaged on the server.
+
+    Those that this home has in another version stay as they are.
+    """
+    with link.reading() as tx:
+        notes = server_notes.changed(tx, link.scope, -1)
+        damaged = {note.note_id: note for note in notes if not note.deleted}
+        for note_id, data in server_notes.contents(tx, link.scope, [*damaged.values()]):
+            if content_hash(data) == damaged[note_id].hash:
+                del damaged[note_id]
+    for note in damaged.values():
+        change = derived.unchanged(link, note)
+        if change and change.content is not None:
+            with link.transaction() as tx:
+                server_notes.restore(tx, link.scope, note, change.content)
+
+
+def _restore_events(link: VaultLink) -> None:
+    """Write what `verify` finds different in events and the tables that follow from them.
+
+    The next run exchanges all events again: those that either side lacks may have to wait for it,
+    because they quote what another home purged.
+    """
+    with link.reading() as tx:
+        correlations = events.own_correlations(tx, link)
+    with link.writing() as writer:
+        sent = filter(events.is_exchangeable, events_on_server(writer.tx, link))
+        listed = {stored.id: stored for stored in sent}
+        changed = [event for event, _ in expected_events(link, listed.values())]
+        server_events.write(writer, link.home_id, changed)
+        listed |= {stored.id: stored for stored in changed}
+        scoring = link.runtime.home.config.scoring
+        event_tables.rebuild(writer, [*listed.values()], scoring)
+        note_tables.resolve_relations(writer.tx, link.scope)
+        segments.recount(writer.tx, link.scope)
+        if correlations is not None:
+            table, rev = tables.CORRELATIONS, writer.rev
+            tables.replace_rows(writer.tx, link.scope, rev, table, correlations)
+    sync_events.move(link.ledger, link.scope, EventCursor())
+
+
+def _fill_page(
+    link: VaultLink, changes: Sequence[ServerChange], indexed: set[UUID], lacking: Lacking
+) -> set[UUID]:
+    """Write what follows from notes. Returns those that lack nothing now."""
+    with writing(link.connection, link.address, link.scope) as writer:
+        # Another home may have pushed, filled or deleted a note since.
+        states = server_notes.states(writer.tx, link.scope, [*indexed])
+        same = {
+            change.note_id
+            for change in changes
+            if (note := states.get(change.note_id)) and note.hash == change.hash
+        }
+        lack = note_tables.waiting_notes(writer.tx, link.scope, lacking, [*same])
+        derived.write(link, writer, changes, lack)
+        if lacking == "everything":
+            return same
+        return same - note_tables.waiting_notes(writer.tx, link.scope, lacking, [*same])

@@ -13,8 +13,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.models import Problem
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction, Exchanged, exchange
 

@@ -23,8 +23,7 @@ from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.notes import prune_history
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync.notes import push
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.run import exchange
 from djinn_memory.sync.verification import compare
 from tests.postgres import DatabaseServer

@@ -19,8 +19,7 @@ from random import Random
 from djinn_memory.djinn import Djinn
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.sync import events
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.notes.names import path_key
 from djinn_memory.sync.run import Exchanged, exchange
 from tests.postgres import DatabaseServer, database_of

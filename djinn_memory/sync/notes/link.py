@@ -17,8 +17,7 @@ from djinn_memory.store.ledger.sync_state import home_id, see
 from djinn_memory.store.postgres.connection import explained, reading, writing
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.notes import marks
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import (

@@ -16,11 +16,10 @@ from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
 from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, record_bases
 from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents, states
-from djinn_memory.sync.notes import vectors
-from djinn_memory.sync.notes.classify import NoteState
+from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import DIGITS, conflict_path, is_note, numbered_path, path_key
-from djinn_memory.sync.notes.plan import PullStep
+from djinn_memory.sync.notes.plan import NoteState, PullStep
 from djinn_memory.system.interrupts import deferred
 
 BATCH = 200
@@ -138,7 +137,7 @@ def _make_room(link: VaultLink, step: PullStep) -> PullStep:
 def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     wanted = [step.server for step in steps if step.server and _needs_bytes(step)]
     # Before the notes: after a kill they are no longer received, and would be embedded here.
-    vectors.fetch(link, [note.note_id for note in wanted])
+    derived.fetch_vectors(link, [note.note_id for note in wanted])
     fetched = _fetch(link, wanted) if wanted else {}
     known = bases(link.ledger, link.scope, [step.note_id for step in steps])
     done: dict[UUID, str | None] = {}

@@ -20,13 +20,22 @@ from djinn_memory.notes.journal import JournalRecord
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.scoring import share_of
-from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows
+from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
 
-LARGEST = 2**31
+_LARGEST = 2**31
 """Numbers of columns of type `int` are below it."""
+
+
+class PushedNote(Struct, frozen=True):
+    """A note that is written to a server."""
+
+    note_id: UUID
+    content: bytes
+    """The bytes of its file."""
+    rows: NoteRows
 
 
 class SourceFile(Struct, frozen=True, dict=True):
@@ -99,7 +108,7 @@ class SourceMemory(Struct, frozen=True, dict=True):
         """The number in a field; None for other text."""
         text = self.text(key)
         number = int(text) if text and text.isdecimal() and len(text) < 19 else None
-        return number if number is not None and number < LARGEST else None
+        return number if number is not None and number < _LARGEST else None
 
     def share(self, key: str) -> float | None:
         """The share from 0 to 1 in a field; None for other text."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID, uuid5
@@ -18,13 +19,20 @@ from djinn_memory.memories.facts.statements import FACT
 from djinn_memory.memories.patterns import notes as patterns
 from djinn_memory.memories.patterns.outcomes import WORTH
 from djinn_memory.memories.sessions import summary
+from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.fact_note import PastValue
 from djinn_memory.notes.journal import JournalRecord
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.postgres.projections import tables
 from djinn_memory.store.postgres.projections.tables import NoteRow, NoteTable, Row
-from djinn_memory.sync.projections.source_memory import SourceMemory, mean_vector, time_of
+from djinn_memory.sync.notes.source_memory import (
+    PushedNote,
+    SourceFile,
+    SourceMemory,
+    mean_vector,
+    time_of,
+)
 
 
 def _episodes(memory: SourceMemory) -> Iterator[Row]:
@@ -277,10 +285,21 @@ _READERS: dict[NoteTable, Callable[[SourceMemory], Iterator[Row]]] = {
 """What each table has of a memory, without the columns that `table_rows` adds."""
 
 
-def table_rows(note_id: UUID, memories: Sequence[SourceMemory]) -> list[NoteRow]:
-    """The rows that follow from the memories of a note. Those that others refer to come first."""
+def table_rows(
+    scope: UUID,
+    vault: Vault,
+    note: PushedNote,
+    at: datetime,
+    taken: Collection[UUID] = (),
+) -> list[NoteRow]:
+    """The rows that follow from a note. Those that others refer to come first.
+
+    `at` decides which properties of entities hold. Ids in `taken` belong to other notes.
+    """
+    file = SourceFile(scope, vault, note.rows.path, note.content, at, taken)
+    memories = [SourceMemory(file, memory) for memory in note.rows.memories]
     return [
-        NoteRow(table, {**_keys(table, memory), **row, "note_id": note_id})
+        NoteRow(table, {**_keys(table, memory), **row, "note_id": note.note_id})
         for table, read in _READERS.items()
         for memory in memories
         for row in read(memory)
