@@ -9,7 +9,6 @@ from uuid import UUID
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.postgres.connection import explained
 from djinn_memory.store.postgres.scopes import Scope, remove, remove_home, scopes
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync.requests import ForgetSync, ForgottenSync, ForgottenVault, ServerHome
@@ -51,11 +50,7 @@ def forget(runtime: Runtime, request: ForgetSync) -> ForgottenSync:
 
 
 def _remove(server: ServerConnection, vaults: Sequence[UUID], home: str | None) -> None:
-    with (
-        explained(server.address),
-        server.connection.transaction(),
-        server.connection.cursor() as cursor,
-    ):
+    with server.transaction() as cursor:
         for scope in vaults:
             if home is None:
                 remove(cursor, scope)

@@ -222,7 +222,7 @@ def _read_server(link: VaultLink, state: ScopeState) -> _Snapshot:
     with link.reading() as cursor:
         head = server_notes.head(cursor, link.scope)
         if head is None:
-            raise unregistered(link.address, link.vault)
+            raise unregistered(link.server.address, link.vault)
         whole = state.whole or head.purged_rev > state.rev
         changed = server_notes.changed(cursor, link.scope, -1 if whole else state.rev)
         notes = {note.note_id: note for note in changed}

@@ -137,7 +137,7 @@ def backfill(runtime: Runtime, request: BackfillSync) -> Backfilled:
     filled, left = 0, 0
     with locked(runtime.home), connected(runtime.home) as server:
         vaults = runtime.home.synced
-        require_model(server.address, server.state.model.identity, embedder.identity)
+        require_model(server, embedder.identity)
         report = index(
             runtime.state, runtime.models, vaults,
             whole=False, rebuild=False, progress=runtime.progress,
@@ -204,8 +204,7 @@ def linked(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLin
     settings = runtime.home.config.sync
     texts = BaseTexts(runtime.home.state / "sync-texts" / vault.id)
     return VaultLink(
-        runtime, server.connection, server.address, server.state.model, vault, scope_of(vault),
-        socket.gethostname(), VaultFiles(vault),
+        runtime, server, vault, scope_of(vault), socket.gethostname(), VaultFiles(vault),
         attachment_bytes=settings.attachments_mb * 1_000_000,
         base_texts=texts if settings.merge == "clean" else None,
     )  # fmt: skip

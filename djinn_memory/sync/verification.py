@@ -23,7 +23,6 @@ from djinn_memory.store.ledger.sync_events import EventCursor
 from djinn_memory.store.ledger.sync_state import NoteBase, bases
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.connection import writing
 from djinn_memory.store.postgres.index import comparison, segments
 from djinn_memory.store.postgres.index.comparison import differing_lists
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, changed, contents
@@ -139,7 +138,7 @@ def _differing_notes(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[t
     The vectors themselves are not compared: a row may only lack one that this home has.
     """
     embedder = link.runtime.models.embedder
-    embeds = embedder is not None and embedder.identity == link.model.identity
+    embeds = embedder is not None and embedder.identity == link.server.state.model.identity
     with link.reading() as tx:
         pending = note_tables.waiting_notes(tx, link.scope, "rows")
         unembedded = note_tables.waiting_notes(tx, link.scope, "vectors") - pending
@@ -348,7 +347,7 @@ def _fill_page(
     link: VaultLink, changes: Sequence[ServerChange], indexed: set[UUID], lacking: Lacking
 ) -> set[UUID]:
     """Write what follows from notes. Returns those that lack nothing now."""
-    with writing(link.connection, link.address, link.scope) as writer:
+    with link.server.writing(link.scope) as writer:
         # Another home may have pushed, filled or deleted a note since.
         states = server_notes.states(writer.tx, link.scope, [*indexed])
         same = {

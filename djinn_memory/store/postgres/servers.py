@@ -17,6 +17,7 @@ from djinn_memory.store.postgres.connection import (
     ServerAddress,
     connect,
     reading,
+    transaction,
     writing,
 )
 from djinn_memory.store.postgres.migrations import ServerState, state
@@ -43,9 +44,13 @@ class ServerConnection:
         """See `connection.reading`."""
         return reading(self.connection, self.address)
 
-    def writing(self, scope: UUID, numbers: int = 0) -> AbstractContextManager[ScopeWriter]:
+    def writing(self, scope: UUID) -> AbstractContextManager[ScopeWriter]:
         """See `connection.writing`."""
-        return writing(self.connection, self.address, scope, numbers)
+        return writing(self.connection, self.address, scope)
+
+    def transaction(self) -> AbstractContextManager[Cursor]:
+        """See `connection.transaction`."""
+        return transaction(self.connection, self.address)
 
 
 @contextmanager

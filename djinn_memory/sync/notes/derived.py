@@ -38,7 +38,8 @@ from djinn_memory.sync.notes.table_rows import table_rows
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder
     from djinn_memory.runtime import Runtime
-    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter, ServerAddress
+    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
+    from djinn_memory.store.postgres.servers import ServerConnection
 
 
 def write(
@@ -147,14 +148,15 @@ def check_model(link: VaultLink) -> None:
     with explained(link.runtime.home.index_path):
         space = vectors.serving(link.runtime.state.index)
     if space:
-        require_model(link.address, link.model.identity, space.identity)
+        require_model(link.server, space.identity)
 
 
-def require_model(address: ServerAddress, theirs: str, own: str) -> None:
+def require_model(server: ServerConnection, own: str) -> None:
     """Raise `Refused` if a server's vectors come from another model than those of this home."""
+    theirs = server.state.model.identity
     if own != theirs:
         raise Refused(
-            f"{address} has vectors of the model {theirs}, and this home uses {own}",
+            f"{server.address} has vectors of the model {theirs}, and this home uses {own}",
             Remedy("config.set", {"key": "embedding.model", "value": None}, "use the server's"),
             Remedy("sync.migrate", {"model": True}, "change the server"),
         )
@@ -174,9 +176,9 @@ def require_embedder(runtime: Runtime) -> Embedder:
 def fetch_vectors(link: VaultLink, note_ids: Collection[UUID]) -> None:
     """Store the server's vectors of notes in the home's cache, where indexing finds them."""
     embedder = link.runtime.models.embedder
-    if not note_ids or embedder is None or embedder.identity != link.model.identity:
+    if not note_ids or embedder is None or embedder.identity != link.server.state.model.identity:
         return
-    cache, model, ids = link.runtime.state.cache, link.model, list(note_ids)
+    cache, model, ids = link.runtime.state.cache, link.server.state.model, list(note_ids)
     with explained(link.runtime.home.embeddings_path):
         if cache.known(model.identity) is None:
             # With this, an index gets its vectors without a use of the model.
