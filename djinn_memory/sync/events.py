@@ -13,7 +13,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound
@@ -68,24 +67,17 @@ SYNCED = (*sorted(OF_MEMORY | OF_AGENT | OF_VAULT),)
 """All kinds of events that are exchanged. The others are about files and runs of this machine."""
 
 
-class ExchangedEvents(Struct, frozen=True):
-    """The result of an exchange."""
-
-    pulled: int = 0
-    """Events that are new in this home."""
-    pushed: int = 0
-    """Events that are new on the server, or of which texts were purged there."""
-
-
-def exchange(link: VaultLink, direction: Direction = "both") -> ExchangedEvents:
+def exchange(link: VaultLink, direction: Direction = "both") -> tuple[int, int]:
     """Exchange the events of a vault with its scope on the server: first pull, then push.
 
-    The index must be up to date. What a lost connection or a kill left out is done by the next run.
+    Returns the number of events that are new in this home, and of those that are new on the server
+    or of which texts were purged there. The index must be up to date. What a lost connection or a
+    kill left out is done by the next run.
     """
     since = sync_events.cursor(link.ledger, link.scope).rev
     pulled = pull(link) if direction != "push" else 0
     pushed = push(link, since) if direction != "pull" else 0
-    return ExchangedEvents(pulled, pushed)
+    return pulled, pushed
 
 
 def pull(link: VaultLink) -> int:

@@ -63,31 +63,31 @@ class FileElsewhere(Struct, frozen=True):
     """The name of the machine of that home."""
 
 
-class VaultExchange(Struct, frozen=True):
+class VaultExchange(Struct):
     """What a run changed in a vault and on the server, or what it would change."""
 
     vault: str
     """The name of the vault."""
-    received: int
+    received: int = 0
     """The number of notes and attachments that were written here."""
-    removed: int
+    removed: int = 0
     """The number of notes and attachments that were moved to the trash here."""
-    sent: int
+    sent: int = 0
     """The number of notes and attachments that were written on the server."""
-    withdrawn: int
+    withdrawn: int = 0
     """The number of notes and attachments that were deleted on the server."""
-    events_received: int
+    events_received: int = 0
     """The number of new events in the ledger."""
-    events_sent: int
+    events_sent: int = 0
     """The number of new events on the server."""
-    conflicts: Sequence[str]
+    conflicts: list[str] = field(default_factory=list)
     """The paths of conflict copies that were made. Each holds the text of this home."""
-    waiting: Sequence[str]
+    waiting: list[str] = field(default_factory=list)
     """The paths that could not be synchronized, and the databases of the home that may still have
     purged text. The next run tries them again."""
-    too_large: Sequence[str]
+    too_large: list[str] = field(default_factory=list)
     """The paths of attachments that are larger than `sync.attachments_mb`, and stay here."""
-    elsewhere: Sequence[FileElsewhere]
+    elsewhere: list[FileElsewhere] = field(default_factory=list)
     """The attachments that stay in another home for the same reason, and that this home lacks."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
@@ -39,7 +39,7 @@ from djinn_memory.sync.notes.listing import (
 )
 from djinn_memory.sync.notes.names import unfit, why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
-from djinn_memory.sync.requests import FileElsewhere
+from djinn_memory.sync.requests import FileElsewhere, VaultExchange
 
 Direction = Literal["pull", "push", "both"]
 
@@ -48,27 +48,6 @@ MANY = 20
 
 ROUNDS = 20
 """Number of times that a run starts again when other homes write at the same time."""
-
-
-class Exchanged(Struct):
-    """What a run changed, or a dry run would change."""
-
-    received: int = 0
-    """Notes and attachments that were written here."""
-    removed: int = 0
-    """Notes and attachments that were moved to the trash here."""
-    sent: int = 0
-    """Notes and attachments that were written on the server."""
-    withdrawn: int = 0
-    """Notes and attachments that were deleted on the server."""
-    conflicts: list[str] = field(default_factory=list)
-    """Paths of conflict copies that were made here."""
-    waiting: list[str] = field(default_factory=list)
-    """Paths that could not be synchronized now, and databases that may still have purged text."""
-    too_large: list[str] = field(default_factory=list)
-    """Paths of attachments that are too large to be sent."""
-    elsewhere: list[FileElsewhere] = field(default_factory=list)
-    """Such attachments of other homes, which this home does not have."""
 
 
 class _Snapshot(Struct):
@@ -86,7 +65,7 @@ def exchange(
     direction: Direction = "both",
     *,
     dry_run: bool = False,
-) -> Exchanged:
+) -> VaultExchange:
     """Synchronize a vault. The caller holds the home's lock for synchronization.
 
     With `dry_run`, nothing is written but the index of this home, which is brought up to date.
@@ -96,8 +75,8 @@ def exchange(
     derived.check_model(link)
     if dry_run:
         _, states = _compare(link, preview_history(link))
-        return _planned(_plan(link, states), direction)
-    result = Exchanged()
+        return _planned(link, _plan(link, states), direction)
+    result = VaultExchange(link.vault.name)
     recover_steps(link)
     if direction != "pull":
         purges.send_sections(link)
@@ -241,7 +220,7 @@ def _carry_out(
     plan: SyncPlan,
     direction: Direction,
     unpurged: Collection[str],
-    result: Exchanged,
+    result: VaultExchange,
 ) -> bool:
     """Carry out a plan. Returns whether anything changed, here or on the server.
 
@@ -282,7 +261,7 @@ def _write_plan(link: VaultLink, plan: SyncPlan, pulls: list[PullStep]) -> None:
 
 
 def _count_pulls(
-    result: Exchanged, steps: Iterable[PullStep], done: Mapping[UUID, str | None]
+    result: VaultExchange, steps: Iterable[PullStep], done: Mapping[UUID, str | None]
 ) -> None:
     for step in steps:
         result.received += step.after is not None
@@ -290,15 +269,15 @@ def _count_pulls(
     result.conflicts += [copy for copy in done.values() if copy]
 
 
-def _count_pushes(result: Exchanged, steps: Iterable[PushStep]) -> None:
+def _count_pushes(result: VaultExchange, steps: Iterable[PushStep]) -> None:
     counts = Counter(step.after is not None for step in steps)
     result.sent += counts[True]
     result.withdrawn += counts[False]
 
 
-def _planned(plan: SyncPlan, direction: Direction) -> Exchanged:
+def _planned(link: VaultLink, plan: SyncPlan, direction: Direction) -> VaultExchange:
     """What a plan would change."""
-    result = Exchanged()
+    result = VaultExchange(link.vault.name)
     if direction != "push":
         _count_pulls(result, plan.pulls, {step.note_id: step.conflict for step in plan.pulls})
     if direction != "pull":

@@ -35,7 +35,6 @@ from djinn_memory.sync.requests import (
     PushSync,
     SyncComparison,
     SyncReport,
-    VaultExchange,
     VerifySync,
 )
 from djinn_memory.sync.run import Direction, exchange
@@ -56,33 +55,24 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
         for link in links:
             link.deletes_many = isinstance(request, PushSync) and request.delete_many
         results = [exchange(link, direction, dry_run=request.dry_run) for link in links]
-        nothing = events.ExchangedEvents()
         # Events may quote notes of another vault, which are purged by now.
         waits = any(link.purges_wait for link in links)
-        exchanged = [
-            nothing if request.dry_run else _follow(link, direction, events_wait=waits)
-            for link in links
-        ]
-    return SyncReport(
-        [
-            VaultExchange(
-                link.vault.name, notes.received, notes.removed, notes.sent, notes.withdrawn,
-                recorded.pulled, recorded.pushed, notes.conflicts, notes.waiting, notes.too_large,
-                notes.elsewhere,
-            )
-            for link, notes, recorded in zip(links, results, exchanged, strict=True)
-        ],
-        request.dry_run,
-        missing,
-        [problem for link in links for problem in link.problems],
-    )  # fmt: skip
+        for link, result in zip(links, results, strict=True):
+            if not request.dry_run:
+                counts = _follow(link, direction, events_wait=waits)
+                result.events_received, result.events_sent = counts
+    problems = [problem for link in links for problem in link.problems]
+    return SyncReport(results, request.dry_run, missing, problems)
 
 
-def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> events.ExchangedEvents:
-    """Exchange events after the notes, and bring up to date what follows from both."""
+def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> tuple[int, int]:
+    """Exchange events after the notes, and bring up to date what follows from both.
+
+    Returns the number of new events here, and on the server.
+    """
     if direction != "pull":
         fill(link, "rows")
-    exchanged = events.ExchangedEvents()
+    exchanged = 0, 0
     if events_wait:
         why = "wait, because they may quote what another home purged; run `djinn sync run`"
         link.add(Problem(f"{link.vault.name}: events", why))

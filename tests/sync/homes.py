@@ -16,7 +16,8 @@ from djinn_memory.store.postgres.migrations import ServerState, VectorModel
 from djinn_memory.store.postgres.servers import ServerConnection
 from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.run import Direction, Exchanged, exchange
+from djinn_memory.sync.requests import VaultExchange
+from djinn_memory.sync.run import Direction, exchange
 
 HASHING = VectorModel("hashing-128-1", 128, 1.0, 0.0)
 """The model of the homes in tests."""
@@ -64,7 +65,7 @@ class SyncedHome:
     def vault_files(self) -> VaultFiles:
         return VaultFiles(self.home.shared)
 
-    def sync(self, direction: Direction = "both", *, dry_run: bool = False) -> Exchanged:
+    def sync(self, direction: Direction = "both", *, dry_run: bool = False) -> VaultExchange:
         with self.link() as link:
             result = exchange(link, direction, dry_run=dry_run)
             self.problems = link.problems
