@@ -20,7 +20,7 @@ from tests.cluster_rules import READS_OR_WRITES, violations
 
 CATALOG = "djinn_memory.store.postgres.catalog"
 SCOPES = "djinn_memory.store.postgres.scopes"
-STATS = "djinn_memory.store.postgres.projections.stats"
+STATS = "djinn_memory.store.postgres.queries"
 
 FANS_OUT = {
     # Administration: it prepares a server, changes its model, lists its vaults and counts rows.

@@ -26,12 +26,12 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event, reading, sync_events, sync_state
 from djinn_memory.store.ledger.affected import RETRIEVED, USES
 from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.postgres import event_tables
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.projections import event_tables, tables
-from djinn_memory.store.postgres.projections.differences import count_differences
-from djinn_memory.store.postgres.projections.event_tables import CONSOLIDATED
-from djinn_memory.store.postgres.projections.tables import CORRELATIONS, Row
+from djinn_memory.store.postgres.comparison import count_differences
+from djinn_memory.store.postgres.event_tables import CONSOLIDATED, CORRELATIONS
+from djinn_memory.store.postgres.values import Row, replace_rows
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
 
@@ -133,9 +133,7 @@ def push(link: VaultLink, since: int) -> int:
             changed = server_events.push(writer, link.home_id, batch)
             event_tables.follow(writer, changed, link.runtime.home.config.scoring)
             if changed_correlations is not None:
-                tables.replace_rows(
-                    writer.tx, link.scope, writer.rev, CORRELATIONS, changed_correlations
-                )
+                replace_rows(writer.tx, link.scope, writer.rev, CORRELATIONS, changed_correlations)
         pushed += len(changed)
     if recorded:
         sync_events.move(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))

@@ -9,8 +9,7 @@ from msgspec import Meta, Struct, field
 
 from djinn_memory.models import Problem
 from djinn_memory.search.narrowing import RawText
-from djinn_memory.store.postgres.projections.facts import ServerFact
-from djinn_memory.store.postgres.projections.stats import DocumentCount, KindCount
+from djinn_memory.store.postgres.queries import DocumentCount, KindCount, ServerFact
 
 VaultNames = Annotated[
     tuple[str, ...],

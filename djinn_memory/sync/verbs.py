@@ -9,7 +9,7 @@ from djinn_memory.errors import DjinnError, Remedy, UsageError
 from djinn_memory.models import Problem
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.postgres.projections import facts, stats
+from djinn_memory.store.postgres import queries
 from djinn_memory.store.postgres.scopes import scopes as known_scopes
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import server
@@ -48,9 +48,9 @@ def _count_rows(runtime: Runtime, server: ServerConnection, request: ShowSyncSta
     with server.reading() as tx:
         return SyncStats(
             _notes(tx, scopes),
-            stats.kind_counts(tx, scopes),
-            stats.document_counts(tx, scopes),
-            *stats.consolidation_counts(tx, scopes),
+            queries.kind_counts(tx, scopes),
+            queries.document_counts(tx, scopes),
+            *queries.consolidation_counts(tx, scopes),
         )
 
 
@@ -81,7 +81,7 @@ def _search_facts(
         problems.append(Problem("embedding", f"{why}; facts are compared by text only"))
     with server.reading() as tx:
         scopes = _scopes(runtime, everything=request.all)
-        answers = facts.search(tx, request.query, vector, runtime.now(), scopes, request.limit)
+        answers = queries.search(tx, request.query, vector, runtime.now(), scopes, request.limit)
     return ServerFacts(answers, problems)
 
 

@@ -7,6 +7,7 @@ What the server lacks, or has in another way than this home, can be written agai
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -21,22 +22,14 @@ from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.redaction import blanks
 from djinn_memory.store.ledger.sync_events import EventCursor
 from djinn_memory.store.ledger.sync_state import NoteBase, bases
+from djinn_memory.store.postgres import comparison, event_tables, note_tables
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.index import comparison, segments
-from djinn_memory.store.postgres.index.comparison import differing_lists
+from djinn_memory.store.postgres.event_tables import CORRELATIONS
+from djinn_memory.store.postgres.index import segments
+from djinn_memory.store.postgres.note_tables import FACTS, SUMMARY, Lacking, LostName, NoteRow
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, changed, contents
-from djinn_memory.store.postgres.projections import differences, event_tables, note_tables, tables
-from djinn_memory.store.postgres.projections.differences import count_differences, outdated
-from djinn_memory.store.postgres.projections.note_tables import Lacking, LostName
-from djinn_memory.store.postgres.projections.tables import (
-    CORRELATIONS,
-    FACTS,
-    SUMMARY,
-    NoteRow,
-    Row,
-)
-from djinn_memory.store.postgres.values import clean
+from djinn_memory.store.postgres.values import Row, clean, replace_rows
 from djinn_memory.sync import events
 from djinn_memory.sync.events import as_sent, with_agent_of
 from djinn_memory.sync.notes import derived
@@ -142,25 +135,28 @@ def _differing_notes(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[t
     with link.reading() as tx:
         pending = note_tables.waiting_notes(tx, link.scope, "rows")
         unembedded = note_tables.waiting_notes(tx, link.scope, "vectors") - pending
-        lost = differences.lost_names(tx, link.scope)
+        lost = comparison.lost_names(tx, link.scope)
         for start in range(0, len(notes), BATCH):
             page = notes[start : start + BATCH]
             ids = [note.note_id for note in page]
             here = {note.note_id: note for note in _own_notes(link, page)}
             listed = [(note.note_id, note.rows) for note in here.values()]
-            indexed = comparison.differing_tables(tx, link.scope, listed, embeds=embeds)
             expected = [
                 row for own in here.values() for row in _expected_rows(link, own, lost[own.note_id])
             ]
-            projected = differences.differing_tables(tx, link.scope, ids, expected)
+            differing: defaultdict[UUID, list[str]] = defaultdict(list)
+            for note_id, table in chain(
+                comparison.differing_rows(tx, link.scope, ids, expected),
+                comparison.differing_index(tx, link.scope, listed, embeds=embeds),
+            ):
+                differing[note_id].append(table)
             for note in page:
                 own = here.get(note.note_id)
                 if note.note_id in pending:
                     yield note.path, "has no rows on the server yet; run `djinn sync run`"
                 elif own:
-                    tables = [*projected[note.note_id], *indexed[note.note_id]]
-                    if tables:
-                        yield note.path, f"does not match its rows in {', '.join(tables)}; {REPAIR}"
+                    if tables := ", ".join(differing[note.note_id]):
+                        yield note.path, f"does not match its rows in {tables}; {REPAIR}"
                     elif note.note_id in unembedded and _is_embedded(own):
                         yield note.path, "lacks vectors on the server; run `djinn sync backfill`"
             done = start + len(page)
@@ -210,12 +206,13 @@ def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:
         for number, why in _event_differences(tx, link, sent, fit):
             if number:
                 yield "events", why.format(count(number, "event"))
-        numbers = outdated(tx, link.scope) | differing_lists(tx, link.scope)
-        derived = event_tables.table_rows(fit, link.runtime.home.config.scoring)
-        for table, rows in derived.items():
-            numbers[table] = count_differences(tx, link.scope, table, rows)
+        scope = link.scope
+        numbers = comparison.outdated(tx, scope) | comparison.differing_lists(tx, scope)
+        tables = event_tables.table_rows(fit, link.runtime.home.config.scoring)
         if (known := events.own_correlations(tx, link)) is not None:
-            numbers[CORRELATIONS] = count_differences(tx, link.scope, CORRELATIONS, known)
+            tables[CORRELATIONS] = known
+        for table, rows in tables.items():
+            numbers[table] = comparison.count_differences(tx, scope, table, rows)
     for table, number in numbers.items():
         if number:
             yield table, f"differs in {count(number, 'row')}; {REPAIR}"
@@ -338,8 +335,7 @@ def _restore_events(link: VaultLink) -> None:
         note_tables.resolve_relations(writer.tx, link.scope)
         segments.recount(writer.tx, link.scope)
         if correlations is not None:
-            table, rev = tables.CORRELATIONS, writer.rev
-            tables.replace_rows(writer.tx, link.scope, rev, table, correlations)
+            replace_rows(writer.tx, link.scope, writer.rev, CORRELATIONS, correlations)
     sync_events.move(link.ledger, link.scope, EventCursor())
 
 

@@ -16,7 +16,7 @@ from djinn_memory.models import Calibration, Problem, Progress, Vault
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.export import export_links, export_notes, link_ends
 from djinn_memory.store.index import compartments, vectors
-from djinn_memory.store.postgres import note_vectors
+from djinn_memory.store.postgres import note_tables, note_vectors
 from djinn_memory.store.postgres.index import link_writer
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.index.writer import (
@@ -25,10 +25,8 @@ from djinn_memory.store.postgres.index.writer import (
     needs_vector_index,
     update_statistics,
 )
+from djinn_memory.store.postgres.note_tables import LostName, NoteRow
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, states
-from djinn_memory.store.postgres.projections import note_tables
-from djinn_memory.store.postgres.projections.note_tables import LostName
-from djinn_memory.store.postgres.projections.tables import NoteRow
 from djinn_memory.store.sqlite import explained
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import path_key
@@ -224,7 +222,7 @@ def replace_rows(
     """Write the rows of notes instead of those that the server has, in the caller's transaction.
 
     A name that two notes give, such as the id of a copied note, belongs to one of them; see
-    `store.postgres.projections.note_tables`. Of two new notes with one id the older has it, as in
+    `store.postgres.note_tables`. Of two new notes with one id the older has it, as in
     the local index. The other memory is named by its place.
     """
     note_tables.remove(tx, scope, [note.note_id for note in notes])

@@ -24,8 +24,9 @@ from djinn_memory.notes.dates import moment
 from djinn_memory.notes.fact_note import PastValue
 from djinn_memory.notes.journal import JournalRecord
 from djinn_memory.notes.slugs import name_key
-from djinn_memory.store.postgres.projections import tables
-from djinn_memory.store.postgres.projections.tables import NoteRow, NoteTable, Row
+from djinn_memory.store.postgres import note_tables as tables
+from djinn_memory.store.postgres.note_tables import NoteRow, NoteTable
+from djinn_memory.store.postgres.values import Row
 from djinn_memory.sync.notes.source_memory import (
     PushedNote,
     SourceFile,

@@ -1,4 +1,4 @@
-"""Writes the rows that other programs read, in the transaction that writes their notes."""
+"""The tables that other programs read, as data, and the writer of their rows."""
 
 from __future__ import annotations
 
@@ -7,22 +7,44 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import UUID
 
-from djinn_memory.store.postgres.projections.event_tables import mark_episodes
-from djinn_memory.store.postgres.projections.tables import (
-    ENTITIES,
-    EPISODES,
-    FACTS,
-    NOTE_TABLES,
-    SUMMARY,
-    NoteRow,
-    NoteTable,
-    Row,
-    write_rows,
-)
-from djinn_memory.store.postgres.values import clean
+from djinn_memory.store.postgres.event_tables import mark_episodes
+from djinn_memory.store.postgres.values import Row, clean, insert_rows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
+
+
+class NoteTable(NamedTuple):
+    """A table whose rows follow from single notes."""
+
+    name: str
+    key: str | None = None
+    """The column with the id of a memory: the UUID5 of `djinn_id` in the scope."""
+    vector: str | None = None
+    """The column with a vector."""
+
+
+class NoteRow(NamedTuple):
+    """A row that follows from a note. Its column `note_id` names the note."""
+
+    table: NoteTable
+    values: Row
+
+
+EPISODES = NoteTable("episodic_memories", "memory_id", "content_embedding")
+PATTERNS = NoteTable("semantic_patterns", "pattern_id", "pattern_embedding")
+OUTCOMES = NoteTable("action_outcome_mappings", "mapping_id")
+ENTITIES = NoteTable("knowledge_entities", "entity_id", "entity_embedding")
+RELATIONS = NoteTable("knowledge_relations")
+DOCUMENTS = NoteTable("documents", "document_id")
+DOCUMENT_CHUNKS = NoteTable("document_chunks", vector="chunk_embedding")
+FACTS = NoteTable("memory_facts", "id", "embedding")
+SUMMARY = NoteTable("memory_summary")
+
+NOTE_TABLES = (
+    EPISODES, PATTERNS, OUTCOMES, ENTITIES, RELATIONS, DOCUMENTS, DOCUMENT_CHUNKS, FACTS, SUMMARY,
+)  # fmt: skip
+"""The tables whose rows follow from notes. A table stands behind those that it refers to."""
 
 
 class LostName(NamedTuple):
@@ -130,7 +152,7 @@ def insert(
     for table in _NAMED:
         by_table[table] = _last_changed(tx, scope, table, by_table[table], outranked)
     for table, listed in by_table.items():
-        write_rows(tx, scope, rev, table.name, listed)
+        insert_rows(tx, scope, rev, table.name, listed)
     if outranked:
         tx.executemany(
             "insert into outranked_notes (user_id, kind, name, note_id) values (%s, %s, %s, %s) "
@@ -168,15 +190,15 @@ def _entity_names(tx: Cursor, scope: UUID, notes: Sequence[UUID]) -> list[str]:
     return [name for (name,) in tx]
 
 
-_TARGET = (
+TARGET_ENTITY = (
     # Not by `limit 1`: the entities of the scope would be read in the order of their ids.
     "(select (array_agg(entity_id order by entity_id))[1] from knowledge_entities as entity "
     "where entity.user_id = %(scope)s and entity.name_keys @> array[relation.target_key])"
 )
 
 _RESOLVE = (
-    f"update knowledge_relations as relation set target_entity_id = {_TARGET} "
-    f"where user_id = %(scope)s {{where}} and target_entity_id is distinct from {_TARGET}"
+    f"update knowledge_relations as relation set target_entity_id = {TARGET_ENTITY} "
+    f"where user_id = %(scope)s {{where}} and target_entity_id is distinct from {TARGET_ENTITY}"
 )
 
 

@@ -16,20 +16,27 @@ from djinn_memory.store.ledger.affected import GAPS, USES, AffectedKeys, affecte
 from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.derived import DerivedTables, derived_tables
 from djinn_memory.store.postgres import events as stored_events
-from djinn_memory.store.postgres.projections.tables import (
-    EVENT_TABLES,
-    RATING_TABLES,
-    Row,
-    replace_rows,
-    write_rows,
-)
-from djinn_memory.store.postgres.values import clean
+from djinn_memory.store.postgres.values import Row, clean, insert_rows, replace_rows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
 
+CORRELATIONS = "semantic_correlations"
+"""The table of what occurs together. Its rows follow from all episodes of an agent."""
+
+RATING_TABLES = {
+    "memory_retrieval_log": "memory_id",
+    "memory_valuations": "memory_id",
+    "memory_gaps": "id",
+    "memory_scores": "memory_id",
+}
+"""The tables that the local ledger has too, and the column with what their events are about."""
+
+EVENT_TABLES = (*RATING_TABLES, "session_memory_state")
+"""The tables whose rows follow from events."""
+
 CONSOLIDATED = "consolidation.read"
-EXTRACTED = "extraction.read"
+_EXTRACTED = "extraction.read"
 """Kinds of events: episodes were read for patterns, and a session was read for facts."""
 
 _TIMES = ("created_at", "closed_at", "last_used", "last_valued", "updated_at")
@@ -121,7 +128,7 @@ def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> 
         if column == "id":
             sql = f"delete from {table} where user_id = %s and id = any(%s)"
             tx.execute(sql.encode(), (scope, [*keys.gaps]))
-        write_rows(tx, scope, writer.rev, table, listed)
+        insert_rows(tx, scope, writer.rev, table, listed)
 
 
 def _note_sessions(writer: ScopeWriter, events: Iterable[StoredEvent]) -> None:
@@ -141,7 +148,7 @@ def _extractions(
     """The events that a session was read for facts, each with its session and agent."""
     for stored in events:
         agent = stored.event.data.get("agent")
-        if stored.event.kind == EXTRACTED and isinstance(agent, str):
+        if stored.event.kind == _EXTRACTED and isinstance(agent, str):
             yield (clean(stored.event.subject), clean(agent)), stored
 
 
@@ -173,14 +180,14 @@ def _named(scope: UUID, names: Sequence[str] | None) -> tuple[str, dict[str, Any
     return where, {"scope": scope, "names": list(names or ())}
 
 
-_NUMBER = (
+USES_OF_EPISODE = (
     "(select coalesce(sum(uses.access_count), 0)::int from memory_scores as uses "
     "where uses.user_id = %(scope)s and uses.memory_id = episode.djinn_id)"
 )
 
 _USES = (
-    f"update episodic_memories as episode set access_count = {_NUMBER} "
-    f"where user_id = %(scope)s {{where}} and access_count <> {_NUMBER}"
+    f"update episodic_memories as episode set access_count = {USES_OF_EPISODE} "
+    f"where user_id = %(scope)s {{where}} and access_count <> {USES_OF_EPISODE}"
 )
 
 _OF_READING = "user_id = %(scope)s and kind = 'consolidation.read'"
