@@ -26,7 +26,7 @@ from djinn_memory.store.postgres import comparison, event_tables, note_tables
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.event_tables import CORRELATIONS
-from djinn_memory.store.postgres.index import segments
+from djinn_memory.store.postgres.index import postings
 from djinn_memory.store.postgres.note_tables import FACTS, SUMMARY, Lacking, LostName, NoteRow
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, changed, contents
 from djinn_memory.store.postgres.values import Row, clean, replace_rows
@@ -333,7 +333,7 @@ def _restore_events(link: VaultLink) -> None:
         scoring = link.runtime.home.config.scoring
         event_tables.rebuild(writer, [*listed.values()], scoring)
         note_tables.resolve_relations(writer.tx, link.scope)
-        segments.recount(writer.tx, link.scope)
+        postings.recount(writer.tx, link.scope)
         if correlations is not None:
             replace_rows(writer.tx, link.scope, writer.rev, CORRELATIONS, correlations)
     sync_events.move(link.ledger, link.scope, EventCursor())

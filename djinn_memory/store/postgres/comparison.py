@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from djinn_memory.store.postgres.event_tables import USES_OF_EPISODE
-from djinn_memory.store.postgres.index import postings, segments
+from djinn_memory.store.postgres.index import postings
 from djinn_memory.store.postgres.index.writer import COLUMNS, IndexRows, NumberedMemory
 from djinn_memory.store.postgres.note_tables import (
     NOTE_TABLES,
@@ -264,7 +264,7 @@ def differing_lists(tx: Cursor, scope: UUID) -> dict[str, int]:
     # An order-free sum of the entries of each term: lists of all chunks may not fit into memory.
     sums: Counter[str] = Counter()
     numbers: set[int] = set()
-    for chunks in segments.counted_chunks(tx, scope):
+    for chunks in postings.counted_chunks(tx, scope):
         numbers |= chunks.keys()
         for domain_set, length, weights in chunks.values():
             counts.update((term, domain_set) for term in weights)

@@ -16,13 +16,11 @@ from djinn_memory.models import Calibration, Problem, Progress, Vault
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.export import export_links, export_notes, link_ends
 from djinn_memory.store.index import compartments, vectors
-from djinn_memory.store.postgres import note_tables, note_vectors
-from djinn_memory.store.postgres.index import link_writer
+from djinn_memory.store.postgres import note_tables
+from djinn_memory.store.postgres.index import postgres_vectors
 from djinn_memory.store.postgres.index import writer as index_writer
 from djinn_memory.store.postgres.index.writer import (
     MANY_NOTES,
-    index_vectors,
-    needs_vector_index,
     update_statistics,
 )
 from djinn_memory.store.postgres.note_tables import LostName, NoteRow
@@ -55,7 +53,7 @@ def write(
     notes = indexed(link, changed)
     ids = [change.note_id for change in changed]
     without = set(ids) - {note.note_id for note in notes}
-    before = link_writer.paths_of(writer.tx, link.scope, ids)
+    before = index_writer.paths_of(writer.tx, link.scope, ids)
     waiting = note_tables.remove(writer.tx, link.scope, ids)
     index_writer.remove(writer.tx, link.scope, list(without))
     rows_by_note = [(note.note_id, note.rows) for note in notes]
@@ -107,10 +105,11 @@ def _update_links(
     """
     state, listed = link.runtime.state, [*paths]
     here = link_ends(state, link.vault, listed)
-    there = link_writer.ends(writer.tx, link.scope, listed)
+    there = index_writer.link_ends(writer.tx, link.scope, listed)
     differing = {end.source for end in here ^ there}.difference(linked)
-    if sources := link_writer.indexed(writer.tx, link.scope, differing):
-        link_writer.replace(writer.tx, link.scope, export_links(state, link.vault, [*sources]))
+    if sources := index_writer.indexed_paths(writer.tx, link.scope, differing):
+        links = export_links(state, link.vault, [*sources])
+        index_writer.replace_links(writer.tx, link.scope, links)
 
 
 def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str]) -> None:
@@ -122,7 +121,7 @@ def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str
     resolve_pending_links(link.runtime.state)
     here = link_ends(link.runtime.state, link.vault, listed)
     with link.reading() as tx:
-        there = link_writer.ends(tx, link.scope, listed)
+        there = index_writer.link_ends(tx, link.scope, listed)
     if {end.source for end in here ^ there}.difference(unsent):
         with link.writing() as writer:
             _update_links(link, writer, paths, unsent)
@@ -184,7 +183,9 @@ def fetch_vectors(link: VaultLink, note_ids: Collection[UUID]) -> None:
             cache.know(model.identity, model.dimensions, line)
         for start in range(0, len(ids), _BATCH):
             with link.reading() as cursor:
-                texts, signs = note_vectors.read(cursor, link.scope, ids[start : start + _BATCH])
+                texts, signs = postgres_vectors.vectors_of(
+                    cursor, link.scope, ids[start : start + _BATCH]
+                )
             if texts:
                 cache.put(model.identity, texts, signs)
 
@@ -211,9 +212,9 @@ def embed_notes(link: VaultLink) -> None:
 
 def build_vector_index(runtime: Runtime, tx: Cursor, scope: UUID) -> None:
     """Build the HNSW index of a scope, if it has enough vectors and no index."""
-    if needs_vector_index(tx, scope):
+    if postgres_vectors.needs_vector_index(tx, scope):
         runtime.progress(Progress("wait", 0, None, "building an index of the vectors"))
-        index_vectors(tx, scope)
+        postgres_vectors.index_vectors(tx, scope)
 
 
 def replace_rows(
