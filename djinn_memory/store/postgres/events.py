@@ -11,7 +11,7 @@ from djinn_memory.store.ledger.changes import StoredEvent
 from djinn_memory.store.ledger.events import Event
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import joined
-from djinn_memory.store.postgres.values import cleaned, json_value
+from djinn_memory.store.postgres.values import cleaned, json_value, uuid_of
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
@@ -175,10 +175,7 @@ def _data_of(tx: Cursor, scope: UUID, ids: Sequence[str]) -> dict[str, Any]:
 
 
 def _is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text and text < LAST
-    except ValueError:
-        return False
+    return str(uuid_of(text)) == text and text < LAST
 
 
 def _stored(key: UUID, at: str | None, kind: str, subject: str, data: str) -> StoredEvent:

@@ -49,6 +49,14 @@ def vector_text(vector: Vectors) -> str:
     return f"[{','.join(map('%.9g'.__mod__, vector.tolist()))}]"
 
 
+def uuid_of(text: str) -> UUID | None:
+    """The UUID in a text; None for other text, such as the id of a vault that is on no server."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
 def clean(text: str) -> str:
     """A text that Postgres can keep: without NULs and lone surrogates."""
     if "\0" in text:

@@ -16,6 +16,7 @@ from djinn_memory.store.ledger import Ledger
 from djinn_memory.store.ledger.sync_state import home_id, see
 from djinn_memory.store.postgres.notes import marks
 from djinn_memory.store.postgres.servers import ServerConnection
+from djinn_memory.store.postgres.values import uuid_of
 from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 
 if TYPE_CHECKING:
@@ -45,13 +46,12 @@ class Unfinished(NamedTuple):
 
 def scope_of(vault: Vault) -> UUID:
     """The scope of a vault on servers: its id. Raises `Refused` for an id that is no UUID."""
-    try:
-        return UUID(vault.id)
-    except ValueError:
-        raise Refused(
-            f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
-            f"set vaults.{vault.name}.id in config.yaml to a new UUID"
-        ) from None
+    if scope := uuid_of(vault.id):
+        return scope
+    raise Refused(
+        f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
+        f"set vaults.{vault.name}.id in config.yaml to a new UUID"
+    )
 
 
 def unregistered(address: ServerAddress, vault: Vault) -> Refused:

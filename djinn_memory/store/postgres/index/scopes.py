@@ -19,7 +19,7 @@ from djinn_memory.home import access
 from djinn_memory.models import Vault
 from djinn_memory.store.index.selection import Condition, Row
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.store.postgres.values import clean
+from djinn_memory.store.postgres.values import clean, uuid_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -350,7 +350,7 @@ def _scope_query(scope: UUID) -> str:
 
 def _on_server(vaults: Sequence[Vault]) -> dict[UUID, Vault]:
     # A vault without a UUID is on no server.
-    return {scope: vault for vault in vaults if (scope := scope_of(vault))}
+    return {scope: vault for vault in vaults if (scope := uuid_of(vault.id))}
 
 
 def _view(sets: Sequence[DomainSet]) -> tuple[object, ...]:
@@ -369,14 +369,6 @@ def _parameter(value: object) -> object:
             return f"{{{','.join(map(str, value))}}}"
         return [_parameter(each) for each in value]
     return value
-
-
-def scope_of(vault: Vault) -> UUID | None:
-    """The scope of a vault on a server; None for a vault without a UUID."""
-    try:
-        return UUID(vault.id)
-    except ValueError:
-        return None
 
 
 def _indexes(plan: Any) -> Iterator[str]:

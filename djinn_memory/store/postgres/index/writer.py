@@ -26,7 +26,7 @@ from djinn_memory.store.postgres.rows import (
     WindowRows,
 )
 from djinn_memory.store.postgres.scopes import take_numbers
-from djinn_memory.store.postgres.values import copying, write_rows
+from djinn_memory.store.postgres.values import copying, uuid_of, write_rows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
@@ -97,21 +97,13 @@ def _link_rows(memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> Iterator[t
             to = link.resolved
             # A vault without a UUID is on no server.
             place = (None, None, None, False)
-            if to is not None and _is_uuid(to.vault):
+            if to is not None and uuid_of(to.vault):
                 place = (to.vault, to.path, to.block, to.memory)  # type: ignore[assignment]
             yield (
                 memory, at, link.target, link.heading, link.block, link.label, link.kind,
                 link.embed, link.field, link.line, link.start, link.stop, link.how, *place,
                 link.candidates,
             )  # fmt: skip
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
 
 
 MANY_NOTES = 500
