@@ -201,7 +201,7 @@ def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:
     home compares them.
     """
     with link.reading() as tx:
-        sent = events_on_server(tx, link)
+        sent = _events_on_server(tx, link)
         fit = [stored for stored in sent if events.is_exchangeable(stored)]
         for number, why in _event_differences(tx, link, sent, fit):
             if number:
@@ -218,12 +218,12 @@ def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:
             yield table, f"differs in {count(number, 'row')}; {REPAIR}"
 
 
-def events_on_server(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
+def _events_on_server(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
     """All events of a scope on the server."""
     return [*chain.from_iterable(server_events.since(tx, link.scope, -1))]
 
 
-def expected_events(
+def _expected_events(
     link: VaultLink, sent: Iterable[StoredEvent]
 ) -> Iterator[tuple[StoredEvent, StoredEvent]]:
     """The events that differ between home and server: each as it should be, and as it is there.
@@ -253,7 +253,7 @@ def _event_differences(
     unknown = {stored.id for stored in fit} - {stored.id for stored in recorded}
     pages = server_events.since(tx, link.scope, cursor.rev)
     unread = unknown & {stored.id for stored in chain.from_iterable(pages)}
-    changed = [*expected_events(link, fit)]
+    changed = [*_expected_events(link, fit)]
     purged = sum(
         blanks(expected.event.data) > blanks(stored.event.data) for expected, stored in changed
     )
@@ -325,9 +325,9 @@ def _restore_events(link: VaultLink) -> None:
     with link.reading() as tx:
         correlations = events.own_correlations(tx, link)
     with link.writing() as writer:
-        sent = filter(events.is_exchangeable, events_on_server(writer.tx, link))
+        sent = filter(events.is_exchangeable, _events_on_server(writer.tx, link))
         listed = {stored.id: stored for stored in sent}
-        changed = [event for event, _ in expected_events(link, listed.values())]
+        changed = [event for event, _ in _expected_events(link, listed.values())]
         server_events.write(writer, link.home_id, changed)
         listed |= {stored.id: stored for stored in changed}
         scoring = link.runtime.home.config.scoring

@@ -100,8 +100,7 @@ def outdated(tx: Cursor, scope: UUID) -> dict[str, int]:
     """
     counts = {}
     for table, sql in _OUTDATED.items():
-        row = tx.execute(sql.encode(), {"scope": scope}).fetchone()
-        counts[table] = row[0] if row else 0
+        [(counts[table],)] = tx.execute(sql.encode(), {"scope": scope})
     return counts
 
 
@@ -323,8 +322,8 @@ def _missing_segments(tx: Cursor, scope: UUID) -> int:
         "except select segment from index_segments where user_id = %(scope)s) as missing",
         {"scope": scope},
     )
-    row = tx.fetchone()
-    return row[0] if row else 0
+    [(missing,)] = tx.fetchall()
+    return int(missing)
 
 
 S = TypeVar("S")

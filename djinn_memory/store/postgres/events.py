@@ -104,13 +104,13 @@ def write(writer: ScopeWriter, home: UUID, changed: Sequence[StoredEvent]) -> No
         )  # fmt: skip
 
 
-def since(tx: Cursor, scope: UUID, rev: int, limit: int = PAGE) -> Iterator[list[StoredEvent]]:
+def since(tx: Cursor, scope: UUID, rev: int) -> Iterator[list[StoredEvent]]:
     """The events that were written or changed after a revision, a page at a time."""
     after = rev, UUID(int=2**128 - 1)
     while True:
         rows = tx.execute(
             _select("(rev, id) > (%s, %s) order by rev, id limit %s"),
-            (scope, *after, limit),
+            (scope, *after, PAGE),
         ).fetchall()
         if not rows:
             return

@@ -171,13 +171,11 @@ def _refuse_newer(applied: set[int], address: ServerAddress) -> None:
 
 
 def _state(cursor: Cursor) -> ServerState:
-    cursor.execute(
+    [(server_id, *model, version)] = cursor.execute(
         "select server_id, identity, dimensions, scale, shift, "
         "(select max(version) from schema_migrations) from server"
     )
-    row = cursor.fetchone()
-    assert row
-    return ServerState(row[0], VectorModel(*row[1:5]), row[5])
+    return ServerState(server_id, VectorModel(*model), version)
 
 
 def _insert_server(cursor: Cursor, model: VectorModel) -> None:
@@ -195,9 +193,7 @@ def _require_extensions(cursor: Cursor, address: ServerAddress) -> None:
         "where name in ('vector', 'pg_trgm')"
     )
     available = {name: installed or default for name, default, installed in cursor}
-    cursor.execute("select current_setting('server_version_num')::int / 10000")
-    row = cursor.fetchone()
-    release = row[0] if row else 0
+    [(release,)] = cursor.execute("select current_setting('server_version_num')::int / 10000")
     if "vector" not in available:
         old = release < LEAST_POSTGRES
         upgrade = f"upgrade the server to PostgreSQL {LEAST_POSTGRES} or newer, and " if old else ""

@@ -174,8 +174,7 @@ def kind_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[KindCount]:
     counts = []
     for kind, table in _KINDS.items():
         sql = f"select count(*), count({table.vector}) from {table.name} where {_OWN}"
-        row = tx.execute(sql.encode(), {"scopes": _listed(scopes)}).fetchone()
-        assert row
+        [row] = tx.execute(sql.encode(), {"scopes": _listed(scopes)})
         counts.append(KindCount(kind, *row))
     return counts
 
@@ -192,13 +191,12 @@ def document_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[DocumentC
 
 def consolidation_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> tuple[int, int]:
     """The number of episodes that were read for patterns, and of the others."""
-    row = tx.execute(
+    [row] = tx.execute(
         "select count(*) filter (where consolidated_to_semantic), "
         "count(*) filter (where not consolidated_to_semantic) "
         f"from episodic_memories where {_OWN}".encode(),
         {"scopes": _listed(scopes)},
-    ).fetchone()
-    assert row
+    )
     return row[0], row[1]
 
 

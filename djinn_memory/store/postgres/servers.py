@@ -60,9 +60,20 @@ def connected(home: Home) -> Iterator[ServerConnection]:
     Raises `Unavailable` if there is none or it does not answer, and `Refused`, with the remedy, if
     its schema does not fit this djinn.
     """
+    server = open_server(home)
+    with closing(server.connection):
+        yield server
+
+
+def open_server(home: Home) -> ServerConnection:
+    """As `connected`, without an end. Close the connection after use."""
     address = server_address(home)
-    with closing(connect(address)) as connection:
-        yield ServerConnection(connection, address, state(connection, address))
+    connection = connect(address)
+    try:
+        return ServerConnection(connection, address, state(connection, address))
+    except BaseException:
+        connection.close()
+        raise
 
 
 def server_address(home: Home) -> ServerAddress:

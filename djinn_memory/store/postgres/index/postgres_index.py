@@ -18,7 +18,7 @@ from djinn_memory.notes.link_resolution import LinkTarget
 from djinn_memory.store.index.records import IndexedLink
 from djinn_memory.store.index.stored_index import IdClaim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
-from djinn_memory.store.postgres.connection import connect, reading, snapshot
+from djinn_memory.store.postgres.connection import snapshot
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
 from djinn_memory.store.postgres.index.postgres_vectors import (
     EXPLORED,
@@ -27,14 +27,12 @@ from djinn_memory.store.postgres.index.postgres_vectors import (
 )
 from djinn_memory.store.postgres.index.postgres_words import PostgresWordIndex
 from djinn_memory.store.postgres.index.scopes import KeptScopes, ReadScope, Scopes, scope_queries
-from djinn_memory.store.postgres.migrations import state
 from djinn_memory.store.postgres.scopes import names as scope_names
-from djinn_memory.store.postgres.servers import server_address
+from djinn_memory.store.postgres.servers import ServerConnection, open_server
 
 if TYPE_CHECKING:
     from djinn_memory.home.home import Home
     from djinn_memory.store.index.vectors import VectorSpace
-    from djinn_memory.store.postgres.connection import Connection, ServerAddress
 
 _LINK = (
     "link.memory, link.number, memory.path, link.target_scope, link.target_path, "
@@ -55,7 +53,7 @@ class _ReadLink(NamedTuple):
     """The notes that it could mean, by vault id and path."""
 
 
-class PostgresLinks(StoredLinks[ReadScope]):
+class _PostgresLinks(StoredLinks[ReadScope]):
     """The links of some scopes.
 
     Their targets are found by path, so that a link may lead to another scope, and to a note that is
@@ -192,7 +190,7 @@ class PostgresIndex(StoredIndex[ReadScope]):
         selections = ScopeSelections(scopes)
         self.words = PostgresWordIndex(selections)
         self.vectors = PostgresVectorIndex(scopes, selections, recipe)
-        super().__init__(selections, PostgresLinks(selections, access.reserved_for(self._every)))
+        super().__init__(selections, _PostgresLinks(selections, access.reserved_for(self._every)))
 
     def content(self, vault: str, path: str) -> bytes | None:
         """The bytes of a note that the reader may see."""
@@ -241,7 +239,7 @@ class ServerIndexes:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._opened: tuple[Connection, ServerAddress] | None = None
+        self._opened: ServerConnection | None = None
         self._kept = KeptScopes()
         self._spaces: dict[Hashable, VectorSpace | None] = {}
 
@@ -252,10 +250,9 @@ class ServerIndexes:
         `recipe` are the settings of the home's embedder. Raises `Unavailable` if the server does
         not answer, and `Refused` if it has none of the vaults or its schema does not fit.
         """
-        connection, address = self._connected()
-        home = self._home
+        server, home = self._connected(), self._home
         settings, queries = exploring(EXPLORED), scope_queries(vaults)
-        with snapshot(connection, address, settings, queries) as (tx, listed):
+        with snapshot(server.connection, server.address, settings, queries) as (tx, listed):
             scopes = Scopes(tx, vaults, home.config.access, self._kept, listed)
             here = {vault.id for vault in home.vaults}
             others = [vault for vault in vaults if vault.id not in here]
@@ -264,7 +261,7 @@ class ServerIndexes:
             if vaults and not index.vaults:
                 names = ", ".join(vault.name for vault in vaults)
                 raise Refused(
-                    f"{address} has none of these vaults: {names}",
+                    f"{server.address} has none of these vaults: {names}",
                     Remedy("sync.push", {}, "send those of sync.vaults there"),
                 )
             yield index
@@ -276,8 +273,7 @@ class ServerIndexes:
 
         One with the name of another vault gets the first digits of its id as an ending.
         """
-        connection, address = self._connected()
-        with reading(connection, address) as cursor:
+        with self._connected().reading() as cursor:
             known = scope_names(cursor)
         here = {vault.id for vault in self._home.vaults}
         names = {vault.name for vault in self._home.vaults}
@@ -304,22 +300,14 @@ class ServerIndexes:
     def close(self) -> None:
         """Close the connection. The next question opens another."""
         if self._opened:
-            self._opened[0].close()
+            self._opened.connection.close()
             self._opened = None
 
-    def _connected(self) -> tuple[Connection, ServerAddress]:
-        if self._opened and (self._opened[0].closed or self._opened[0].broken):
-            self._opened = None
-        if self._opened is None:
-            address = server_address(self._home)
-            connection = connect(address)
-            try:
-                state(connection, address)
-            except BaseException:
-                connection.close()
-                raise
-            self._opened = connection, address
-        return self._opened
+    def _connected(self) -> ServerConnection:
+        opened = self._opened
+        if opened is None or opened.connection.closed or opened.connection.broken:
+            self._opened = opened = open_server(self._home)
+        return opened
 
 
 def _view(vaults: Sequence[Vault], recipe: str) -> Hashable:

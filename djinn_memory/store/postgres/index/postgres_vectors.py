@@ -296,9 +296,7 @@ def index_vectors(tx: Cursor, scope: UUID) -> None:
 
     Call it after the first load: an index that exists makes a load slow.
     """
-    tx.execute("select dimensions from server")
-    row = tx.fetchone()
-    assert row
+    [(dimensions,)] = tx.execute("select dimensions from server")
     # Another home may be making it.
     tx.execute("select pg_advisory_xact_lock(%s)", (scope.int & 0x7FFFFFFFFFFFFFFF,))
     # An index that does not fit into memory while it is made takes many times as long.
@@ -307,7 +305,7 @@ def index_vectors(tx: Cursor, scope: UUID) -> None:
     # Names and the conditions of an index take no parameters; a scope is a UUID, which is safe.
     tx.execute(
         f"create index if not exists {near_index(scope)} on index_windows using hnsw "
-        f"((vector::halfvec({row[0]:d})) halfvec_cosine_ops) {_NEAR_OPTIONS} "
+        f"((vector::halfvec({dimensions:d})) halfvec_cosine_ops) {_NEAR_OPTIONS} "
         f"where user_id = '{scope}'".encode()
     )
 

@@ -219,8 +219,7 @@ def merge_segments(tx: Cursor, scope: UUID) -> None:
     tx.execute(
         "select coalesce(sum(chunks), 0) from index_domain_sets where user_id = %s", (scope,)
     )
-    row = tx.fetchone()
-    held = int(row[0]) if row else 0
+    [(held,)] = tx.fetchall()
     if sum(chunks for _, chunks in segments) > 2 * held + MAX_GONE:
         _compact(tx, scope)
     elif len(segments) > MAX_SEGMENTS:

@@ -311,10 +311,8 @@ class Scopes:
         """The indexes that the server uses for named statements. An empty list is a scan."""
         plans = {}
         for name, (sql, values) in self._planned.items():
-            self._tx.execute(f"explain (format json) {sql}".encode(), values)
-            row = self._tx.fetchone()
-            assert row
-            plans[name] = sorted(set(_indexes(row[0])))
+            [(plan,)] = self._tx.execute(f"explain (format json) {sql}".encode(), values)
+            plans[name] = sorted(set(_indexes(plan)))
         return plans
 
     def run(self, sql: str) -> None:
