@@ -139,7 +139,8 @@ def _differing_notes(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[t
         for start in range(0, len(notes), BATCH):
             page = notes[start : start + BATCH]
             ids = [note.note_id for note in page]
-            here = {note.note_id: note for note in _own_notes(link, page)}
+            own_notes = derived.indexed(link, derived.unchanged(link, page))
+            here = {note.note_id: note for note in own_notes}
             listed = [(note.note_id, note.rows) for note in here.values()]
             expected = [
                 row for own in here.values() for row in _expected_rows(link, own, lost[own.note_id])
@@ -170,11 +171,6 @@ def _is_embedded(note: PushedNote) -> bool:
         for chunk in memory.chunks
         for window in chunk.windows
     )
-
-
-def _own_notes(link: VaultLink, notes: Sequence[ServerNote]) -> list[PushedNote]:
-    changes = [change for note in notes if (change := derived.unchanged(link, note))]
-    return derived.indexed(link, changes)
 
 
 def _expected_rows(link: VaultLink, note: PushedNote, lost: Collection[LostName]) -> list[NoteRow]:
@@ -280,7 +276,7 @@ def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, in
         page = ids[start : start + batch]
         with link.reading() as tx:
             notes = server_notes.states(tx, link.scope, page)
-        changes = [change for note in notes.values() if (change := derived.unchanged(link, note))]
+        changes = [*derived.unchanged(link, notes.values())]
         written = {note.note_id for note in derived.indexed(link, changes)}
         if written:
             written = _fill_page(link, changes, written, lacking)
@@ -309,11 +305,9 @@ def _restore_bytes(link: VaultLink) -> None:
         for note_id, data in server_notes.contents(tx, link.scope, [*damaged.values()]):
             if content_hash(data) == damaged[note_id].hash:
                 del damaged[note_id]
-    for note in damaged.values():
-        change = derived.unchanged(link, note)
-        if change and change.content is not None:
-            with link.transaction() as tx:
-                server_notes.restore(tx, link.scope, note, change.content)
+    for change in derived.unchanged(link, damaged.values()):
+        with link.transaction() as tx:
+            server_notes.restore(tx, link.scope, damaged[change.note_id], change.content or b"")
 
 
 def _restore_events(link: VaultLink) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -19,10 +19,7 @@ from djinn_memory.store.index import compartments, vectors
 from djinn_memory.store.postgres import note_tables
 from djinn_memory.store.postgres.index import postgres_vectors
 from djinn_memory.store.postgres.index import writer as index_writer
-from djinn_memory.store.postgres.index.writer import (
-    MANY_NOTES,
-    update_statistics,
-)
+from djinn_memory.store.postgres.index.writer import MANY_NOTES, update_statistics
 from djinn_memory.store.postgres.note_tables import LostName, NoteRow
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, states
 from djinn_memory.store.sqlite import explained
@@ -60,15 +57,15 @@ def write(
     index_writer.replace(writer.tx, link.scope, writer.rev, rows_by_note)
     linked = {rows.path for _, rows in rows_by_note}
     _update_links(link, writer, before | {change.path for change in changed}, linked)
-    again = indexed(link, _unchanged(link, states(writer.tx, link.scope, list(waiting))))
-    notes += again
+    current = states(writer.tx, link.scope, list(waiting))
+    notes += indexed(link, unchanged(link, current.values()))
     replace_rows(writer.tx, link.scope, writer.rev, link.vault, notes, link.runtime.now())
     live = {change.note_id for change in changed if change.content is not None} | waiting
     written = {note.note_id for note in notes}
     note_tables.mark_pending(writer.tx, link.scope, written, live - written)
 
 
-def indexed(link: VaultLink, changes: Sequence[ServerChange]) -> list[PushedNote]:
+def indexed(link: VaultLink, changes: Iterable[ServerChange]) -> list[PushedNote]:
     """The notes of changes with what the index has of them, if it has the same version."""
     by_path = {change.path: change for change in changes if change.content is not None}
     paths = {link.indexed.get(path, path): path for path in by_path}
@@ -81,19 +78,14 @@ def indexed(link: VaultLink, changes: Sequence[ServerChange]) -> list[PushedNote
     return notes
 
 
-def _unchanged(link: VaultLink, notes: Mapping[UUID, ServerNote]) -> list[ServerChange]:
-    return [change for note in notes.values() if (change := unchanged(link, note))]
-
-
-def unchanged(link: VaultLink, note: ServerNote) -> ServerChange | None:
-    """A note of the server with its bytes; None if this home has not the server's version."""
-    if note.deleted:
-        return None
-    with suppress(OSError, DjinnError):
-        data = link.files.read(note.path)
+def unchanged(link: VaultLink, notes: Iterable[ServerNote]) -> Iterator[ServerChange]:
+    """Those notes of the server that this home has in the same version, with their bytes."""
+    for note in notes:
+        data = None
+        with suppress(OSError, DjinnError):
+            data = None if note.deleted else link.files.read(note.path)
         if data is not None and content_hash(data) == note.hash:
-            return ServerChange(note.note_id, note.path, path_key(note.path), note.hash, data, 0)
-    return None
+            yield ServerChange(note.note_id, note.path, path_key(note.path), note.hash, data, 0)
 
 
 def _update_links(

@@ -19,7 +19,7 @@ from djinn_memory.store.index.stored_words import (
 from djinn_memory.store.index.words import Tokenizer, idf
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
 from djinn_memory.store.postgres.index.posting_lists import PostingLists
-from djinn_memory.store.postgres.index.postings import TermMatches, nothing, only, summed
+from djinn_memory.store.postgres.index.postings import TermMatches, summed
 from djinn_memory.store.postgres.index.scopes import ReadScope
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class PostgresWordIndex(StoredWords[ReadScope]):
         if not scored:
             return np.empty(0, "<i8"), np.empty(0)
         if among is not None:
-            scored = [(rarity, only(matches, among)) for rarity, matches in scored]
+            scored = [(rarity, matches.only(among)) for rarity, matches in scored]
         every = np.concatenate([matches.chunks for _, matches in scored])
         values = np.concatenate([rarity * matches.shares for rarity, matches in scored])
         chunks, scores = summed(every, values)
@@ -229,7 +229,7 @@ class PostgresWordIndex(StoredWords[ReadScope]):
         """
         terms, prefix = self._terms_of(words), prefixes and lone(words)
         if not terms:
-            return 0.0, nothing()
+            return 0.0, TermMatches.joined([])
         if len(terms) == 1:
             lists = self._lists
             holding = lists.beginning(terms[0]) if prefix else self.frequency(terms[0])

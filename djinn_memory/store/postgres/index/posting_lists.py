@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 from djinn_memory.store.index.selection import Row
 from djinn_memory.store.postgres.index import postings
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
-from djinn_memory.store.postgres.index.postings import (
-    TermMatches,
-    common,
-    joined,
-    share,
-)
+from djinn_memory.store.postgres.index.postings import TermMatches, common, share
 from djinn_memory.store.postgres.index.scopes import ReadScope
 
 if TYPE_CHECKING:
@@ -103,7 +98,7 @@ class PostingLists:
                 if held is None:
                     scope.kept.keep(key, matches)
                 stored[key].append(_numbered(scope, matches))
-        self._lists |= {key: joined(matches) for key, matches in stored.items()}
+        self._lists |= {key: TermMatches.joined(matches) for key, matches in stored.items()}
 
     def beginning(self, prefix: str) -> int:
         """The number of chunks with a term that begins with a text; lists also name others."""
@@ -145,7 +140,7 @@ class PostingLists:
         for scope in self._scopes if missing else ():
             for terms, part in self._read_phrases(scope, candidates, sought).items():
                 read[terms].append(_numbered(scope, part))
-        matches |= {terms: joined(parts) for terms, parts in read.items()}
+        matches |= {terms: TermMatches.joined(parts) for terms, parts in read.items()}
         if among is None:
             self._phrases |= matches
         return matches

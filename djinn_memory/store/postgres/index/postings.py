@@ -126,26 +126,25 @@ class TermMatches(NamedTuple):
     chunks: NDArray[np.int64]
     shares: NDArray[np.float64]
 
+    @classmethod
+    def joined(cls, matches: Sequence[TermMatches]) -> TermMatches:
+        """The matches in several scopes, given in the order of their numbers."""
+        import numpy as np
 
-def nothing() -> TermMatches:
-    """No chunk."""
-    import numpy as np
+        if len(matches) == 1:
+            return matches[0]
+        return cls(
+            np.concatenate([np.empty(0, "<i8"), *(each.chunks for each in matches)]),
+            np.concatenate([np.empty(0), *(each.shares for each in matches)]),
+        )
 
-    return TermMatches(np.empty(0, "<i8"), np.empty(0))
-
-
-def joined(matches: Sequence[TermMatches]) -> TermMatches:
-    """The matches in several scopes, given in the order of their numbers."""
-    import numpy as np
-
-    if len(matches) == 1:
-        return matches[0]
-    if not matches:
-        return nothing()
-    return TermMatches(
-        np.concatenate([each.chunks for each in matches]),
-        np.concatenate([each.shares for each in matches]),
-    )
+    def only(self, among: NDArray[np.int64]) -> TermMatches:
+        """The matches in these sorted chunks."""
+        if not len(self.chunks):
+            return self
+        places = self.chunks.searchsorted(among).clip(max=len(self.chunks) - 1)
+        held = self.chunks[places] == among
+        return TermMatches(among[held], self.shares[places[held]])
 
 
 def common(chunks: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -155,15 +154,6 @@ def common(chunks: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.i
     places = chunks.searchsorted(others).clip(max=len(chunks) - 1)
     shared: NDArray[np.int64] = others[chunks[places] == others]
     return shared
-
-
-def only(matches: TermMatches, among: NDArray[np.int64]) -> TermMatches:
-    """The matches in these sorted chunks."""
-    if not len(matches.chunks):
-        return matches
-    places = matches.chunks.searchsorted(among).clip(max=len(matches.chunks) - 1)
-    held = matches.chunks[places] == among
-    return TermMatches(among[held], matches.shares[places[held]])
 
 
 def summed(
