@@ -16,6 +16,7 @@ from uuid import UUID, uuid5
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound
+from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.identity import located
 from djinn_memory.memories.patterns.requests import Correlation
 from djinn_memory.memories.patterns.verbs import correlations_until
@@ -245,12 +246,16 @@ def _is_of_memory(event: Event) -> bool:
 
 def _agents(runtime: Runtime, vault: Vault) -> set[str]:
     """The agents whose own events belong to a vault."""
-    agents = set()
-    for agent in runtime.home.config.agents:
+    return {agent for agent, own in _own_vaults(runtime.home).items() if own == vault.id}
+
+
+def _own_vaults(home: Home) -> dict[str, str]:
+    """The id of the own vault of each agent that has one."""
+    vaults = dict[str, str]()
+    for agent in home.config.agents:
         with suppress(NotFound):
-            if runtime.home.personal(agent).id == vault.id:
-                agents.add(agent)
-    return agents
+            vaults[agent] = home.personal(agent).id
+    return vaults
 
 
 def _gap_agents(runtime: Runtime, events: Iterable[StoredEvent]) -> Mapping[str, object]:
@@ -308,13 +313,11 @@ def with_agent_of(own: StoredEvent, server: StoredEvent) -> StoredEvent:
 
 def _agent_names(link: VaultLink) -> dict[str, str]:
     """The names on the server of this home's agents whose own vault is another one."""
-    home, names = link.runtime.home, dict[str, str]()
-    for agent in home.config.agents:
-        with suppress(NotFound):
-            own = home.personal(agent).id
-            if own != link.vault.id:
-                names[agent] = f"{agent}-{own[:_DIGITS]}"
-    return names
+    return {
+        agent: f"{agent}-{own[:_DIGITS]}"
+        for agent, own in _own_vaults(link.runtime.home).items()
+        if own != link.vault.id
+    }
 
 
 def _renamed(event: Event, names: Mapping[str, str]) -> Event:

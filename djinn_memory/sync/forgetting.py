@@ -19,8 +19,6 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
-_LIST = Remedy("sync.status", {}, "list the vaults and homes of the server")
-
 
 def forget(runtime: Runtime, request: ForgetSync) -> ForgottenSync:
     """See `Sync.forget`."""
@@ -78,14 +76,8 @@ def _vault(runtime: Runtime, cursor: Cursor, name: str) -> ForgottenVault:
         if name in (vault.name, vault.id):
             # Another home removed it, or this one was killed before it changed its settings.
             return ForgottenVault(vault.name, vault.id, 0, [], on_server=False)
-    if not chosen:
-        raise NotFound(f"{name}: the server shows no such vault", _LIST, argument="vault")
-    if len(chosen) > 1:
-        listed = ", ".join(f"{scope.user_id} ({count(scope.notes, 'note')})" for scope in chosen)
-        raise Refused(
-            f"{name}: the server has several vaults of this name: {listed}; pass the id of one",
-            argument="vault",
-        )
+    listed = [f"{scope.user_id} ({count(scope.notes, 'note')})" for scope in chosen]
+    _check_single(name, "vault", listed)
     return _entry(chosen[0], server_homes(runtime, cursor, chosen[0].user_id))
 
 
@@ -94,19 +86,28 @@ def _of_home(runtime: Runtime, cursor: Cursor, name: str) -> tuple[list[Forgotte
     listed = [(scope, server_homes(runtime, cursor, scope.user_id)) for scope in scopes(cursor)]
     every = {home.id: home for _, homes in listed for home in homes}
     chosen = [key for key, home in every.items() if name.lower() == key or name == home.name]
-    if not chosen:
-        raise NotFound(f"{name}: the server shows no such home", _LIST, argument="home")
-    if len(chosen) > 1:
-        seen = ", ".join(f"{key} (last seen {every[key].seen})" for key in chosen)
-        raise Refused(
-            f"{name}: the server has several homes of this name: {seen}; pass the id of one",
-            argument="home",
-        )
+    _check_single(name, "home", [f"{key} (last seen {every[key].seen})" for key in chosen])
     return [
         _entry(scope, [home for home in homes if home.id == chosen[0]])
         for scope, homes in listed
         if any(home.id == chosen[0] for home in homes)
     ], chosen[0]
+
+
+def _check_single(name: str, kind: str, chosen: Sequence[str]) -> None:
+    """Raise an error unless a name means one vault, or one home, of the server."""
+    if not chosen:
+        raise NotFound(
+            f"{name}: the server shows no such {kind}",
+            Remedy("sync.status", {}, "list the vaults and homes of the server"),
+            argument=kind,
+        )
+    if len(chosen) > 1:
+        raise Refused(
+            f"{name}: the server has several {kind}s of this name: {', '.join(chosen)}; "
+            "pass the id of one",
+            argument=kind,
+        )
 
 
 def _entry(scope: Scope, homes: Sequence[ServerHome]) -> ForgottenVault:
