@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field
 
 from djinn_memory.models import Problem
 from djinn_memory.search.narrowing import RawText
-from djinn_memory.store.postgres.queries import DocumentCount, KindCount, ServerFact
+from djinn_memory.store.postgres.queries import ServerFact
 
 VaultNames = Annotated[
     tuple[str, ...],
@@ -257,21 +257,6 @@ class Backfilled(Struct, frozen=True):
     """The notes that were left alone, because this home has another version of them."""
     problems: Sequence[Problem] = ()
     """Notes that could not be indexed or embedded here."""
-
-
-class SyncStats(Struct, frozen=True):
-    """What the tables of the server hold."""
-
-    notes: int
-    """The notes, of all types and without one."""
-    memories: Sequence[KindCount]
-    """The memories of each kind."""
-    documents: Sequence[DocumentCount]
-    """The documents of each type."""
-    consolidated: int
-    """The episodes that were read for patterns."""
-    unconsolidated: int
-    """The other episodes."""
 
 
 class ServerFacts(Struct, frozen=True):

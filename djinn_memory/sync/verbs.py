@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from djinn_memory.errors import DjinnError, Remedy, UsageError
@@ -10,7 +9,7 @@ from djinn_memory.models import Problem
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.postgres import queries
-from djinn_memory.store.postgres.scopes import scopes as known_scopes
+from djinn_memory.store.postgres.queries import SyncStats
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import server
 from djinn_memory.sync.requests import (
@@ -34,31 +33,8 @@ from djinn_memory.sync.requests import (
     ShowSyncStatus,
     SyncComparison,
     SyncReport,
-    SyncStats,
     VerifySync,
 )
-
-if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import Cursor
-
-
-def _count_rows(runtime: Runtime, server: ServerConnection, request: ShowSyncStats) -> SyncStats:
-    """See `Sync.stats`."""
-    scopes = _scopes(runtime, everything=request.all)
-    with server.reading() as tx:
-        return SyncStats(
-            _notes(tx, scopes),
-            queries.kind_counts(tx, scopes),
-            queries.document_counts(tx, scopes),
-            *queries.consolidation_counts(tx, scopes),
-        )
-
-
-def _notes(tx: Cursor, scopes: list[UUID] | None) -> int:
-    """The notes of all scopes that the user may read, or of the given ones."""
-    return sum(
-        scope.notes for scope in known_scopes(tx) if scopes is None or scope.user_id in scopes
-    )
 
 
 def _search_facts(
@@ -200,7 +176,9 @@ class Sync(Namespace, name="sync"):
         Without `all` only the vaults of this home that go to the server are counted.
         """
         with connected(self.runtime.home) as connection:
-            return _count_rows(self.runtime, connection, request)
+            scopes = _scopes(self.runtime, everything=request.all)
+            with connection.reading() as tx:
+                return queries.count_rows(tx, scopes)
 
     @operation(SearchServerFacts, recover=False, rights="person", positional=("query",))
     def facts(self, request: SearchServerFacts) -> ServerFacts:

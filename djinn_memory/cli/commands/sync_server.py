@@ -9,6 +9,7 @@ from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.cli.text.servers import print_homes, print_vaults
+from djinn_memory.store.postgres.queries import SyncStats
 from djinn_memory.sync.requests import (
     Backfilled,
     BackfillSync,
@@ -23,7 +24,6 @@ from djinn_memory.sync.requests import (
     ServerStatus,
     ShowSyncStats,
     ShowSyncStatus,
-    SyncStats,
 )
 from djinn_memory.system.plural import count
 

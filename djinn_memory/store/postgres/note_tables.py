@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import UUID
 
-from djinn_memory.store.postgres.event_tables import mark_episodes
 from djinn_memory.store.postgres.values import Row, clean, insert_rows
 
 if TYPE_CHECKING:
@@ -145,6 +144,8 @@ def insert(
     tx: Cursor, scope: UUID, rev: int, rows: Iterable[NoteRow], lost: Iterable[LostName] = ()
 ) -> None:
     """Write the rows of notes that have none yet. `lost` are the ids that other notes have."""
+    from djinn_memory.store.postgres.event_tables import mark_episodes
+
     by_table: dict[NoteTable, list[Row]] = {table: [] for table in NOTE_TABLES}
     for row in rows:
         by_table[row.table].append(row.values)

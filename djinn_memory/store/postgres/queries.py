@@ -19,6 +19,7 @@ from djinn_memory.store.postgres.note_tables import (
     PATTERNS,
 )
 from djinn_memory.store.postgres.scopes import names
+from djinn_memory.store.postgres.scopes import scopes as known_scopes
 from djinn_memory.store.postgres.values import clean, vector_text
 
 if TYPE_CHECKING:
@@ -169,39 +170,42 @@ class DocumentCount(Struct, frozen=True):
     """The number of their chunks."""
 
 
-def kind_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[KindCount]:
-    """The memories of each kind, in all scopes that the user may read or in the given ones."""
-    counts = []
-    for kind, table in _KINDS.items():
-        sql = f"select count(*), count({table.vector}) from {table.name} where {_OWN}"
-        [row] = tx.execute(sql.encode(), {"scopes": _listed(scopes)})
-        counts.append(KindCount(kind, *row))
-    return counts
+class SyncStats(Struct, frozen=True):
+    """What the tables of the server hold."""
 
-
-def document_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> list[DocumentCount]:
+    notes: int
+    """The notes, of all types and without one."""
+    memories: Sequence[KindCount]
+    """The memories of each kind."""
+    documents: Sequence[DocumentCount]
     """The documents of each type."""
-    rows = tx.execute(
-        "select document_type, count(distinct document_id), count(*) "
-        f"from document_chunks where {_OWN} group by document_type order by document_type".encode(),
-        {"scopes": _listed(scopes)},
+    consolidated: int
+    """The episodes that were read for patterns."""
+    unconsolidated: int
+    """The other episodes."""
+
+
+def count_rows(tx: Cursor, scopes: Sequence[UUID] | None) -> SyncStats:
+    """Count in all scopes that the user may read, or in the given ones."""
+    notes = sum(
+        scope.notes for scope in known_scopes(tx) if scopes is None or scope.user_id in scopes
     )
-    return [DocumentCount(*row) for row in rows]
-
-
-def consolidation_counts(tx: Cursor, scopes: Sequence[UUID] | None) -> tuple[int, int]:
-    """The number of episodes that were read for patterns, and of the others."""
-    [row] = tx.execute(
+    values = {"scopes": None if scopes is None else [*scopes]}
+    own = "(%(scopes)s::uuid[] is null or user_id = any(%(scopes)s::uuid[]))"
+    memories = []
+    for kind, table in _KINDS.items():
+        sql = f"select count(*), count({table.vector}) from {table.name} where {own}"
+        [counts] = tx.execute(sql.encode(), values)
+        memories.append(KindCount(kind, *counts))
+    documents = tx.execute(
+        "select document_type, count(distinct document_id), count(*) "
+        f"from document_chunks where {own} group by document_type order by document_type".encode(),
+        values,
+    ).fetchall()
+    [episodes] = tx.execute(
         "select count(*) filter (where consolidated_to_semantic), "
         "count(*) filter (where not consolidated_to_semantic) "
-        f"from episodic_memories where {_OWN}".encode(),
-        {"scopes": _listed(scopes)},
+        f"from episodic_memories where {own}".encode(),
+        values,
     )
-    return row[0], row[1]
-
-
-_OWN = "(%(scopes)s::uuid[] is null or user_id = any(%(scopes)s::uuid[]))"
-
-
-def _listed(scopes: Sequence[UUID] | None) -> list[UUID] | None:
-    return None if scopes is None else [*scopes]
+    return SyncStats(notes, memories, [DocumentCount(*row) for row in documents], *episodes)

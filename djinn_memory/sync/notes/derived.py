@@ -26,7 +26,6 @@ from djinn_memory.store.sqlite import explained
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import path_key
 from djinn_memory.sync.notes.source_memory import PushedNote
-from djinn_memory.sync.notes.table_rows import table_rows
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder
@@ -218,6 +217,8 @@ def replace_rows(
     `store.postgres.note_tables`. Of two new notes with one id the older has it, as in
     the local index. The other memory is named by its place.
     """
+    from djinn_memory.sync.notes.table_rows import table_rows
+
     note_tables.remove(tx, scope, [note.note_id for note in notes])
     ids = [
         uuid5(scope, memory.uid) for note in notes for memory in note.rows.memories if memory.uid

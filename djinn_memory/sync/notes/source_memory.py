@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
-import numpy as np
 from msgspec import Struct
 
 from djinn_memory.models import Vault
@@ -138,6 +137,8 @@ def time_of(text: str | None) -> datetime | None:
 
 def mean_vector(chunks: Sequence[ChunkRows]) -> Vectors | None:
     """The normalized mean of the vectors of all windows; None if one of them has none."""
+    import numpy as np
+
     windows = [window.vector for chunk in chunks for window in chunk.windows]
     vectors = [np.frombuffer(vector, "<f4") for vector in windows if vector is not None]
     if not vectors or len(vectors) < len(windows):
