@@ -19,12 +19,15 @@ from djinn_memory.store.index.stored_words import (
 from djinn_memory.store.index.words import Tokenizer, idf
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
 from djinn_memory.store.postgres.index.posting_lists import PostingLists
-from djinn_memory.store.postgres.index.postings import TermMatches, summed
+from djinn_memory.store.postgres.index.postings import TermMatches
 from djinn_memory.store.postgres.index.scopes import ReadScope
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_DENSE = 4_000_000
+"""Numbers of chunks over this range are added up in an array of all numbers, which is faster."""
 
 _FILTERED = 2
 """Batches of the best chunks that are filtered, before all chunks that a filter leaves are read."""
@@ -203,7 +206,7 @@ class PostgresWordIndex(StoredWords[ReadScope]):
             scored = [(rarity, matches.only(among)) for rarity, matches in scored]
         every = np.concatenate([matches.chunks for _, matches in scored])
         values = np.concatenate([rarity * matches.shares for rarity, matches in scored])
-        chunks, scores = summed(every, values)
+        chunks, scores = _summed(every, values)
         kept = np.ones(len(chunks), bool)
         if match.every:
             for spellings in match.terms:
@@ -243,3 +246,19 @@ class PostgresWordIndex(StoredWords[ReadScope]):
             for scope in self._scopes
             for (term,) in scope.rows(sql, (scope.id, scope.visible, *values))
         ]
+
+
+def _summed(
+    chunks: NDArray[np.int64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The chunks without repetitions and sorted, and the sum of the values of each."""
+    import numpy as np
+
+    if len(chunks) and (span := int(np.ptp(chunks)) + 1) <= _DENSE:
+        first = chunks.min()
+        sums = np.bincount(chunks - first, values, span)
+        held = np.bincount(chunks - first, minlength=span).nonzero()[0]
+        scores: NDArray[np.float64] = sums[held].astype("<f8")
+        return held + first, scores
+    distinct, places = np.unique(chunks, return_inverse=True)
+    return distinct, np.bincount(places, values, len(distinct)).astype("<f8")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from djinn_memory.store.postgres.rows import ChunkTerms
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 
     from djinn_memory.store.postgres.connection import Cursor
 
-_ENTRY = [("chunk", "<u4"), ("length", "<u4"), ("domain_set", "<u2"), ("weight", "<u2")]
-"""The fields of an entry, as numpy names types."""
-
 _ENTRY_FORMAT = "<IIHH"
-"""The same for `struct`."""
+"""Chunk, length, set of domains and weight, as `struct` names types."""
 
 SIZE = 12
 """The number of bytes of an entry."""
@@ -41,11 +38,16 @@ TELLING = ("title", "body")
 
 NAMING = ("aliases", "headings", "tags", "path")
 
-_K1, _B = 1.2, 0.75
-"""The constants of FTS5's BM25."""
+MAX_SEGMENTS = 32
+"""A search reads each term in each segment. With more of them the smaller ones are merged."""
 
-_DENSE = 4_000_000
-"""Numbers of chunks over this range are added up in an array of all numbers, which is faster."""
+MERGED_SEGMENTS = 24
+
+MAX_GONE = 1_000
+"""Chunks that are gone, and stay in posting lists, beyond the number of those that are there."""
+
+_SEGMENT_CHUNKS = 20_000
+"""Chunks that are read at once when the posting lists are written again."""
 
 _EDGE = "\n"
 """Ends a column, so that no phrase spans two."""
@@ -89,13 +91,6 @@ def unstream(telling: str, naming: str) -> ChunkTerms:
     """The terms of a chunk from what a server stores."""
     stored = zip((*TELLING, *NAMING), [*telling.split(_EDGE), *naming.split(_EDGE)], strict=True)
     return ChunkTerms(**{column: line[1:-1] for column, line in stored})
-
-
-def entries(stored: bytes) -> NDArray[np.void]:
-    """The entries of a list as an array."""
-    import numpy as np
-
-    return np.frombuffer(stored, np.dtype(_ENTRY))
 
 
 def occurrences(terms: ChunkTerms, phrase: str) -> int:
@@ -145,48 +140,6 @@ class TermMatches(NamedTuple):
         places = self.chunks.searchsorted(among).clip(max=len(self.chunks) - 1)
         held = self.chunks[places] == among
         return TermMatches(among[held], self.shares[places[held]])
-
-
-def common(chunks: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of the few `others` that are among sorted `chunks`."""
-    if not len(chunks):
-        return chunks
-    places = chunks.searchsorted(others).clip(max=len(chunks) - 1)
-    shared: NDArray[np.int64] = others[chunks[places] == others]
-    return shared
-
-
-def summed(
-    chunks: NDArray[np.int64], values: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The chunks without repetitions and sorted, and the sum of the values of each."""
-    import numpy as np
-
-    if len(chunks) and (span := int(np.ptp(chunks)) + 1) <= _DENSE:
-        first = chunks.min()
-        sums = np.bincount(chunks - first, values, span)
-        held = np.bincount(chunks - first, minlength=span).nonzero()[0]
-        scores: NDArray[np.float64] = sums[held].astype("<f8")
-        return held + first, scores
-    distinct, places = np.unique(chunks, return_inverse=True)
-    return distinct, np.bincount(places, values, len(distinct)).astype("<f8")
-
-
-def share(weights: Any, lengths: Any, means: Any) -> Any:
-    """BM25 of a term in chunks, without its idf. Numbers or arrays."""
-    return weights * (_K1 + 1) / (weights + _K1 * (1 - _B + _B * lengths / means))
-
-
-MAX_SEGMENTS = 32
-"""A search reads each term in each segment. With more of them the smaller ones are merged."""
-
-MERGED_SEGMENTS = 24
-
-MAX_GONE = 1_000
-"""Chunks that are gone, and stay in posting lists, beyond the number of those that are there."""
-
-_SEGMENT_CHUNKS = 20_000
-"""Chunks that are read at once when the posting lists are written again."""
 
 
 def add_chunks(tx: Cursor, scope: UUID, chunks: Mapping[int, CountedChunk]) -> None:
