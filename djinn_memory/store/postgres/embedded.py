@@ -280,30 +280,6 @@ def missing_server(folder: Path) -> Unavailable | None:
     )
 
 
-def release(folder: Path) -> None:
-    """Release the server of `folder`, and stop it if no other process uses it."""
-    server = _servers.pop(folder.resolve(), None)
-    if server:
-        server.release()
-
-
-def release_all() -> None:
-    """Release every server that this process uses."""
-    for folder in [*_servers]:
-        release(folder)
-
-
-def stop_abandoned(folder: Path) -> bool:
-    """Stop a server that no process uses, for example because its user was killed.
-
-    Returns whether none runs now.
-    """
-    server = EmbeddedServer(folder)
-    server._usage = _usage(folder)
-    server.release()
-    return not server.accepts()
-
-
 def _short_link(folder: Path) -> Path:
     """A link to `folder` with a short path, in a folder that only this user can change."""
     key = hashlib.blake2b(os.fsencode(folder), digest_size=6).hexdigest()
