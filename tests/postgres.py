@@ -25,8 +25,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from djinn_memory.store.postgres import catalog, embedded, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
+from djinn_memory.store.postgres.embedded import as_owner
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.store.postgres.programs import as_owner
 from tests import routing
 
 PREFIX = "djinn-test-postgres-"

@@ -104,7 +104,7 @@ class Sync(Namespace, name="sync"):
         Files of homes stay. A removed vault leaves `sync.vaults` here, and the next run of another
         home is refused. A forgotten home that comes back compares everything, and deletes nothing.
         """
-        from djinn_memory.sync.forgetting import forget
+        from djinn_memory.sync.session import forget
 
         return forget(self.runtime, request)
 

@@ -34,8 +34,7 @@ from djinn_memory.sync import events
 from djinn_memory.sync.events import as_sent, with_agent_of
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.notes.listing import exchanged, list_files, unlisted
-from djinn_memory.sync.notes.matching import LocalFile, match
+from djinn_memory.sync.notes.listing import LocalFile, exchanged, list_files, match, unlisted
 from djinn_memory.sync.notes.names import is_note
 from djinn_memory.sync.notes.source_memory import PushedNote
 from djinn_memory.sync.notes.table_rows import table_rows

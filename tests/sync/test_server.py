@@ -19,9 +19,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.store.postgres.connection import ServerAddress, connect
-from djinn_memory.store.postgres.embedded import EmbeddedServer
+from djinn_memory.store.postgres.embedded import EmbeddedServer, programs
 from djinn_memory.store.postgres.index import postgres_vectors
-from djinn_memory.store.postgres.programs import programs
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync.session import locked
 from tests.conftest import Run

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from djinn_memory.store.ledger.sync_state import LOST, NoteBase, ScopeState
 from djinn_memory.store.postgres.notes import ServerNote
-from djinn_memory.sync.notes.matching import LocalFile, match
+from djinn_memory.sync.notes.listing import LocalFile, match
 from djinn_memory.sync.notes.names import (
     DIGITS,
     conflict_path,

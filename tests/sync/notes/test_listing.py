@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from djinn_memory.store.ledger.sync_state import NoteBase
-from djinn_memory.sync.notes.matching import LocalFile, find_copies, match, unambiguous
+from djinn_memory.sync.notes.listing import LocalFile, find_copies, match, unambiguous
 
 A, B = UUID(int=1), UUID(int=2)
 BASES = {A: NoteBase("a.md", b"1", 3, "mem_a"), B: NoteBase("d/b.md", b"2", 4)}
