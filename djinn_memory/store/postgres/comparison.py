@@ -212,7 +212,7 @@ def _stored_index(
     table: str,
     note_ids: Sequence[UUID],
     expected: Iterable[tuple[UUID, Sequence[Any]]],
-) -> list[tuple[UUID, Sequence[Any]]]:
+) -> Sequence[tuple[UUID, Sequence[Any]]]:
     """The rows of notes in a table, each with its note, without signs that this home lacks."""
     columns = ", ".join(f"own.{name}" for name in COLUMNS[table])
     tx.execute(
