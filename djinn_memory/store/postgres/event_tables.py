@@ -110,8 +110,13 @@ def _related(writer: ScopeWriter, keys: AffectedKeys) -> Iterator[StoredEvent]:
 def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> None:
     tx, scope = writer.tx, writer.scope
     agents, memories = keys.pairs
+    tx.execute(
+        "delete from memory_retrieval_log "
+        "where user_id = %s and memory_id = '' and request_id = any(%s)",
+        (scope, [*keys.requests]),
+    )
+    tx.execute("delete from memory_gaps where user_id = %s and id = any(%s)", (scope, [*keys.gaps]))
     for table, column in RATING_TABLES.items():
-        listed = [row for row in tables.rows(table) if keys.include(column, row)]
         if column == "memory_id" and keys.memories:
             sql = (
                 f"delete from {table} using unnest(%s::text[], %s::text[]) "
@@ -119,15 +124,7 @@ def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> 
                 f"and {table}.agent_id = gone.agent_id and {table}.memory_id = gone.memory_id"
             )
             tx.execute(sql.encode(), (agents, memories, scope))
-        if column == "memory_id" and keys.requests and table == "memory_retrieval_log":
-            tx.execute(
-                "delete from memory_retrieval_log "
-                "where user_id = %s and memory_id = '' and request_id = any(%s)",
-                (scope, [*keys.requests]),
-            )
-        if column == "id":
-            sql = f"delete from {table} where user_id = %s and id = any(%s)"
-            tx.execute(sql.encode(), (scope, [*keys.gaps]))
+        listed = [row for row in tables.rows(table) if keys.include(column, row)]
         insert_rows(tx, scope, writer.rev, table, listed)
 
 

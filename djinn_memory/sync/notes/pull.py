@@ -14,6 +14,7 @@ from djinn_memory.errors import Changed, DjinnError, NotFound
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
+from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, record_bases
 from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents, states
 from djinn_memory.sync.notes import derived
@@ -171,8 +172,6 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
 
 def _fetch(link: VaultLink, notes: Sequence[ServerNote]) -> dict[UUID, bytes]:
     """The bytes of notes which still are as planned."""
-    from djinn_memory.notes.note_file import content_hash
-
     expected = {note.note_id: note.hash for note in notes}
     with link.reading() as cursor:
         fetched = {
@@ -205,8 +204,6 @@ def _apply(
         assert after and data is not None
         files.create(after.path, data)
         return None
-    from djinn_memory.notes.note_file import content_hash
-
     current = files.read(before.path)
     if current is None or content_hash(current) != before.hash:
         raise Changed(link.vault.root / before.path)

@@ -19,6 +19,7 @@ from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.postgres.connection import PASS_ON
 from djinn_memory.store.postgres.index.postgres_tables import POSTGRES, ScopeSelections
 from djinn_memory.store.postgres.index.scopes import NEAR, ReadScope, Scopes
+from djinn_memory.store.postgres.values import vector_text
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors
@@ -222,7 +223,7 @@ class PostgresVectorIndex:
             "from near join index_chunks as chunk on chunk.user_id = %s "
             "and chunk.number = near.chunk join index_memories as memory "
             "on memory.user_id = chunk.user_id and memory.number = chunk.memory",
-            (*values, _literal(vector), count, scope.id),
+            (*values, vector_text(vector), count, scope.id),
             binary=True,
             plan="vectors",
         )
@@ -266,11 +267,6 @@ def _stacked(values: Sequence[bytes]) -> Vectors:
     # What comes before the numbers is as long as one of them.
     rows = np.frombuffer(b"".join(values), ">f4").reshape(len(values), -1)
     return rows[:, 1:].astype("<f4")
-
-
-def _literal(vector: Vectors) -> str:
-    """A vector as text, as a parameter of a query."""
-    return f"[{','.join(map(repr, vector.astype(float).tolist()))}]"
 
 
 def needs_vector_index(tx: Cursor, scope: UUID) -> bool:
