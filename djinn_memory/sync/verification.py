@@ -27,9 +27,9 @@ from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.event_tables import CORRELATIONS
 from djinn_memory.store.postgres.index import postings
-from djinn_memory.store.postgres.note_tables import FACTS, SUMMARY, Lacking, LostName, NoteRow
+from djinn_memory.store.postgres.note_tables import Lacking, LostName, NoteRow
 from djinn_memory.store.postgres.notes import ServerChange, ServerNote, changed, contents
-from djinn_memory.store.postgres.values import Row, clean, replace_rows
+from djinn_memory.store.postgres.values import replace_rows
 from djinn_memory.sync import events
 from djinn_memory.sync.events import as_sent, with_agent_of
 from djinn_memory.sync.notes import derived
@@ -179,13 +179,8 @@ def _expected_rows(link: VaultLink, note: PushedNote, lost: Collection[LostName]
     return [
         row
         for row in table_rows(link.scope, link.vault, note, link.runtime.now(), taken)
-        if not (row.table is FACTS and _fact_name(row.values) in names)
-        and not (row.table is SUMMARY and ("summary", "") in names)
+        if row.name not in names
     ]
-
-
-def _fact_name(row: Row) -> tuple[str, str]:
-    return "fact", clean(f"{row['category']}/{row['key']}")
 
 
 def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:

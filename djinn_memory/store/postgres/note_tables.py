@@ -21,6 +21,10 @@ class NoteTable(NamedTuple):
     """The column with the id of a memory: the UUID5 of `djinn_id` in the scope."""
     vector: str | None = None
     """The column with a vector."""
+    kind: Literal["fact", "summary"] | None = None
+    """The kind of a name that belongs to one row of a scope; see `LostName`."""
+    named_by: tuple[str, ...] = ()
+    """The columns that make up that name."""
 
 
 class NoteRow(NamedTuple):
@@ -28,6 +32,12 @@ class NoteRow(NamedTuple):
 
     table: NoteTable
     values: Row
+
+    @property
+    def name(self) -> tuple[str | None, str]:
+        """The kind and the name that belong to this row alone; None for the kind if none does."""
+        names = (clean(self.values[column]) for column in self.table.named_by)
+        return self.table.kind, "/".join(names)
 
 
 EPISODES = NoteTable("episodic_memories", "memory_id", "content_embedding")
@@ -37,8 +47,8 @@ ENTITIES = NoteTable("knowledge_entities", "entity_id", "entity_embedding")
 RELATIONS = NoteTable("knowledge_relations")
 DOCUMENTS = NoteTable("documents", "document_id")
 DOCUMENT_CHUNKS = NoteTable("document_chunks", vector="chunk_embedding")
-FACTS = NoteTable("memory_facts", "id", "embedding")
-SUMMARY = NoteTable("memory_summary")
+FACTS = NoteTable("memory_facts", "id", "embedding", "fact", ("category", "key"))
+SUMMARY = NoteTable("memory_summary", kind="summary")
 
 NOTE_TABLES = (
     EPISODES, PATTERNS, OUTCOMES, ENTITIES, RELATIONS, DOCUMENTS, DOCUMENT_CHUNKS, FACTS, SUMMARY,
@@ -78,14 +88,16 @@ def remove(tx: Cursor, scope: UUID, note_ids: Collection[UUID]) -> set[UUID]:
 
 def row_names(where: str) -> str:
     """A query for the names of rows, as `LostName` has them, each with its note."""
-    queries = [
-        f"select 'fact' as kind, category || '/' || key as name, note_id from memory_facts {where}",
-        f"select 'summary', '', note_id from memory_summary {where}",
+    names = [(table, "id", "djinn_id") for table in NOTE_TABLES if table.key]
+    names += [
+        (table, table.kind, " || '/' || ".join(table.named_by) or "''")
+        for table in NOTE_TABLES
+        if table.kind
     ]
-    for table in NOTE_TABLES:
-        if table.key:
-            queries.append(f"select 'id', djinn_id, note_id from {table.name} {where}")
-    return " union all ".join(queries)
+    return " union all ".join(
+        f"select '{kind}' as kind, {name} as name, note_id from {table.name} {where}"
+        for table, kind, name in names
+    )
 
 
 _NAMES = row_names("where user_id = %(scope)s and note_id = any(%(notes)s)")
@@ -133,10 +145,10 @@ def waiting_notes(
 def taken(tx: Cursor, scope: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """Those of these ids of memories that rows have already."""
     known: set[UUID] = set()
-    for table, column, _ in NOTE_TABLES:
-        if column:
-            sql = f"select {column} from {table} where user_id = %s and {column} = any(%s)"
-            known |= {key for (key,) in tx.execute(sql.encode(), (scope, [*ids]))}
+    for name, key, *_ in NOTE_TABLES:
+        if key:
+            sql = f"select {key} from {name} where user_id = %s and {key} = any(%s)"
+            known |= {memory for (memory,) in tx.execute(sql.encode(), (scope, [*ids]))}
     return known
 
 
@@ -150,9 +162,9 @@ def insert(
     for row in rows:
         by_table[row.table].append(row.values)
     outranked = [*lost]
-    for table in _NAMED:
-        by_table[table] = _last_changed(tx, scope, table, by_table[table], outranked)
     for table, listed in by_table.items():
+        if table.kind:
+            listed = _last_changed(tx, scope, table, listed, outranked)
         insert_rows(tx, scope, rev, table.name, listed)
     if outranked:
         tx.executemany(
@@ -203,13 +215,6 @@ _RESOLVE = (
 )
 
 
-_NAMED: dict[NoteTable, tuple[Literal["fact", "summary"], tuple[str, ...]]] = {
-    FACTS: ("fact", ("category", "key")),
-    SUMMARY: ("summary", ()),
-}
-"""The tables in which a name belongs to one note, with the kind and the columns of the name."""
-
-
 def _last_changed(
     tx: Cursor, scope: UUID, table: NoteTable, rows: Sequence[Row], outranked: list[LostName]
 ) -> list[Row]:
@@ -217,7 +222,8 @@ def _last_changed(
 
     The others are added to `outranked`, and removed if they are on the server.
     """
-    kind, columns = _NAMED[table]
+    kind, columns = table.kind, table.named_by
+    assert kind
     best: dict[tuple[str, ...], Row] = {}
     for row in sorted(rows, key=_rank):
         name = tuple(clean(row[column]) for column in columns)
