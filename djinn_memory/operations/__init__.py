@@ -28,6 +28,8 @@ class Verb(NamedTuple):
     """The attribute path of the operation on `Djinn`, such as `gaps.close`, or a name like that."""
     path: str = ""
     """The import path of the operation; empty for a command that runs none."""
+    takes: str = ""
+    """The import path of the type of the operation's request."""
     result: str = ""
     """The import path of the type of the operation's answer."""
     writes: bool = False
@@ -62,7 +64,7 @@ class Verb(NamedTuple):
     @property
     def request(self) -> type[Struct]:
         """The type of the request."""
-        kind: type[Struct] = self.load().request
+        kind: type[Struct] = imported(self.takes)
         return kind
 
     @property

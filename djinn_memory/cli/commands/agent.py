@@ -152,7 +152,7 @@ def _list(call: Call) -> AgentEntries:
     return AgentEntries([AgentEntry(name, vaults.get(name)) for name in config.agents])
 
 
-@command("agents.profile", requests.ShowProfile)
+@command("agents.profile")
 def profile(call: Call, answer: requests.ProfileView) -> None:
     """Show the profile of an agent: identity, rules, projects, working hours.
 
@@ -176,7 +176,7 @@ def profile(call: Call, answer: requests.ProfileView) -> None:
 KEY = Field("KEY", lambda ctx: [*get_args(requests.ProfileKeyName)])
 
 
-@command("agents.set", requests.SetProfile, fields={"key": KEY, "values": Field("VALUE")})
+@command("agents.set", fields={"key": KEY, "values": Field("VALUE")})
 def set_(call: Call, answer: requests.ProfileChange) -> None:
     """Set a key in the profile of an agent.
 
@@ -193,7 +193,7 @@ def set_(call: Call, answer: requests.ProfileChange) -> None:
     _print_profile_change(answer, call.request.key)
 
 
-@command("agents.unset", requests.UnsetProfile, fields={"key": KEY, "values": Field("VALUE")})
+@command("agents.unset", fields={"key": KEY, "values": Field("VALUE")})
 def unset(call: Call, answer: requests.ProfileChange) -> None:
     """Remove a key from the profile of an agent, or some of its values.
 

@@ -8,7 +8,6 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, shortened, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.entities import requests
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -26,7 +25,6 @@ KIND = Field("KIND", candidates.entity_kinds)
 
 @command(
     "entities.add",
-    requests.AddEntity,
     fields={
         "name": Field("NAME"),
         "text": Field(stdin="text", help="A description, in Markdown. `-` reads it from stdin."),
@@ -46,7 +44,7 @@ def add(call: Call, answer: verbs.EntityChange) -> None:
     _print_change(answer)
 
 
-@command("entities.list", requests.ListEntities, fields={"kind": KIND})
+@command("entities.list", fields={"kind": KIND})
 def list_(call: Call, answer: verbs.EntityPage) -> None:
     """List entities by name, with the number of their mentions.
 
@@ -76,7 +74,6 @@ def list_(call: Call, answer: verbs.EntityPage) -> None:
 
 @command(
     "entities.show",
-    requests.ShowEntity,
     fields={"name": NAME},
     failed=lambda answer: answer.entity is None,
 )
@@ -97,7 +94,7 @@ def show(call: Call, answer: verbs.EntityView) -> None:
         _print_entity(answer.entity)
 
 
-@command("entities.set", requests.SetProperty, fields={"name": NAME, "key": Field("KEY")})
+@command("entities.set", fields={"name": NAME, "key": Field("KEY")})
 def set_(call: Call, answer: verbs.EntityChange) -> None:
     """Set a property or a relation. The value before is closed and kept.
 
@@ -109,7 +106,7 @@ def set_(call: Call, answer: verbs.EntityChange) -> None:
     _print_change(answer, f"{call.request.key}: {shortened(value, WIDEST)}")
 
 
-@command("entities.alias", requests.ChangeAliases, fields={"name": NAME})
+@command("entities.alias", fields={"name": NAME})
 def alias(call: Call, answer: verbs.EntityChange) -> None:
     """Add or remove aliases of an entity.
 
@@ -122,7 +119,6 @@ def alias(call: Call, answer: verbs.EntityChange) -> None:
 
 @command(
     "entities.merge",
-    requests.MergeEntities,
     fields={"name": NAME, "into": Field("INTO", candidates.entities)},
 )
 def merge(call: Call, answer: verbs.EntityMerge) -> None:
@@ -146,7 +142,7 @@ def merge(call: Call, answer: verbs.EntityMerge) -> None:
     output.problems(answer.left)
 
 
-@command("entities.split", requests.SplitEntity, fields={"name": NAME, "other": Field("[OTHER]")})
+@command("entities.split", fields={"name": NAME, "other": Field("[OTHER]")})
 def split(call: Call, answer: verbs.EntitySplit) -> None:
     """Take a merge of two entities apart.
 
@@ -161,7 +157,7 @@ def split(call: Call, answer: verbs.EntitySplit) -> None:
     say(f"links changed in {count(len(answer.notes), 'note')}")
 
 
-@command("entities.remove", requests.RemoveEntity, fields={"name": NAME})
+@command("entities.remove", fields={"name": NAME})
 def remove(call: Call, answer: verbs.EntityRemoval) -> None:
     """Move the note of an entity to the `.trash/` of its vault.
 

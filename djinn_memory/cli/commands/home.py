@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from djinn_memory.cli.command import Call, Confirm, command
+from djinn_memory.cli.counts import sizes
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.cli.text.counts import sizes
 from djinn_memory.errors import NotFound
 from djinn_memory.system.files import make_folder, open_private
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.requests import IndexOptions, ShowStatus
 
 if TYPE_CHECKING:
     from djinn_memory.home.home import Home
@@ -179,7 +178,6 @@ def _index(call: Call) -> IndexReport | BackgroundIndex:
 
 @command(
     "index",
-    IndexOptions,
     fields={"model": Field("MODEL")},
     view=IndexView,
     progress=True,
@@ -214,7 +212,7 @@ def index(call: Call, answer: Any) -> None:
     )
 
 
-@command("status", ShowStatus, warns=False)
+@command("status", warns=False)
 def status(call: Call, answer: HomeStatus) -> None:
     """Show the home: its vaults, the index, and what is pending.
 

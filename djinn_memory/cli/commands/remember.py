@@ -12,10 +12,10 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, link, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
-from djinn_memory.memories.writing.requests import NewMemory
 
 if TYPE_CHECKING:
     from djinn_memory.memories.writing.remember import RememberResult
+    from djinn_memory.memories.writing.requests import NewMemory
 
 
 class ExistingOptions(Struct, frozen=True):
@@ -44,7 +44,6 @@ def _remember(call: Call) -> Any:
 
 @command(
     "remember",
-    NewMemory,
     without=["existing", "fields"],
     fields={
         "type": Field(complete=candidates.types),

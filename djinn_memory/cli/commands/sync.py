@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
@@ -12,18 +12,15 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import Unavailable
-from djinn_memory.sync.exchange_requests import (
-    ConflictList,
-    ListConflicts,
-    PullSync,
-    PushSync,
-    RunSync,
-    SyncComparison,
-    SyncReport,
-    VaultExchange,
-    VerifySync,
-)
 from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.sync.exchange_requests import (
+        ConflictList,
+        SyncComparison,
+        SyncReport,
+        VaultExchange,
+    )
 
 _VAULTS = {"vaults": Field("NAME", candidates.vaults)}
 
@@ -80,7 +77,7 @@ def _print_watched(call: Call, report: SyncReport) -> None:
 
 
 @command(
-    "sync.run", RunSync, view=WatchSync, run=_run, progress=True, fields=_VAULTS,
+    "sync.run", view=WatchSync, run=_run, progress=True, fields=_VAULTS,
     failed=_is_incomplete,
 )  # fmt: skip
 def run(call: Call, answer: SyncReport) -> None:
@@ -99,7 +96,7 @@ def run(call: Call, answer: SyncReport) -> None:
     _print_exchange(answer)
 
 
-@command("sync.pull", PullSync, progress=True, fields=_VAULTS, failed=_is_incomplete)
+@command("sync.pull", progress=True, fields=_VAULTS, failed=_is_incomplete)
 def pull(call: Call, answer: SyncReport) -> None:
     """Receive the changes of other homes.
 
@@ -112,7 +109,7 @@ def pull(call: Call, answer: SyncReport) -> None:
     _print_exchange(answer)
 
 
-@command("sync.push", PushSync, progress=True, fields=_VAULTS, failed=_is_incomplete)
+@command("sync.push", progress=True, fields=_VAULTS, failed=_is_incomplete)
 def push(call: Call, answer: SyncReport) -> None:
     """Send the changes of this home.
 
@@ -124,7 +121,7 @@ def push(call: Call, answer: SyncReport) -> None:
     _print_exchange(answer)
 
 
-@command("sync.conflicts", ListConflicts, fields=_VAULTS)
+@command("sync.conflicts", fields=_VAULTS)
 def conflicts(call: Call, answer: ConflictList) -> None:
     """List the notes that were changed in two homes.
 
@@ -143,7 +140,6 @@ def conflicts(call: Call, answer: ConflictList) -> None:
 
 @command(
     "sync.verify",
-    VerifySync,
     progress=True,
     fields=_VAULTS,
     failed=lambda answer: bool(answer.drifts),

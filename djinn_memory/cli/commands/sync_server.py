@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.cli.text.servers import print_homes, print_vaults
-from djinn_memory.sync.requests import (
-    Backfilled,
-    BackfillSync,
-    ForgetSync,
-    ForgottenSync,
-    InitSync,
-    MigratedServer,
-    MigrateSync,
-    PreparedServer,
-    SearchServerFacts,
-    ServerFacts,
-    ServerStatus,
-    ShowSyncStats,
-    ShowSyncStatus,
-    SyncStats,
-)
 from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.sync.requests import (
+        Backfilled,
+        ForgottenSync,
+        MigratedServer,
+        PreparedServer,
+        ServerFacts,
+        ServerHome,
+        ServerStatus,
+        SyncedVault,
+        SyncStats,
+    )
 
 
 @command(
     "sync.init",
-    InitSync,
     progress=True,
     fields={
         "url": Field("URL"),
@@ -61,7 +57,7 @@ def init(call: Call, answer: PreparedServer) -> None:
             f"vault {clean(adopted.name)} is now the vault {adopted.scope} of the server "
             f"(its id was {adopted.before}); its notes stay"
         )
-    print_vaults(answer.vaults)
+    _print_vaults(answer.vaults)
     for name in {vault.name for vault in answer.others} & set(answer.added):
         talk(
             f"The server has another vault {clean(name)}. If it is yours, make both one vault: "
@@ -96,7 +92,7 @@ def _migrate(call: Call) -> MigratedServer:
     return answer
 
 
-@command("sync.migrate", MigrateSync, view=Confirm, run=_migrate)
+@command("sync.migrate", view=Confirm, run=_migrate)
 def migrate(call: Call, answer: MigratedServer) -> None:
     """Update the tables of the server to this version of djinn.
 
@@ -128,7 +124,7 @@ def _tables(applied: Sequence[str]) -> str:
     return "tables created or updated" if applied else "tables are up to date"
 
 
-@command("sync.status", ShowSyncStatus)
+@command("sync.status")
 def status(call: Call, answer: ServerStatus) -> None:
     """Show the server, its versions, its vaults and their homes.
 
@@ -149,16 +145,16 @@ def status(call: Call, answer: ServerStatus) -> None:
     traits = ["row-level security"] * answer.row_security + ["Citus"] * answer.distributed
     if traits:
         say(f"traits   {', '.join(traits)}")
-    print_vaults(answer.vaults)
-    print_homes(answer.vaults)
+    _print_vaults(answer.vaults)
+    _print_homes(answer.vaults)
     if not (answer.vaults or answer.unregistered):
         say("no vault of this home goes to the server; run `djinn sync init --vault NAME`")
     for name in answer.unregistered:
         say(f"vault {clean(name)}: not on the server; run `djinn sync init`")
     if answer.others:
         say("Other vaults of the server:")
-        print_vaults(answer.others)
-        print_homes(answer.others)
+        _print_vaults(answer.others)
+        _print_homes(answer.others)
         talk("To make one of them the same vault as yours: `djinn sync init --join NAME=ID`.")
 
 
@@ -193,7 +189,6 @@ def _forget(call: Call) -> ForgottenSync:
 
 @command(
     "sync.forget",
-    ForgetSync,
     view=Confirm,
     run=_forget,
     fields={"vault": Field("NAME", candidates.vaults), "home": Field("NAME")},
@@ -223,7 +218,7 @@ def forget(call: Call, answer: ForgottenSync) -> None:
             say(clean(f"{forgot} home {home.name} of vault {vault.name}"))
 
 
-@command("sync.backfill", BackfillSync, progress=True)
+@command("sync.backfill", progress=True)
 def backfill(call: Call, answer: Backfilled) -> None:
     """Fill the vectors and rows that the server lacks.
 
@@ -239,7 +234,7 @@ def backfill(call: Call, answer: Backfilled) -> None:
     say(f"{count(answer.notes, 'note')} filled, {answer.left:,} left")
 
 
-@command("sync.stats", ShowSyncStats)
+@command("sync.stats")
 def stats(call: Call, answer: SyncStats) -> None:
     """Count the memories on the server.
 
@@ -267,7 +262,7 @@ def _episodes(answer: SyncStats) -> int:
     return answer.consolidated + answer.unconsolidated
 
 
-@command("sync.facts", SearchServerFacts, fields={"query": Field(words=True)})
+@command("sync.facts", fields={"query": Field(words=True)})
 def facts(call: Call, answer: ServerFacts) -> None:
     """Search the facts on the server.
 
@@ -285,3 +280,43 @@ def facts(call: Call, answer: ServerFacts) -> None:
             for fact in answer.facts
         ]
     )
+
+
+def _print_vaults(vaults: Iterable[SyncedVault]) -> None:
+    """Print a line for each vault."""
+    output.columns(
+        [
+            [
+                f"vault {vault.name}",
+                vault.scope,
+                count(vault.notes, "note"),
+                count(len(vault.homes), "home"),
+                f"revision {vault.rev}",
+            ]
+            for vault in vaults
+        ]
+    )
+
+
+def _print_homes(vaults: Iterable[SyncedVault]) -> None:
+    """Print a line for each home of each vault."""
+    output.columns(
+        [
+            [
+                f"home {home.name}",
+                home.id,
+                f"vault {vault.name}",
+                f"last seen {home.seen}",
+                f"revision {home.rev}{_remarks(home)}",
+            ]
+            for vault in vaults
+            for home in vault.homes
+        ]
+    )
+
+
+def _remarks(home: ServerHome) -> str:
+    kept = "kept for it" if home.awaited else "not read"
+    remarks = ["this home"] * home.own
+    remarks += [f"{count(home.unread, 'deletion')} {kept}"] * bool(home.unread)
+    return f" ({', '.join(remarks)})" if remarks else ""

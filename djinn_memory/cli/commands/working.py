@@ -34,7 +34,7 @@ class SetOptions(Struct, frozen=True):
     json_value: Annotated[bool, Meta(description="Parse the value as JSON.")] = False
 
 
-def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
+def _set(call: Call) -> Any:
     from djinn_memory.memories.working.values import from_json
 
     given = call.values
@@ -45,19 +45,18 @@ def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
             raise UsageError(
                 f"{given['key']!r} has no value; give one, or pass - to read it from stdin"
             )
-        return call.djinn.working.set(call.request)
+        return call.run()
     unfit = ("session", "short", "type", "append")
     if not (given["task"] and call.view.status) or any(given[name] for name in unfit):
         raise UsageError(
             "--status sets a step and needs --task; only --after and --ttl can be added"
         )
     call.schema = "working.step"
-    return call.djinn.working.step(call.convert(requests.SetStep, result=given["value"]))
+    return call.run("working.step", result=given["value"])
 
 
 @command(
     "working.set",
-    requests.SetValue,
     fields={
         "key": KEY._replace(
             help="The name of the value, on one line. With --status, the name of a step."
@@ -96,18 +95,17 @@ def set_(call: Call, answer: Any) -> None:
         talk(f"replaced: {_preview(answer.replaced.value)}")
 
 
-def _get(call: Call) -> requests.WorkingLookup | requests.Task:
+def _get(call: Call) -> Any:
     if call.values["key"] is not None:
-        return call.djinn.working.get(call.request)
+        return call.run()
     if call.values["task"] is None or call.values["session"] or call.values["giver"]:
         raise UsageError("no key was given; give a key, or pass --task to print the whole task")
     call.schema = "working.task"
-    return call.djinn.working.resume(call.convert(requests.ResumeTask))
+    return call.run("working.resume")
 
 
 @command(
     "working.get",
-    requests.GetValue,
     fields={"key": KEY._replace(optional=True), "giver": GIVER},
     run=_get,
     schemas={"working.get": "working.get", "working.task": "working.resume"},
@@ -140,16 +138,15 @@ class ListOptions(Struct, frozen=True):
     tasks: Annotated[bool, Meta(description="List tasks instead of values.")] = False
 
 
-def _list(call: Call) -> requests.WorkingValues | requests.TaskEntries:
+def _list(call: Call) -> Any:
     if not call.view.tasks:
-        return call.djinn.working.list(call.request)
+        return call.run()
     call.schema = "working.tasks"
-    return call.djinn.working.tasks(agent=call.request.agent)
+    return call.run("working.tasks")
 
 
 @command(
     "working.list",
-    requests.ListWorkingValues,
     view=ListOptions,
     run=_list,
     schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
@@ -199,7 +196,6 @@ def _clear(call: Call) -> requests.ClearedValues:
 
 @command(
     "working.clear",
-    requests.ClearValues,
     fields={"key": KEY, "giver": GIVER},
     view=Confirm,
     run=_clear,
@@ -216,7 +212,6 @@ def clear(call: Call, answer: requests.ClearedValues) -> None:
 
 @command(
     "working.share",
-    requests.ShareValue,
     fields={"key": KEY, "to": Field("AGENT", candidates.agents)},
 )
 def share(call: Call, answer: requests.WorkingChange) -> None:

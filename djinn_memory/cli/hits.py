@@ -1,4 +1,4 @@
-"""Prints hits and memories as text, Markdown, paths or CSV."""
+"""Prints hits as text, Markdown, paths or CSV, and a recall as text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Sequence, Set
 
-    from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
+    from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
     from djinn_memory.models import AskedPeriod, Hit, SearchResult
+    from djinn_memory.scoring import Score
 
 NO_MATCH = "No confident match."
 NO_RESULTS = "No results."
@@ -25,10 +26,7 @@ NO_RESULTS = "No results."
 def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
     """Print the hits in a format, with notices on stderr."""
     {"table": _table, "md": _markdown, "paths": _paths, "csv": _csv}[form](result, explain)
-    for step in result.steps if explain else ():
-        talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
-    print_periods(result.periods, any("dates" in hit.legs for hit in result.hits))
-    print_former(any("former" in hit.legs for hit in result.hits))
+    _print_reading(result, {leg for hit in result.hits for leg in hit.legs}, explain=explain)
     if form != "table":
         if not result.hits:
             talk(f"{NO_RESULTS}{_spellings(result)}")
@@ -43,21 +41,23 @@ def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
         talk(f"{passages} {verb} not embedded yet (keyword matches only). Run `djinn index`.")
 
 
-def print_periods(periods: Sequence[AskedPeriod], has_memories: bool) -> None:
+def _print_reading(result: SearchResult | RecallResult, legs: Set[str], *, explain: bool) -> None:
+    """Print on stderr how a question was read, and with `explain` each step of the search."""
+    for step in result.steps if explain else ():
+        talk(dim(f"{step.name}: {clean(step.what)} ({step.milliseconds:,.0f} ms)"))
+    if result.periods:
+        _print_periods(result.periods, "dates" in legs)
+    if "former" in legs:
+        talk(dim("The question asks for what held before; earlier values come first."))
+
+
+def _print_periods(periods: Sequence[AskedPeriod], has_memories: bool) -> None:
     """Print on stderr which periods were read from a question."""
-    if not periods:
-        return
     spans = " and ".join(map(_span, periods))
     result = "memories of that time come first" if has_memories else "no memory is from that time"
     talk(dim(f'"{clean(periods[0].words)}" was read as {spans}; {result}.'))
     if events := periods[0].events:
         talk(dim(clean(f"{events[0]} is meant, not {' or '.join(events[1:])}.")))
-
-
-def print_former(has_values: bool) -> None:
-    """Print on stderr that a question was read as one about what no longer holds."""
-    if has_values:
-        talk(dim("The question asks for what held before; earlier values come first."))
 
 
 def _span(period: AskedPeriod) -> str:
@@ -142,28 +142,6 @@ def _csv(result: SearchResult, explain: bool) -> None:
         writer.writerow([clean(cell) if isinstance(cell, str) else cell for cell in row])
 
 
-def print_memory(detail: MemoryDetail) -> None:
-    """Print the text of a note, and its links in both directions."""
-    talk(dim(output.link(clean(f"{detail.vault}/{detail.path}"), detail.file, sys.stderr)))
-    say(output.clean_lines(detail.text.rstrip("\n")))
-    for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
-        if links:
-            say()
-            say(dim(f"{label}:"))
-        for line in dict.fromkeys(_link(link, label == "links to") for link in links):
-            say(f"  {line}")
-
-
-def _link(link: LinkEnd, forward: bool) -> str:
-    place = f"{link.vault}/{link.path}" if link.path else ""
-    if not forward:
-        return clean(f"{link.title}  ({place}{f':{link.line}' if link.line else ''})")
-    if link.path:
-        name = f"{link.target} -> " if link.target != link.title else ""
-        return clean(f"{name}{link.title}  ({place}){'  ambiguous' if link.ambiguous else ''}")
-    return clean(f"{link.target}  ({'attachment' if link.how else 'unresolved'})")
-
-
 def _heading(hit: Hit) -> str:
     trail = [heading for heading in hit.heading if heading != hit.title]
     return " > ".join([hit.title, *trail])
@@ -217,4 +195,97 @@ def _explained(hit: Hit) -> str:
 def _spellings(result: SearchResult) -> str:
     return (
         f" Did you mean: {', '.join(map(clean, result.suggestions))}?" if result.suggestions else ""
+    )
+
+
+def print_recall(result: RecallResult, *, explain: bool) -> None:
+    """Print each memory below a line with its location and the reason for its rank."""
+    legs = {leg for memory in result.memories for leg in memory.why.legs}
+    _print_reading(result, legs, explain=explain)
+    if not result.memories:
+        near = ", ".join(map(clean, result.suggestions))
+        say(f"No memories found.{f' Did you mean: {near}?' if near else ''}")
+        talk('Report what is missing with `djinn gap report "..."`.')
+        return
+    if not result.confident:
+        say("No confident match. Closest:")
+    for memory in result.memories:
+        title = typer.style(clean(memory.title), bold=True)
+        say(f"{memory.rank}. {title}  {typer.style(f'{memory.score:.2f}', fg='green')}")
+        say(f"   {dim('  '.join(_about(memory)))}")
+        say(f"   {dim(clean(_reason(memory)))}")
+        if explain:
+            say(f"   {dim(clean(_recall_numbers(memory)))}")
+        if memory.text:
+            say()
+            say(output.clean_lines(memory.text))
+        if result.confident:
+            say()
+    if result.confident:
+        left = f", {count(result.more, 'more memory')} did not fit" if result.more else ""
+        talk(f"{result.tokens:,} of {result.budget:,} tokens, profile {result.profile}{left}.")
+    else:
+        talk('Report what is missing with `djinn gap report "..."`.')
+    if result.request_id:
+        other = " --not-useful 2" if len(result.memories) > 1 else ""
+        talk(f"Rate it: djinn rate {result.request_id} --useful 1{other} (or use `last`).")
+
+
+def _about(memory: RecalledMemory) -> list[str]:
+    place = f"{memory.vault}/{memory.path}:{memory.lines[0]}"
+    page = [f"p. {memory.page_number}"] if memory.page_number else []
+    return [
+        *([memory.id] if memory.id else []),
+        output.link(clean(place), memory.file),
+        *page,
+        clean(memory.type or "note"),
+        _age(memory.age),
+        *([memory.holds] if memory.holds else []),
+    ]
+
+
+def _age(days: int) -> str:
+    if days < 0:
+        return f"in {count(-days, 'day')}"
+    return "today" if days == 0 else f"{count(days, 'day')} ago"
+
+
+def _reason(memory: RecalledMemory) -> str:
+    why = memory.why
+    parts = [f"words: {', '.join(why.words)}"] if why.words else []
+    if "meaning" in why.legs:
+        parts.append(f"meaning {why.legs['meaning'].raw:.2f}")
+    if why.weight.via:
+        parts.append(f"linked from {why.weight.via}")
+    elif not why.legs:
+        parts.append("one of the newest")
+    if why.scored and why.weight.multiplier != 1:
+        parts.append(f"usage and ratings x{why.weight.multiplier:.2f}")
+    return "; ".join(parts)
+
+
+def _recall_numbers(memory: RecalledMemory) -> str:
+    weight = memory.why.weight
+    factors = {
+        "usage and ratings": weight.multiplier, "importance and confidence": weight.own,
+        "type": weight.type, "status": weight.status, "recency": weight.recency,
+        "variety": weight.variety,
+    }  # fmt: skip
+    text = f"raw {weight.raw:.4f}"
+    text += "".join(f" x {name} {value:.3f}" for name, value in factors.items() if value != 1)
+    text += f" = {weight.score:.4f}"
+    if memory.why.scored and abs(memory.why.scored.multiplier - weight.multiplier) > 1e-9:
+        text += (
+            f"; x{memory.why.scored.multiplier:.3f} for questions similar to those it was rated for"
+        )
+    if weight.hops:
+        text += f"; reached through {count(weight.hops, 'link')}"
+    return text + (f"; {_score(memory.why.scored)}" if memory.why.scored else "")
+
+
+def _score(score: Score) -> str:
+    """The numbers of a score on one line."""
+    return (
+        f"score {score.adaptive:.3f}: usefulness {score.usefulness:.3f}, "
+        f"recency {score.recency:.3f}, frequency {score.frequency:.3f}"
     )
