@@ -168,9 +168,9 @@ def _serve(call: Call) -> None:
         return
     if sys.stdin.isatty():
         talk("Normally started by an MCP client. Press Ctrl-C to stop.")
-    from djinn_memory.mcp import stdio
+    from djinn_memory.mcp.server import serve_stdio
 
-    stdio.serve(djinn.home, caller)
+    serve_stdio(djinn.home, caller)
 
 
 def _print_config(home: Home, request: ServeAgents) -> None:
