@@ -125,7 +125,7 @@ def status(call: Call, answer: HookState) -> None:
         say(clean(f"last reason  {answer.reason}"))
 
 
-class ServeAgents(Struct, frozen=True):
+class _ServeAgents(Struct, frozen=True):
     """How to serve the memory to agents."""
 
     agent: AgentName = None
@@ -173,7 +173,7 @@ def _serve(call: Call) -> None:
     serve_stdio(djinn.home, caller)
 
 
-def _print_config(home: Home, request: ServeAgents) -> None:
+def _print_config(home: Home, request: _ServeAgents) -> None:
     if request.http or request.print_config is None:
         raise UsageError(
             "cannot be combined with --http, because the client starts the server",
@@ -185,7 +185,7 @@ def _print_config(home: Home, request: ServeAgents) -> None:
     talk(f"{block.place} If the file has settings already, add the entry `{NAME}` to them.")
 
 
-@command("mcp", request=ServeAgents, prints=NoRequest, run=_serve)
+@command("mcp", request=_ServeAgents, prints=NoRequest, run=_serve)
 def mcp(call: Call, answer: Struct) -> None:
     """Serve this memory to agents over the Model Context Protocol.
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 WINDOW = {"since": Field("DATE"), "until": Field("DATE")}
 
 
-class NewEpisode(requests.RecordInteraction, frozen=True):
+class _NewEpisode(requests.RecordInteraction, frozen=True):
     """An interaction that is recorded from the command line."""
 
     channel: Annotated[requests.Channel, Meta(description="Where it was said or seen.")] = "cli"
 
 
-class EpisodeOptions(Struct, frozen=True):
+class _EpisodeOptions(Struct, frozen=True):
     """Options of `djinn episode record` in addition to those of an interaction."""
 
     kind: Annotated[
@@ -77,14 +77,14 @@ def _context(path: Path) -> dict[str, Any]:
 
 @command(
     "episodes.record_interaction",
-    NewEpisode,
+    _NewEpisode,
     without=["context"],
     fields={
         "message": Field(stdin="text", help="What was said, or seen. `-` reads it from stdin."),
         "response": Field(help="What the agent answered."),
         "at": Field("TIME"),
     },
-    view=EpisodeOptions,
+    view=_EpisodeOptions,
     run=_record,
     schemas={"episode.record": "episodes.record_interaction"},
     words="episode record",

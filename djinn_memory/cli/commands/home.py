@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from djinn_memory.upkeep.status import HomeStatus
 
 
-class InitHome(Struct, frozen=True):
+class _InitHome(Struct, frozen=True):
     """Where and for which agents to create a home."""
 
     folder: Annotated[
@@ -39,7 +39,7 @@ class InitHome(Struct, frozen=True):
     ] = None
 
 
-class CreatedHome(Struct, frozen=True):
+class _CreatedHome(Struct, frozen=True):
     """The result of creating a home."""
 
     home: Path
@@ -52,7 +52,7 @@ class CreatedHome(Struct, frozen=True):
     """Whether the person at the terminal said no."""
 
 
-def _init(call: Call) -> CreatedHome:
+def _init(call: Call) -> _CreatedHome:
     from djinn_memory.home import setup
     from djinn_memory.home.config import variable
     from djinn_memory.system.files import expand
@@ -68,9 +68,9 @@ def _init(call: Call) -> CreatedHome:
     if outer:
         about = f"{here if here == place else here.parent} is inside {outer}"
         if not call.confirmed(f"Create a home at {place}, inside {outer}?", about):
-            return CreatedHome(place, (), aborted=True)
+            return _CreatedHome(place, (), aborted=True)
     home, created = setup.init(place, request.agents)
-    return CreatedHome(home.root, created, request.notes and _add_notes(home, request.notes))
+    return _CreatedHome(home.root, created, request.notes and _add_notes(home, request.notes))
 
 
 def _add_notes(home: Home, folder: Path) -> str | None:
@@ -90,7 +90,7 @@ def _add_notes(home: Home, folder: Path) -> str | None:
 
 @command(
     "init",
-    request=InitHome,
+    request=_InitHome,
     arguments=["folder"],
     fields={
         "folder": Field("[DIR]"),
@@ -100,7 +100,7 @@ def _add_notes(home: Home, folder: Path) -> str | None:
     view=Confirm,
     run=_init,
 )
-def init(call: Call, answer: CreatedHome) -> None:
+def init(call: Call, answer: _CreatedHome) -> None:
     """Create a home: settings, a shared vault, and a personal vault for each agent.
 
     A home is the folder of one memory. A vault is a folder of Markdown notes. Run the command again
@@ -129,7 +129,7 @@ def init(call: Call, answer: CreatedHome) -> None:
         )
 
 
-class IndexView(Struct, frozen=True):
+class _IndexView(Struct, frozen=True):
     """How to start an index run."""
 
     background: Annotated[
@@ -137,7 +137,7 @@ class IndexView(Struct, frozen=True):
     ] = False
 
 
-class BackgroundIndex(Struct, frozen=True):
+class _BackgroundIndex(Struct, frozen=True):
     """An index run in the background, as `djinn index --background` prints it."""
 
     process: int
@@ -146,7 +146,7 @@ class BackgroundIndex(Struct, frozen=True):
     """The log file of the index run."""
 
 
-def _index(call: Call) -> IndexReport | BackgroundIndex:
+def _index(call: Call) -> IndexReport | _BackgroundIndex:
     if not call.view.background:
         return call.djinn.index(call.request)
     import subprocess
@@ -173,18 +173,18 @@ def _index(call: Call) -> IndexReport | BackgroundIndex:
             start_new_session=True,
         )
     call.schema = "index.background"
-    return BackgroundIndex(process.pid, log)
+    return _BackgroundIndex(process.pid, log)
 
 
 @command(
     "index",
     fields={"model": Field("MODEL")},
-    view=IndexView,
+    view=_IndexView,
     progress=True,
     warns=False,
     run=_index,
     failed=lambda answer: bool(getattr(answer, "problems", ())),
-    schemas={"index": "index", "index.background": BackgroundIndex},
+    schemas={"index": "index", "index.background": _BackgroundIndex},
 )
 def index(call: Call, answer: Any) -> None:
     """Update the index from the vaults: words first, then meaning.

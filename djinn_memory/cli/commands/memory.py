@@ -31,7 +31,7 @@ LONGEST_EVIDENCE = 160
 """Maximum characters of the text of a piece of evidence."""
 
 
-class SearchView(Struct, frozen=True):
+class _SearchView(Struct, frozen=True):
     """Options for printing hits."""
 
     explain: Annotated[
@@ -50,7 +50,7 @@ class SearchView(Struct, frozen=True):
     "search",
     without=["paths"],
     fields={"query": Field(words=True, stdin="value")},
-    view=SearchView,
+    view=_SearchView,
     warns=False,
     schemas={"search": "search"},
     words="memory search",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
 
 
-class RecallView(Struct, frozen=True):
+class _RecallView(Struct, frozen=True):
     """Options for printing a recall."""
 
     explain: Annotated[
@@ -35,7 +35,7 @@ class RecallView(Struct, frozen=True):
         "query": Field(words=True, stdin="value"),
         "profile": Field("NAME", candidates.profiles),
     },
-    view=RecallView,
+    view=_RecallView,
     warns=False,
 )
 def recall(call: Call, answer: RecallResult) -> None:

@@ -30,7 +30,7 @@ def _is_incomplete(answer: SyncReport) -> bool:
     return bool(waits or answer.unregistered) and not answer.dry_run
 
 
-class WatchSync(Struct, frozen=True):
+class _WatchSync(Struct, frozen=True):
     """The option that keeps a run going."""
 
     watch: Annotated[
@@ -77,7 +77,7 @@ def _print_watched(call: Call, report: SyncReport) -> None:
 
 
 @command(
-    "sync.run", view=WatchSync, run=_run, progress=True, fields=_VAULTS,
+    "sync.run", view=_WatchSync, run=_run, progress=True, fields=_VAULTS,
     failed=_is_incomplete,
 )  # fmt: skip
 def run(call: Call, answer: SyncReport) -> None:

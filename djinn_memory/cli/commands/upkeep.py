@@ -157,7 +157,7 @@ def _print_content(content: BackupContent) -> None:
 _SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 
-class ShowSchema(Struct, frozen=True):
+class _ShowSchema(Struct, frozen=True):
     """Which schema to print."""
 
     name: Annotated[
@@ -187,7 +187,7 @@ def _print_schema(call: Call) -> None:
 
 @command(
     "schema",
-    request=ShowSchema,
+    request=_ShowSchema,
     arguments=["name"],
     fields={"name": Field("[NAME]", schema_names)},
     prints=NoRequest,
@@ -204,7 +204,7 @@ def schema(call: Call, answer: Struct) -> None:
     """
 
 
-class UndoView(Struct, frozen=True):
+class _UndoView(Struct, frozen=True):
     """The options of `djinn undo` besides those of an undo."""
 
     list: Annotated[
@@ -231,7 +231,7 @@ def _undo(call: Call) -> ChangeList | UndoReport:
 @command(
     "changes.undo",
     fields={"change": Field("ID", candidates.changes)},
-    view=UndoView,
+    view=_UndoView,
     run=_undo,
     schemas={"undo": "changes.undo", "undo.list": "changes.list"},
     words="undo",

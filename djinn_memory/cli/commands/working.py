@@ -21,7 +21,7 @@ KEY = Field(complete=candidates.working_keys)
 GIVER = Field("NAME", candidates.agents)
 
 
-class SetOptions(Struct, frozen=True):
+class _SetOptions(Struct, frozen=True):
     """Options of `djinn working set` in addition to those of a value."""
 
     status: Annotated[
@@ -68,7 +68,7 @@ def _set(call: Call) -> Any:
         ),
         "after": Field("STEP"),
     },
-    view=SetOptions,
+    view=_SetOptions,
     run=_set,
     schemas={"working.set": "working.set", "working.step": "working.step"},
     also={"working.step": ""},
@@ -132,7 +132,7 @@ def get(call: Call, answer: Any) -> None:
     say_verbatim(output.clean_lines(_text(answer.value, indent=True)))
 
 
-class ListOptions(Struct, frozen=True):
+class _ListOptions(Struct, frozen=True):
     """Options of `djinn working list`."""
 
     tasks: Annotated[bool, Meta(description="List tasks instead of values.")] = False
@@ -147,7 +147,7 @@ def _list(call: Call) -> Any:
 
 @command(
     "working.list",
-    view=ListOptions,
+    view=_ListOptions,
     run=_list,
     schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
     also={"working.tasks": "--tasks"},

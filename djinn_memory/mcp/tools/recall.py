@@ -26,7 +26,7 @@ from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.system.plural import count
 
 
-class RecallAnswerMemory(MemoryPlace):
+class _RecallAnswerMemory(MemoryPlace):
     """A whole memory."""
 
     rank: int
@@ -38,13 +38,13 @@ class RecallAnswerMemory(MemoryPlace):
     """Whether the text was cut to fit the budget. `read` returns all of it."""
 
 
-class RecallAnswer(Answer):
+class _RecallAnswer(Answer):
     """The recalled memories, best first."""
 
     request_id: str | None
     """The id that `rate` accepts; null if the recall could not be logged."""
     profile: str
-    memories: list[RecallAnswerMemory]
+    memories: list[_RecallAnswerMemory]
     confident: bool
     """False if no memory is likely to help. `memories` then has the titles of the three closest."""
     more: int
@@ -52,9 +52,11 @@ class RecallAnswer(Answer):
     suggestions: Sequence[str] = ()
 
 
-def _present_recall(result: RecallResult, _: object) -> RecallAnswer:
-    memories = [project(memory, RecallAnswerMemory, why=_why(memory)) for memory in result.memories]
-    return project(result, RecallAnswer, memories=memories)
+def _present_recall(result: RecallResult, _: object) -> _RecallAnswer:
+    memories = [
+        project(memory, _RecallAnswerMemory, why=_why(memory)) for memory in result.memories
+    ]
+    return project(result, _RecallAnswer, memories=memories)
 
 
 def _why(memory: RecalledMemory) -> str:
@@ -81,7 +83,7 @@ def _why(memory: RecalledMemory) -> str:
         "budget": number(50, 50_000, "Maximum tokens of text."),
     },
 )
-def recall(answer: RecallAnswer) -> list[str]:
+def recall(answer: _RecallAnswer) -> list[str]:
     """Recall whole memories that help with a question, best first.
 
     Use it before you begin work, decide something or answer from memory; `rate` the result
@@ -113,7 +115,7 @@ def recall(answer: RecallAnswer) -> list[str]:
 _Memory = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1, max_length=300)]
 
 
-class ScoreAnswer(Answer):
+class _ScoreAnswer(Answer):
     """Memories with the numbers behind their ranking."""
 
     memories: Sequence[MemoryScore]
@@ -121,9 +123,9 @@ class ScoreAnswer(Answer):
     """The number of memories beyond the limit."""
 
 
-def _present_scores(result: MemoryScores, arguments: Any) -> ScoreAnswer:
+def _present_scores(result: MemoryScores, arguments: Any) -> _ScoreAnswer:
     shown = result.scores[: arguments.limit]
-    return ScoreAnswer(shown, len(result.scores) - len(shown))
+    return _ScoreAnswer(shown, len(result.scores) - len(shown))
 
 
 def _memories(description: str) -> Argument:
@@ -165,7 +167,7 @@ def rate(result: RatingResult) -> list[str]:
     hints={"name": f"{NAME_HINT} Without it, all that were used or rated."},
     arguments={"limit": number(1, 200, default=20)},
 )
-def score(answer: ScoreAnswer) -> list[str]:
+def score(answer: _ScoreAnswer) -> list[str]:
     """Show why a memory ranks as it does.
 
     Use it when the order of a recall surprises you. Not for finding something: use `search`.
@@ -181,7 +183,7 @@ def score(answer: ScoreAnswer) -> list[str]:
     return lines + ([f"{answer.more} more."] if answer.more else [])
 
 
-class GapAnswer(Answer, kw_only=True):
+class _GapAnswer(Answer, kw_only=True):
     """The gaps that the action returns or changes."""
 
     reported: str | None = None
@@ -192,9 +194,9 @@ class GapAnswer(Answer, kw_only=True):
     suggestions: Sequence[GapSuggestion] = ()
 
 
-def _present_gaps(result: Any, _: object) -> GapAnswer:
+def _present_gaps(result: Any, _: object) -> _GapAnswer:
     reported, closed = getattr(result, "gap_id", None), getattr(result, "gap", None)
-    return project(result, GapAnswer, reported=reported, closed=closed)
+    return project(result, _GapAnswer, reported=reported, closed=closed)
 
 
 @tool(
@@ -209,7 +211,7 @@ def _present_gaps(result: Any, _: object) -> GapAnswer:
         "by": "The note that answers it.",
     },
 )
-def gap(answer: GapAnswer) -> list[str]:
+def gap(answer: _GapAnswer) -> list[str]:
     """Track information that is missing from memory.
 
     Use it when a search found no answer. When you learn the answer, `remember` it and close

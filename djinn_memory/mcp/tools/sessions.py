@@ -117,7 +117,7 @@ def build_context(answer: ContextBundle) -> list[str]:
     return [markdown(answer).rstrip()]
 
 
-class SummaryAnswer(Answer):
+class _SummaryAnswer(Answer):
     """The current summary."""
 
     summary: NarrativeSummary
@@ -127,10 +127,10 @@ class SummaryAnswer(Answer):
     """The path of the previous version, relative to the folder of the vault."""
 
 
-def _present_summary(result: Any, arguments: Any) -> SummaryAnswer:
+def _present_summary(result: Any, arguments: Any) -> _SummaryAnswer:
     if arguments.action == "show":
-        return SummaryAnswer(result)
-    return project(result, SummaryAnswer, done=result.action)
+        return _SummaryAnswer(result)
+    return project(result, _SummaryAnswer, done=result.action)
 
 
 @tool(
@@ -144,7 +144,7 @@ def _present_summary(result: Any, arguments: Any) -> SummaryAnswer:
         "text": optional_text(20_000, "The whole summary, in Markdown.", least=1),
     },
 )
-def summary(answer: SummaryAnswer) -> list[str]:
+def summary(answer: _SummaryAnswer) -> list[str]:
     """Show or write the summary of your person and their work, with which `wake` begins.
 
     Use it when the summary is wrong or old: show it, then set the whole text again; build makes one

@@ -13,7 +13,7 @@ from djinn_memory.memories.working.requests import Task, TaskEntry, TaskStep, Wo
 from djinn_memory.system.plural import count
 
 
-class FactAnswer(Answer):
+class _FactAnswer(Answer):
     """The facts that the action returns or changes."""
 
     facts: Sequence[Fact]
@@ -23,23 +23,23 @@ class FactAnswer(Answer):
     """The number of facts on all pages of a list."""
 
 
-def _present_facts(result: Any, arguments: Any) -> FactAnswer:
+def _present_facts(result: Any, arguments: Any) -> _FactAnswer:
     problems = getattr(result, "problems", ())
     match arguments.action:
         case "set":
             before = f"; it was {result.before!r}" if result.before is not None else ""
             done = "recorded in its history" if result.action == "recorded" else result.action
-            return FactAnswer([result.fact], f"{done}{before}", problems=problems)
+            return _FactAnswer([result.fact], f"{done}{before}", problems=problems)
         case "get":
-            return FactAnswer([result])
+            return _FactAnswer([result])
         case "list":
             done = f"page {result.page} of {result.pages}" if result.pages > 1 else ""
-            return FactAnswer(result.facts, done, result.total)
+            return _FactAnswer(result.facts, done, result.total)
         case "search":
-            return FactAnswer([hit.fact for hit in result.facts], problems=problems)
+            return _FactAnswer([hit.fact for hit in result.facts], problems=problems)
         case "forget":
-            return FactAnswer([result.fact], "moved to the trash")
-    return FactAnswer([result.fact], "confirmed", problems=problems)
+            return _FactAnswer([result.fact], "moved to the trash")
+    return _FactAnswer([result.fact], "confirmed", problems=problems)
 
 
 def _fact_line(fact: Fact) -> str:
@@ -96,7 +96,7 @@ def _prepare_fact(fields: dict[str, Any]) -> None:
         ),
     },
 )
-def fact(answer: FactAnswer) -> list[str]:
+def fact(answer: _FactAnswer) -> list[str]:
     """Keep and look up single values: one value for a category and a key, with its history.
 
     Use it for values that are looked up by name and replaced when they change: a birthday, the
@@ -110,7 +110,7 @@ def fact(answer: FactAnswer) -> list[str]:
     return lines + (list(map(_fact_line, answer.facts)) or ["No such fact."])
 
 
-class WorkingAnswer(Answer, kw_only=True):
+class _WorkingAnswer(Answer, kw_only=True):
     """Values and tasks, or the values that were cleared."""
 
     values: Sequence[WorkingValue] = ()
@@ -121,25 +121,25 @@ class WorkingAnswer(Answer, kw_only=True):
     """A description of the action on one line."""
 
 
-def _present_working(result: Any, arguments: Any) -> WorkingAnswer:
+def _present_working(result: Any, arguments: Any) -> _WorkingAnswer:
     match arguments.action:
         case "set":
-            return WorkingAnswer(values=[result.value], done=f"kept until {result.value.expires}")
+            return _WorkingAnswer(values=[result.value], done=f"kept until {result.value.expires}")
         case "get":
             others = " and ".join(result.also_from)
             done = f"{others} shared another, see `from`" if others else ""
-            return WorkingAnswer(values=[result], done=done)
+            return _WorkingAnswer(values=[result], done=done)
         case "list":
-            return WorkingAnswer(values=result.values)
+            return _WorkingAnswer(values=result.values)
         case "clear":
-            return WorkingAnswer(values=result.cleared, done=f"cleared {len(result.cleared)}")
+            return _WorkingAnswer(values=result.cleared, done=f"cleared {len(result.cleared)}")
         case "share":
-            return WorkingAnswer(values=[result.value], done=f"shared with {arguments.to}")
+            return _WorkingAnswer(values=[result.value], done=f"shared with {arguments.to}")
         case "tasks":
-            return WorkingAnswer(tasks=result.tasks)
+            return _WorkingAnswer(tasks=result.tasks)
         case "step":
-            return WorkingAnswer(step=result, done=f"{result.title} is {result.status}")
-    return WorkingAnswer(task=result)
+            return _WorkingAnswer(step=result, done=f"{result.title} is {result.status}")
+    return _WorkingAnswer(task=result)
 
 
 def _value_line(value: WorkingValue) -> str:
@@ -181,7 +181,7 @@ def _prepare_value(fields: dict[str, Any]) -> None:
         "after": "Steps that must be completed first.",
     },
 )
-def working(answer: WorkingAnswer) -> list[str]:
+def working(answer: _WorkingAnswer) -> list[str]:
     """Keep values and the steps of tasks for minutes or hours.
 
     Use it for temporary values: an intermediate result, your position in a long piece of work. A

@@ -76,7 +76,7 @@ def remember(answer: RememberResult) -> list[str]:
     return saved_lines(answer)
 
 
-class ForgetAnswer(Answer):
+class _ForgetAnswer(Answer):
     """A memory in the trash."""
 
     memory: MemoryPlace
@@ -84,8 +84,8 @@ class ForgetAnswer(Answer):
     """The path of the file in the trash."""
 
 
-def _present_forgotten(result: MemoryDeletion, _: object) -> ForgetAnswer:
-    return ForgetAnswer(project(result.memory, MemoryPlace), str(result.moved_to))
+def _present_forgotten(result: MemoryDeletion, _: object) -> _ForgetAnswer:
+    return _ForgetAnswer(project(result.memory, MemoryPlace), str(result.moved_to))
 
 
 @tool(
@@ -95,7 +95,7 @@ def _present_forgotten(result: MemoryDeletion, _: object) -> ForgetAnswer:
     without=frozenset({"digest", "dry_run"}),
     hints={"name": NAME_HINT},
 )
-def forget(answer: ForgetAnswer) -> list[str]:
+def forget(answer: _ForgetAnswer) -> list[str]:
     """Move a note with its earlier versions to the trash, from which a person can restore it.
 
     Use it when the user asks, or when you wrote the note by mistake. Not for outdated
@@ -126,7 +126,7 @@ _FOR_A_PERSON = frozenset(
 )
 
 
-class IngestedFile(Struct):
+class _IngestedFile(Struct):
     """The outcome of one file."""
 
     file: str
@@ -142,15 +142,15 @@ class IngestedFile(Struct):
     total_pages: int | None
 
 
-class IngestAnswer(Answer):
+class _IngestAnswer(Answer):
     """The outcome of each file."""
 
-    files: Sequence[IngestedFile]
+    files: Sequence[_IngestedFile]
 
 
-def _present_ingested(report: IngestReport, _: object) -> IngestAnswer:
-    files = [project(outcome, IngestedFile) for outcome in report.documents]
-    return IngestAnswer(files, problems=report.problems)
+def _present_ingested(report: IngestReport, _: object) -> _IngestAnswer:
+    files = [project(outcome, _IngestedFile) for outcome in report.documents]
+    return _IngestAnswer(files, problems=report.problems)
 
 
 def _absolute_paths(fields: dict[str, Any]) -> None:
@@ -194,7 +194,7 @@ def _has_hidden_part(path: Path) -> bool:
         "title": optional_text(500, "For a single file."),
     },
 )
-def ingest(answer: IngestAnswer) -> list[str]:
+def ingest(answer: _IngestAnswer) -> list[str]:
     """Turn files (PDF, text, CSV, office) into documents, which `search` finds and cites by page.
 
     Use it when a person names files to keep. Not for what you learned: use `remember`.
@@ -215,7 +215,7 @@ _EPISODE_HINTS = {
 }
 
 
-class EpisodeAnswer(Answer):
+class _EpisodeAnswer(Answer):
     """An episode that was recorded."""
 
     id: str
@@ -227,8 +227,8 @@ class EpisodeAnswer(Answer):
     """The number of secrets that were masked."""
 
 
-def _present_episode(episode: RecordedEpisode, _: object) -> EpisodeAnswer:
-    return EpisodeAnswer(
+def _present_episode(episode: RecordedEpisode, _: object) -> _EpisodeAnswer:
+    return _EpisodeAnswer(
         str(episode.id),
         episode.vault,
         episode.path,
@@ -239,7 +239,7 @@ def _present_episode(episode: RecordedEpisode, _: object) -> EpisodeAnswer:
     )
 
 
-def _episode_lines(answer: EpisodeAnswer) -> list[str]:
+def _episode_lines(answer: _EpisodeAnswer) -> list[str]:
     masked = f", {answer.masked} masked" if answer.masked else ""
     return [f"Recorded [{answer.id}], importance {answer.importance}{masked}"]
 
@@ -252,7 +252,7 @@ def _episode_lines(answer: EpisodeAnswer) -> list[str]:
     hints={"response": "Your answer.", **_EPISODE_HINTS},
     arguments={"message": required_text(MAX_TEXT, "What the user said.")},
 )
-def record_interaction(answer: EpisodeAnswer) -> list[str]:
+def record_interaction(answer: _EpisodeAnswer) -> list[str]:
     """Record a message and your answer as an episode in today's journal. Secrets are masked.
 
     Use it where conversations are kept and no hook records them. Not for what was learned from
@@ -270,7 +270,7 @@ def record_interaction(answer: EpisodeAnswer) -> list[str]:
     hints=_EPISODE_HINTS,
     arguments={"text": required_text(MAX_TEXT, "What happened.")},
 )
-def record_observation(answer: EpisodeAnswer) -> list[str]:
+def record_observation(answer: _EpisodeAnswer) -> list[str]:
     """Record something that you saw happen as an episode in today's journal. Secrets are masked.
 
     Use it for events that may matter later. Not for conclusions: use `remember`.
