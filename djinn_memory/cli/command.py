@@ -80,14 +80,14 @@ class Call:
         self.ctx.call_on_close(djinn.close)
         return djinn
 
-    def run(self, other: str = "", **values: Any) -> Any:
+    def run(self, other: str = "", /, **values: Any) -> Any:
         """Run the operation of the command. Returns its answer.
 
-        `other` names another operation. It gets the same options, and `values`.
+        `other` names another operation, which gets the same options. `values` replace fields.
         """
         verb = VERBS[other or self._declaration.verb]
-        request = build(verb.request, {**self.values, **values}) if other else self.request
-        return verb.bind(self.djinn)(request)
+        kind = verb.request if other else self._declaration.request
+        return verb.bind(self.djinn)(build(kind, {**self.values, **values}))
 
     def confirmed(self, question: str, about: str) -> bool:
         """Whether the user confirms at the terminal, after reading `about`, or passed `--yes`.
@@ -106,6 +106,10 @@ class Call:
         except typer.Abort:
             output.talk("")
             raise Interrupted("interrupted; nothing was changed") from None
+
+    def declined(self, question: str, about: str) -> bool:
+        """Whether nothing may be changed: in a dry run, or because the user does not confirm."""
+        return self.request.dry_run or not self.confirmed(question, about)
 
     def problems(self, answer: object) -> list[Problem]:
         """The problems to report with the answer."""

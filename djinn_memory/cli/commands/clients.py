@@ -16,12 +16,7 @@ from djinn_memory.cli.command import Call, NoRequest, command
 from djinn_memory.cli.output import clean, say, say_verbatim, talk
 from djinn_memory.errors import Unavailable, UsageError
 from djinn_memory.mcp.client_config import NAME, ClientName, client_config
-from djinn_memory.memories.hooks.requests import (
-    HookSettings,
-    HookState,
-    InstallHooks,
-    RemoveHooks,
-)
+from djinn_memory.memories.hooks import requests
 from djinn_memory.search.narrowing import AgentName
 from djinn_memory.system.plural import count
 
@@ -29,14 +24,14 @@ if TYPE_CHECKING:
     from djinn_memory.home.home import Home
 
 
-def _install(call: Call) -> HookSettings:
+def _install(call: Call) -> requests.HookSettings:
     from djinn_memory.memories.hooks.installation import install
 
     return install(call.djinn.home, call.request)
 
 
-@command("hooks.install", request=InstallHooks, arguments=("client",), run=_install)
-def install(call: Call, answer: HookSettings) -> None:
+@command("hooks.install", request=requests.InstallHooks, arguments=("client",), run=_install)
+def install(call: Call, answer: requests.HookSettings) -> None:
     """Let Claude Code or Codex record its sessions in this home.
 
     The client then calls djinn for each prompt, tool call and answer, and starts a session with the
@@ -59,14 +54,14 @@ def install(call: Call, answer: HookSettings) -> None:
         talk(answer.note)
 
 
-def _remove(call: Call) -> HookSettings:
+def _remove(call: Call) -> requests.HookSettings:
     from djinn_memory.memories.hooks.installation import uninstall
 
     return uninstall(call.request)
 
 
-@command("hooks.remove", request=RemoveHooks, arguments=("client",), run=_remove)
-def remove(call: Call, answer: HookSettings) -> None:
+@command("hooks.remove", request=requests.RemoveHooks, arguments=("client",), run=_remove)
+def remove(call: Call, answer: requests.HookSettings) -> None:
     """Remove djinn's hooks from the settings of Claude Code or Codex.
 
     What was recorded stays.
@@ -81,14 +76,14 @@ def remove(call: Call, answer: HookSettings) -> None:
         say(clean(f"removed  {answer.path}"))
 
 
-def _status(call: Call) -> HookState:
+def _status(call: Call) -> requests.HookState:
     from djinn_memory.memories.hooks.status import hook_state
 
     return hook_state(call.djinn.home)
 
 
 @command("hooks.status", run=_status)
-def status(call: Call, answer: HookState) -> None:
+def status(call: Call, answer: requests.HookState) -> None:
     """Show installed hooks, and events that are recorded but not taken in.
 
     The next command that reads memories takes events in, and so do `djinn index` and `djinn watch`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -75,17 +75,12 @@ def show(call: Call, answer: requests.DocumentText) -> None:
     say(output.clean_lines(answer.text))
 
 
-def _remove(call: Call) -> requests.RemovedDocument:
-    documents, name, agent = call.djinn.documents, call.request.name, call.request.agent
-    preview = documents.remove(name, agent=agent, dry_run=True)
+def _remove(call: Call) -> Any:
+    preview = call.run(dry_run=True)
     document = preview.document
-    if call.request.dry_run or not call.confirmed(
-        "Move the document to the trash?", _about(document)
-    ):
+    if call.declined("Move the document to the trash?", _about(document)):
         return preview
-    return documents.remove(
-        name, agent=agent, document_id=document.document_id, version=document.version
-    )
+    return call.run(document_id=document.document_id, version=document.version)
 
 
 @command(

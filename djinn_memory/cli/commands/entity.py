@@ -72,11 +72,7 @@ def list_(call: Call, answer: verbs.EntityPage) -> None:
         talk(f"{len(answer.entities)} of {count(answer.total, 'entity')}")
 
 
-@command(
-    "entities.show",
-    fields={"name": NAME},
-    failed=lambda answer: answer.entity is None,
-)
+@command("entities.show", fields={"name": NAME}, failed=lambda answer: answer.entity is None)
 def show(call: Call, answer: verbs.EntityView) -> None:
     """Show an entity: its properties, relations and mentions.
 
@@ -117,10 +113,7 @@ def alias(call: Call, answer: verbs.EntityChange) -> None:
     _print_change(answer, f"aliases: {', '.join(answer.entity.aliases) or 'none'}")
 
 
-@command(
-    "entities.merge",
-    fields={"name": NAME, "into": Field("INTO", candidates.entities)},
-)
+@command("entities.merge", fields={"name": NAME, "into": Field("INTO", candidates.entities)})
 def merge(call: Call, answer: verbs.EntityMerge) -> None:
     """Merge an entity into another, with its history and its links.
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from djinn_memory.memories.episodes.importance import Importance
     from djinn_memory.memories.imports.requests import ImportReport
 
-WINDOW = {"since": Field("DATE"), "until": Field("DATE")}
-
 
 class _NewEpisode(requests.RecordInteraction, frozen=True):
     """An interaction that is recorded from the command line."""
@@ -44,18 +42,15 @@ class _EpisodeOptions(Struct, frozen=True):
     explain: Annotated[bool, Meta(description="Show the parts of the importance.")] = False
 
 
-def _record(call: Call) -> requests.RecordedEpisode:
+def _record(call: Call) -> Any:
     given = call.values
     if call.view.context is not None:
         given["context"] = _context(call.view.context)
     if call.view.kind == "interaction":
-        return call.djinn.episodes.record_interaction(call.request)
+        return call.run()
     if given["response"]:
         raise UsageError("--response: an observation has no response; leave it out")
-    observed: requests.RecordedEpisode = call.run(
-        "episodes.record_observation", text=given["message"]
-    )
-    return observed
+    return call.run("episodes.record_observation", text=given["message"])
 
 
 def _context(path: Path) -> dict[str, Any]:
@@ -116,7 +111,6 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
 @command(
     "episodes.list",
     fields={
-        **WINDOW,
         "session": Field("NAME", candidates.sessions, help="Only episodes of this session."),
     },
 )
@@ -142,10 +136,7 @@ def list_(call: Call, answer: requests.EpisodePage) -> None:
     print_page(call.request.skip, len(answer.episodes), answer.total, "episode")
 
 
-@command(
-    "episodes.show",
-    fields={"name": Field("EPISODE", candidates.titles)},
-)
+@command("episodes.show", fields={"name": Field("EPISODE", candidates.titles)})
 def show(call: Call, answer: requests.EpisodeDetail) -> None:
     """Show an episode: its words, its context and its importance.
 
@@ -179,7 +170,7 @@ def mark(call: Call, answer: requests.MarkedEpisodes) -> None:
     say(f"marked {count(len(answer.marked), 'episode')}")
 
 
-@command("episodes.stats", fields=WINDOW)
+@command("episodes.stats")
 def stats(call: Call, answer: requests.EpisodeStats) -> None:
     """Count episodes by kind, channel, session and day.
 

@@ -102,13 +102,7 @@ def get(call: Call, answer: Fact) -> None:
         talk(output.dim(f"{count(left, 'more earlier value')} in {clean(answer.path)}"))
 
 
-@command(
-    "facts.list",
-    fields={
-        "category": Field("NAME", candidates.fact_categories),
-    },
-    run=_read,
-)
+@command("facts.list", fields={"category": Field("NAME", candidates.fact_categories)}, run=_read)
 def list_(call: Call, answer: verbs.FactPage) -> None:
     """List facts, a page at a time.
 
@@ -151,12 +145,7 @@ def forget(call: Call, answer: verbs.ForgottenFact) -> None:
     say(f"moved {clean(name)} to {clean(str(answer.moved_to))}")
 
 
-@command(
-    "facts.verify",
-    fields=NAME,
-    run=_named,
-    schemas={"fact.set": "facts.verify"},
-)
+@command("facts.verify", fields=NAME, run=_named, schemas={"fact.set": "facts.verify"})
 def verify(call: Call, answer: FactChange) -> None:
     """Confirm that a fact is still valid. An expired fact becomes valid again.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -105,12 +105,7 @@ def list_(call: Call, answer: MemoryPage) -> None:
     print_page(skip, len(answer.memories), total, "memory")
 
 
-@command(
-    "memories.show",
-    fields={"name": NAME},
-    short="show",
-    also={"memories.links": ""},
-)
+@command("memories.show", fields={"name": NAME}, short="show", also={"memories.links": ""})
 def show(call: Call, answer: MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
 
@@ -124,23 +119,14 @@ def show(call: Call, answer: MemoryWithOrigin) -> None:
         _print_memory(answer)
 
 
-def _delete(call: Call) -> MemoryDeletion:
-    memories, agent = call.djinn.memories, call.request.agent
-    memory = memories.find(call.request.name, agent=agent)
-    place = f"{memory.vault}/{memory.path}"
-    dry_run = call.request.dry_run or not call.confirmed(
-        "Move the note to the trash?", f"{memory.title}  ({place})"
-    )
-    return memories.delete(memory.address, agent=agent, digest=memory.digest, dry_run=dry_run)
+def _delete(call: Call) -> Any:
+    memory = call.run("memories.find")
+    about = f"{memory.title}  ({memory.vault}/{memory.path})"
+    dry_run = call.declined("Move the note to the trash?", about)
+    return call.run(name=memory.address, digest=memory.digest, dry_run=dry_run)
 
 
-@command(
-    "memories.delete",
-    without=["digest"],
-    fields={"name": NAME},
-    view=Confirm,
-    run=_delete,
-)
+@command("memories.delete", without=["digest"], fields={"name": NAME}, view=Confirm, run=_delete)
 def delete(call: Call, answer: MemoryDeletion) -> None:
     """Move a note to the `.trash/` of its vault.
 
@@ -174,22 +160,15 @@ def restore(call: Call, answer: RestoreReport) -> None:
         say(clean(f"{verb} {answer.notes[0].vault}/{path}"))
 
 
-def _purge(call: Call) -> PurgeReport:
-    memories, request = call.djinn.memories, call.request
-    preview = memories.purge(request.name, agent=request.agent, dry_run=True)
+def _purge(call: Call) -> Any:
+    preview = call.run(dry_run=True)
     about = f"{preview.title}: {', '.join(preview.files)} in {preview.vault}"
-    if request.dry_run or not call.confirmed("Remove the memory permanently?", about):
+    if call.declined("Remove the memory permanently?", about):
         return preview
-    return memories.purge(request.name, agent=request.agent, files=preview.files)
+    return call.run(files=preview.files)
 
 
-@command(
-    "memories.purge",
-    without=["files"],
-    fields={"name": NAME},
-    view=Confirm,
-    run=_purge,
-)
+@command("memories.purge", without=["files"], fields={"name": NAME}, view=Confirm, run=_purge)
 def purge(call: Call, answer: PurgeReport) -> None:
     """Remove a memory permanently, with its versions and its copies in the trash.
 

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.patterns import requests
 
 
-@command(
-    "patterns.consolidate",
-    fields={"min_age": Field("AGE")},
-    words="consolidate",
-)
+@command("patterns.consolidate", fields={"min_age": Field("AGE")}, words="consolidate")
 def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
     """Find patterns in episodes, and write a note for each.
 

@@ -64,10 +64,7 @@ def list_(call: Call, answer: requests.ProposalList) -> None:
         talk(f"Run {settle} to settle a contradiction.")
 
 
-@command(
-    "proposals.show",
-    fields={"proposal": Field("ID", candidates.proposals)},
-)
+@command("proposals.show", fields={"proposal": Field("ID", candidates.proposals)})
 def show(call: Call, answer: requests.ProposalView) -> None:
     """Show a proposal: its notes, its reason and its evidence.
 
@@ -167,10 +164,7 @@ def list_contradictions(call: Call, answer: ContradictionList) -> None:
         talk("Run `djinn contradiction settle ID --keep A`, `B` or `both` to settle one.")
 
 
-@command(
-    "contradictions.settle",
-    fields={"contradiction": Field("ID"), "keep": Field("A|B|both")},
-)
+@command("contradictions.settle", fields={"contradiction": Field("ID"), "keep": Field("A|B|both")})
 def settle(call: Call, answer: SettledContradiction) -> None:
     """Settle a contradiction: keep one side, or both.
 

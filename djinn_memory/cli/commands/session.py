@@ -15,14 +15,8 @@ from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.briefing.requests import ContextBundle, WakeContext
+    from djinn_memory.memories.sessions import session_requests
     from djinn_memory.memories.sessions.requests import NarrativeSummary, SummaryChange
-    from djinn_memory.memories.sessions.session_requests import (
-        EndedSession,
-        ExtractionReport,
-        SessionHistory,
-        SessionPage,
-        StartedSession,
-    )
     from djinn_memory.memories.writing.remember import RememberResult
 
 
@@ -89,7 +83,7 @@ def sleep(call: Call, answer: RememberResult) -> None:
 
 
 @command("sessions.start")
-def start(call: Call, answer: StartedSession) -> None:
+def start(call: Call, answer: session_requests.StartedSession) -> None:
     """Start a session and print its name.
 
     `djinn wake` starts a session too, and prints its context.
@@ -102,7 +96,7 @@ def start(call: Call, answer: StartedSession) -> None:
 
 
 @command("sessions.end", fields={"session": Field(complete=candidates.sessions)})
-def end(call: Call, answer: EndedSession) -> None:
+def end(call: Call, answer: session_requests.EndedSession) -> None:
     """End a session without a handoff.
 
     `djinn sleep` ends a session too, and saves a handoff for the next one.
@@ -115,7 +109,7 @@ def end(call: Call, answer: EndedSession) -> None:
 
 
 @command("sessions.extract", fields={"session": Field(complete=candidates.sessions)})
-def extract(call: Call, answer: ExtractionReport) -> None:
+def extract(call: Call, answer: session_requests.ExtractionReport) -> None:
     """Write what was stated in idle sessions as memories.
 
     Sessions whose last turn is 30 minutes ago are read (`sessions.idle_minutes`). Statements such
@@ -146,11 +140,8 @@ def extract(call: Call, answer: ExtractionReport) -> None:
             _print_no_turns(call.request.session, answer.near)
 
 
-@command(
-    "sessions.list",
-    fields={"channel": Field("NAME")},
-)
-def list_(call: Call, answer: SessionPage) -> None:
+@command("sessions.list", fields={"channel": Field("NAME")})
+def list_(call: Call, answer: session_requests.SessionPage) -> None:
     """List sessions, newest first.
 
     Each line has the days of the last and of the first turn, the number of turns, whether the
@@ -179,7 +170,7 @@ def list_(call: Call, answer: SessionPage) -> None:
 
 
 @command("sessions.history", fields={"session": Field("SESSION", candidates.sessions)})
-def history(call: Call, answer: SessionHistory) -> None:
+def history(call: Call, answer: session_requests.SessionHistory) -> None:
     """Print the last turns of a session, oldest first.
 
     A turn is a message with its response, an observation or an outcome. Without SESSION these are
@@ -215,10 +206,7 @@ def _print_no_turns(session: str | None, near: Sequence[str]) -> None:
     talk(clean(f"No turns in session {session}; {hint}"))
 
 
-@command(
-    "context",
-    fields={"task": Field(words=True, stdin="value")},
-)
+@command("context", fields={"task": Field(words=True, stdin="value")})
 def context(call: Call, answer: ContextBundle) -> None:
     """Print what memory knows about a task, within a token budget.
 

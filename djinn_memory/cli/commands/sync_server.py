@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
@@ -12,17 +12,7 @@ from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.sync.requests import (
-        Backfilled,
-        ForgottenSync,
-        MigratedServer,
-        PreparedServer,
-        ServerFacts,
-        ServerHome,
-        ServerStatus,
-        SyncedVault,
-        SyncStats,
-    )
+    from djinn_memory.sync import requests
 
 
 @command(
@@ -30,11 +20,10 @@ if TYPE_CHECKING:
     progress=True,
     fields={
         "url": Field("URL"),
-        "vaults": Field("NAME", candidates.vaults),
         "join": Field("NAME", candidates.vaults),
     },
 )
-def init(call: Call, answer: PreparedServer) -> None:
+def init(call: Call, answer: requests.PreparedServer) -> None:
     """Prepare a Postgres server and join it.
 
     The tables are created, the vaults that go to the server are registered, and the server's
@@ -75,10 +64,9 @@ def init(call: Call, answer: PreparedServer) -> None:
     talk("Next: `djinn sync run`.")
 
 
-def _migrate(call: Call) -> MigratedServer:
-    request, sync = call.request, call.djinn.sync
-    preview: MigratedServer = sync.migrate(model=request.model, dry_run=True)
-    if request.dry_run:
+def _migrate(call: Call) -> Any:
+    preview = call.run(dry_run=True)
+    if call.request.dry_run:
         return preview
     if preview.model != preview.model_before:
         about = (
@@ -88,12 +76,11 @@ def _migrate(call: Call) -> MigratedServer:
         )
         if not call.confirmed("Change the model of the server?", about):
             return preview
-    answer: MigratedServer = call.run()
-    return answer
+    return call.run()
 
 
 @command("sync.migrate", view=Confirm, run=_migrate)
-def migrate(call: Call, answer: MigratedServer) -> None:
+def migrate(call: Call, answer: requests.MigratedServer) -> None:
     """Update the tables of the server to this version of djinn.
 
     With `--model`, the server changes to the embedding model of this home. Searches on the server
@@ -125,7 +112,7 @@ def _tables(applied: Sequence[str]) -> str:
 
 
 @command("sync.status")
-def status(call: Call, answer: ServerStatus) -> None:
+def status(call: Call, answer: requests.ServerStatus) -> None:
     """Show the server, its versions, its vaults and their homes.
 
     For each vault, a line for each home shows when the home last synchronized it, and which
@@ -158,11 +145,8 @@ def status(call: Call, answer: ServerStatus) -> None:
         talk("To make one of them the same vault as yours: `djinn sync init --join NAME=ID`.")
 
 
-def _forget(call: Call) -> ForgottenSync:
-    request, sync = call.request, call.djinn.sync
-    preview: ForgottenSync = sync.forget(vault=request.vault, home=request.home, dry_run=True)
-    if request.dry_run:
-        return preview
+def _forget(call: Call) -> Any:
+    preview = call.run(dry_run=True)
     vault = preview.vaults[0]
     if not vault.on_server:
         about = f"{preview.server} has no vault {vault.name}; it leaves sync.vaults in this home"
@@ -180,11 +164,9 @@ def _forget(call: Call) -> ForgottenSync:
             "its files stay"
         )
         question = "Forget the home?"
-    if not call.confirmed(question, about):
+    if call.declined(question, about):
         return preview
-    chosen = None if preview.home else vault.scope
-    answer: ForgottenSync = sync.forget(vault=chosen, home=preview.home)
-    return answer
+    return call.run(vault=None if preview.home else vault.scope, home=preview.home)
 
 
 @command(
@@ -193,7 +175,7 @@ def _forget(call: Call) -> ForgottenSync:
     run=_forget,
     fields={"vault": Field("NAME", candidates.vaults), "home": Field("NAME")},
 )
-def forget(call: Call, answer: ForgottenSync) -> None:
+def forget(call: Call, answer: requests.ForgottenSync) -> None:
     """Remove a vault from the server, or the record of a lost home.
 
     `--vault` removes a vault with all its rows from the server, and from `sync.vaults` in this
@@ -219,7 +201,7 @@ def forget(call: Call, answer: ForgottenSync) -> None:
 
 
 @command("sync.backfill", progress=True)
-def backfill(call: Call, answer: Backfilled) -> None:
+def backfill(call: Call, answer: requests.Backfilled) -> None:
     """Fill the vectors and rows that the server lacks.
 
     This home embeds what it has not embedded yet, and writes the vectors and rows of its notes. A
@@ -235,7 +217,7 @@ def backfill(call: Call, answer: Backfilled) -> None:
 
 
 @command("sync.stats")
-def stats(call: Call, answer: SyncStats) -> None:
+def stats(call: Call, answer: requests.SyncStats) -> None:
     """Count the memories on the server.
 
     Notes, episodes, patterns, entities, chunks of documents and facts are counted, and how many of
@@ -258,12 +240,12 @@ def stats(call: Call, answer: SyncStats) -> None:
     say(f"consolidated: {answer.consolidated:,} of {count(_episodes(answer), 'episode')}")
 
 
-def _episodes(answer: SyncStats) -> int:
+def _episodes(answer: requests.SyncStats) -> int:
     return answer.consolidated + answer.unconsolidated
 
 
 @command("sync.facts", fields={"query": Field(words=True)})
-def facts(call: Call, answer: ServerFacts) -> None:
+def facts(call: Call, answer: requests.ServerFacts) -> None:
     """Search the facts on the server.
 
     Facts that are near the question in meaning come first, then those that contain its text.
@@ -282,7 +264,7 @@ def facts(call: Call, answer: ServerFacts) -> None:
     )
 
 
-def _print_vaults(vaults: Iterable[SyncedVault]) -> None:
+def _print_vaults(vaults: Iterable[requests.SyncedVault]) -> None:
     """Print a line for each vault."""
     output.columns(
         [
@@ -298,7 +280,7 @@ def _print_vaults(vaults: Iterable[SyncedVault]) -> None:
     )
 
 
-def _print_homes(vaults: Iterable[SyncedVault]) -> None:
+def _print_homes(vaults: Iterable[requests.SyncedVault]) -> None:
     """Print a line for each home of each vault."""
     output.columns(
         [
@@ -315,7 +297,7 @@ def _print_homes(vaults: Iterable[SyncedVault]) -> None:
     )
 
 
-def _remarks(home: ServerHome) -> str:
+def _remarks(home: requests.ServerHome) -> str:
     kept = "kept for it" if home.awaited else "not read"
     remarks = ["this home"] * home.own
     remarks += [f"{count(home.unread, 'deletion')} {kept}"] * bool(home.unread)

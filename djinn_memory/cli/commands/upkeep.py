@@ -19,7 +19,6 @@ from djinn_memory.system.plural import count
 from djinn_memory.upkeep.backup.requests import RestoreBackup, RestoredHome
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.changes.requests import ChangeList, UndoReport
     from djinn_memory.upkeep.backup.requests import BackupContent, CreatedBackup
     from djinn_memory.upkeep.lint import LintReport
     from djinn_memory.upkeep.requests import Diagnosis
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 @command(
     "lint",
-    fields={"vaults": Field("NAME", candidates.vaults)},
     progress=True,
     failed=lambda report: any(not issue.fixed for issue in report.issues) or bool(report.problems),
 )
@@ -95,7 +93,7 @@ def doctor(call: Call, answer: Diagnosis) -> None:
 
 @command(
     "backups.create",
-    fields={"file": Field("FILE"), "vaults": Field("NAME", candidates.vaults)},
+    fields={"file": Field("FILE")},
     failed=lambda answer: bool(answer.problems),
 )
 def create(call: Call, answer: CreatedBackup) -> None:
@@ -214,18 +212,15 @@ class _UndoView(Struct, frozen=True):
     yes: Annotated[bool, Meta(description="Do not ask for confirmation.")] = False
 
 
-def _undo(call: Call) -> ChangeList | UndoReport:
-    changes, request = call.djinn.changes, call.request
+def _undo(call: Call) -> Any:
     if call.view.list:
         call.schema = "undo.list"
-        listed: ChangeList = call.run("changes.list")
-        return listed
-    call.schema = "undo"
-    preview = changes.undo(change=request.change, agent=request.agent, dry_run=True)
+        return call.run("changes.list")
+    preview = call.run(dry_run=True)
     about = f"{preview.change.id}: {preview.change.what} ({count(len(preview.files), 'file')})"
-    if request.dry_run or not call.confirmed("Take this change back?", about):
+    if call.declined("Take this change back?", about):
         return preview
-    return changes.undo(change=preview.change.id, agent=request.agent)
+    return call.run(change=preview.change.id)
 
 
 @command(
@@ -253,7 +248,7 @@ def undo(call: Call, answer: Any) -> None:
         djinn undo --list
         djinn undo chg_3v9qk2m7xd --dry-run
     """
-    if call.view.list:
+    if call.schema:
         rows = [
             [change.id, local_minute(change.at), change.status, change.command, change.what]
             for change in answer.changes

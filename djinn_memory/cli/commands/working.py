@@ -179,8 +179,7 @@ def list_(call: Call, answer: Any) -> None:
     )
 
 
-def _clear(call: Call) -> requests.ClearedValues:
-
+def _clear(call: Call) -> Any:
     request = call.request
     scopes = {"session": request.session, "task": request.task, "from": request.giver}
     about = next(
@@ -191,15 +190,10 @@ def _clear(call: Call) -> requests.ClearedValues:
         about += ", values set outside any session, and values that other agents shared"
     if request.key is None and not call.confirmed("Clear all of these values?", about):
         return requests.ClearedValues([])
-    return call.djinn.working.clear(request)
+    return call.run()
 
 
-@command(
-    "working.clear",
-    fields={"key": KEY, "giver": GIVER},
-    view=Confirm,
-    run=_clear,
-)
+@command("working.clear", fields={"key": KEY, "giver": GIVER}, view=Confirm, run=_clear)
 def clear(call: Call, answer: requests.ClearedValues) -> None:
     """Remove a value, or all values that `djinn working list` shows.
 
@@ -210,10 +204,7 @@ def clear(call: Call, answer: requests.ClearedValues) -> None:
     say(f"cleared {count(len(answer.cleared), 'value')}")
 
 
-@command(
-    "working.share",
-    fields={"key": KEY, "to": Field("AGENT", candidates.agents)},
-)
+@command("working.share", fields={"key": KEY, "to": Field("AGENT", candidates.agents)})
 def share(call: Call, answer: requests.WorkingChange) -> None:
     """Give another agent a copy of a value.
 
