@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from djinn_memory.operations.operation import Namespace, OperationMethod
+    from djinn_memory.operations.operation import Namespace
 
 Rights = Literal["agent", "person"]
 
@@ -55,11 +55,6 @@ class Verb(NamedTuple):
     operation that is chosen by an option of another command."""
     line: str = ""
     """The first sentence of the help."""
-
-    def load(self) -> OperationMethod[..., Any, Any]:
-        """Import the method of the operation."""
-        method: OperationMethod[..., Any, Any] = imported(self.path)
-        return method
 
     @property
     def request(self) -> type[Struct]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         SettledContradiction,
     )
 
-KIND = Field("KIND", lambda ctx: candidates.proposal_kinds())
+KIND = Field("KIND", candidates.proposal_kinds)
 IDS = Field("[ID]...", candidates.proposals)
 
 

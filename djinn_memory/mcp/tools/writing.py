@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import NODEFAULT, Meta, Struct
+from msgspec import NODEFAULT, Meta, Struct, field
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
-from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
+from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import NAME_HINT, Argument, optional_text, required_text, tool
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
-from djinn_memory.memories.library.requests import IngestOptions, IngestReport
-from djinn_memory.memories.verbs import MemoryDeletion
+from djinn_memory.memories.library.requests import IngestOptions
 from djinn_memory.memories.writing.remember import RememberResult
 from djinn_memory.operations.caller import Caller
 from djinn_memory.system.files import expand
@@ -80,18 +79,13 @@ class _ForgetAnswer(Answer):
     """A memory in the trash."""
 
     memory: MemoryPlace
-    moved_to: str
+    moved_to: Path
     """The path of the file in the trash."""
-
-
-def _present_forgotten(result: MemoryDeletion, _: object) -> _ForgetAnswer:
-    return _ForgetAnswer(project(result.memory, MemoryPlace), str(result.moved_to))
 
 
 @tool(
     "Forget a memory",
     "memories.delete",
-    present=_present_forgotten,
     without=frozenset({"digest", "dry_run"}),
     hints={"name": NAME_HINT},
 )
@@ -102,7 +96,7 @@ def forget(answer: _ForgetAnswer) -> list[str]:
     content: `remember` with existing=revise keeps the old version.
     Example: {"name": "shared:ideas/old.md"}
     """
-    return [f"Moved to the trash: {headline(answer.memory)}", answer.moved_to]
+    return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
 
 
 _Path = Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -145,12 +139,7 @@ class _IngestedFile(Struct):
 class _IngestAnswer(Answer):
     """The outcome of each file."""
 
-    files: Sequence[_IngestedFile]
-
-
-def _present_ingested(report: IngestReport, _: object) -> _IngestAnswer:
-    files = [project(outcome, _IngestedFile) for outcome in report.documents]
-    return _IngestAnswer(files, problems=report.problems)
+    documents: Sequence[_IngestedFile] = field(name="files")
 
 
 def _absolute_paths(fields: dict[str, Any]) -> None:
@@ -179,7 +168,6 @@ def _has_hidden_part(path: Path) -> bool:
 @tool(
     "Ingest files",
     "documents.ingest",
-    present=_present_ingested,
     prepare=_absolute_paths,
     check=_refuse_hidden,
     without=_FOR_A_PERSON,
@@ -201,7 +189,7 @@ def ingest(answer: _IngestAnswer) -> list[str]:
     Example: {"paths": ["/home/maren/report.pdf"], "document_type": "technical"}
     """
     lines = []
-    for file in answer.files:
+    for file in answer.documents:
         place = f" as {file.vault}:{file.path}" if file.path else ""
         why = f": {file.why}" if file.why else ""
         lines.append(f"- {file.file}: {file.status}{place}{why}")
