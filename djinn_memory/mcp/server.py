@@ -36,6 +36,10 @@ Ctx = Any
 MOST_NAME = 100
 """Maximum characters of the name of a client."""
 
+MOST_CALLERS = 1000
+"""Maximum number of clients that are remembered. The client that called least recently is forgotten
+first; its next call belongs to no session until it calls `wake`."""
+
 INSTRUCTIONS = """\
 djinn is your long-term memory: Markdown notes that outlive this conversation, in your own vault \
 and in the one shared with other agents and people. A person reads and corrects them.
@@ -150,8 +154,12 @@ class _Handlers:
         given = ctx.session.client_params
         name = "".join(filter(str.isprintable, given.client_info.name)) if given else ""
         name = mask(" ".join(name.split()))[:MOST_NAME]
-        new = replace(self._served, client=name or None)
-        return self._callers.setdefault((key, name), new)
+        caller = self._callers.pop((key, name), None)
+        # The dictionary is in the order of the last calls.
+        self._callers[key, name] = caller = caller or replace(self._served, client=name or None)
+        if len(self._callers) > MOST_CALLERS:
+            del self._callers[next(iter(self._callers))]
+        return caller
 
 
 def _answer(
