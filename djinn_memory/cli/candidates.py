@@ -146,7 +146,7 @@ def fact_sources(ctx: typer.Context) -> list[str]:
 
 
 def _models(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
-    from djinn_memory.chunking.plans import CONTEXTS
+    from djinn_memory.chunking.strategies import CONTEXTS
 
     return [*CONTEXTS, *djinn.home.config.documents.model_contexts]
 

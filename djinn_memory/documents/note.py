@@ -9,9 +9,7 @@ from pathlib import PurePath
 from djinn_memory.documents import titles
 from djinn_memory.documents.document import Document
 from djinn_memory.documents.kinds import FORMATS
-from djinn_memory.notes.markdown.headings import headings
-from djinn_memory.notes.markdown.markup import mask
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.markdown import headings, inline, mask
 from djinn_memory.notes.pages import defang, mark
 
 FOLDER = "documents"

@@ -12,11 +12,19 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.chunking.chunks import MODEL_READS, chunks, windows
+from djinn_memory.chunking.chunks import (
+    LEAST_ROOM,
+    MODEL_READS,
+    chunks,
+    path_at,
+    prefix,
+    room,
+    size,
+    window_text,
+    windows,
+)
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
-from djinn_memory.chunking.spans import size
 from djinn_memory.chunking.tokens import estimated_starts, legible, token_counts, token_starts
-from djinn_memory.chunking.window_text import LEAST_ROOM, path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import changes, seen_again
 from djinn_memory.models import (
@@ -395,8 +403,7 @@ def _planned(note: Note, tokens: Sequence[int]) -> list[Chunk] | None:
     if note.type != DOCUMENT:
         return None
     # Imported here: a search that reads a note rarely reads a document.
-    from djinn_memory.chunking.plans import written_plan
-    from djinn_memory.chunking.strategies import cut
+    from djinn_memory.chunking.strategies import cut, written_plan
     from djinn_memory.notes.pages import pages
 
     plan = written_plan(note.fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from djinn_memory.languages.stop_words import stop_words
+from djinn_memory.languages.word_lists import stop_words
 
 _FOOTNOTE = re.compile(r" {0,3}\[\^([^\[\]\n]+)\]:")
 _CITED = re.compile(r"\[\^([^\[\]\n]+)\](?!:)")

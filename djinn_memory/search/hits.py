@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from djinn_memory.models import Hit, Part, Vault, extended
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.periods import Period, period_of, spoken_period
 from djinn_memory.search.backend import Vocabulary
 from djinn_memory.search.candidate import Candidate

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from djinn_memory.notes.markdown.plain_text import plain
+from djinn_memory.notes.markdown import plain
 
 LENGTH = 240
 """Characters of a snippet: three lines in a terminal."""

@@ -107,9 +107,7 @@ def _target(call: Call) -> tuple[MemoryDetail, int]:
 
 
 def _heading_line(detail: MemoryDetail, heading: str) -> int:
-    from djinn_memory.notes.markdown.headings import headings
-    from djinn_memory.notes.markdown.markup import mask
-    from djinn_memory.notes.markdown.plain_text import inline
+    from djinn_memory.notes.markdown import headings, inline, mask
     from djinn_memory.notes.slugs import fold
     from djinn_memory.search.suggest import alike
 

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from itertools import islice
 
 from djinn_memory.errors import DjinnError, Remedy, current_wording
-from djinn_memory.languages.calendar_names import WEEKDAYS
+from djinn_memory.languages.days import WEEKDAYS
 from djinn_memory.memories.briefing.briefing import Briefing
 from djinn_memory.memories.briefing.requests import WakeContext
 from djinn_memory.memories.catalog.requests import MemoryExcerpt

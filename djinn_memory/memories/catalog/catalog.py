@@ -12,9 +12,8 @@ from msgspec import UNSET, Struct
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
 from djinn_memory.memories.catalog.requests import CatalogField
 from djinn_memory.models import Filters, Memory, MemoryRef, Problem, Vault, extended
-from djinn_memory.notes import journal
+from djinn_memory.notes import frontmatter, journal
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.markdown import body
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.files import on_disk
 from djinn_memory.search.backend import Index
@@ -224,6 +223,6 @@ def body_of(vault: Vault, memory: MemoryRef) -> str:
     """The current text of a memory on disk, without front matter or the marks of a journal."""
     data = disk.read(vault, memory.path)
     if memory.block is UNSET:
-        return body.text_of(data)
+        return frontmatter.text_of(data)
     record = journal.find(memory.path, decode(data)[0], memory.block)
     return record.words if record else ""

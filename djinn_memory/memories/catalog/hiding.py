@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.models import Vault
-from djinn_memory.notes.domains import domains_of
-from djinn_memory.notes.ids import crockford
-from djinn_memory.notes.note import Note
+from djinn_memory.notes.note import Note, domains_of
 from djinn_memory.notes.note_file import parse_file
+from djinn_memory.notes.slugs import crockford
 from djinn_memory.store.index.records import IndexedMemory
 
 

@@ -25,7 +25,7 @@ from djinn_memory.memories.changes.plan import (
     to_event,
 )
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.ids import crockford
+from djinn_memory.notes.slugs import crockford
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.ledger.reading import events_of

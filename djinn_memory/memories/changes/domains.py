@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange
 from djinn_memory.models import Dialect, Vault
-from djinn_memory.notes.domains import domains_of
+from djinn_memory.notes.note import domains_of
 from djinn_memory.notes.note_file import NoteMemory, parse_file
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.state import State

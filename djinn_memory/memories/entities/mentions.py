@@ -10,11 +10,11 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.chunking.window_text import path_at
+from djinn_memory.chunking.chunks import path_at
 from djinn_memory.memories.entities.matcher import Named, NameMatcher
 from djinn_memory.memories.entities.names import ENTITIES
 from djinn_memory.models import Memory, extended
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.markdown import inline
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import (
     Backlink,

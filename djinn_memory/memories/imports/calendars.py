@@ -15,9 +15,7 @@ from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.ids import new_id
-from djinn_memory.notes.markdown import body
-from djinn_memory.notes.slugs import folder, slug
+from djinn_memory.notes.slugs import folder, new_id, slug
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import masked
 from djinn_memory.store.index.records import Selection
@@ -72,7 +70,7 @@ def _path(runtime: Runtime, vault: Vault, name: str) -> str | None:
 
 def _with_events(data: bytes, text: str, domain: str | None) -> bytes:
     """A note with other events, and with the domain of this import if it gives one."""
-    changed = body.replace(data, text)
+    changed = frontmatter.replace_text(data, text)
     return changed if domain is None else frontmatter.edit_fields(changed, {DOMAIN: domain})
 
 

@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path, PurePosixPath
 
-from djinn_memory.chunking.plans import context_window
-from djinn_memory.chunking.strategies import Plan, plan
+from djinn_memory.chunking.strategies import Plan, context_window, plan
 from djinn_memory.documents.document import Document, ReadRequest
 from djinn_memory.documents.note import body, stem
 from djinn_memory.documents.pool.pool import (

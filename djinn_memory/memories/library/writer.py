@@ -11,8 +11,7 @@ from typing import Any
 
 from msgspec import ValidationError, convert
 
-from djinn_memory.chunking.plans import count
-from djinn_memory.chunking.strategies import Plan
+from djinn_memory.chunking.strategies import Plan, count
 from djinn_memory.documents.document import Document
 from djinn_memory.documents.note import HISTORY, extension, title_of
 from djinn_memory.documents.titles import clean
@@ -32,8 +31,7 @@ from djinn_memory.models import DocumentType
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.ids import new_id
-from djinn_memory.notes.slugs import fold, unique
+from djinn_memory.notes.slugs import fold, new_id, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import MAX_BYTES
 from djinn_memory.system.files import inside

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
+from djinn_memory.languages.days import WEEKDAY_NAMES
 from djinn_memory.memories.patterns.detection.chance import (
     SMALLEST,
     binomial_tail,

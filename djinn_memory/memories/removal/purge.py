@@ -27,9 +27,8 @@ from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, 
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dialects.rules import RULES
-from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.fact_note import history_of, value_of
-from djinn_memory.notes.note import Note
+from djinn_memory.notes.note import Note, domains_of
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.store.erasing import erase

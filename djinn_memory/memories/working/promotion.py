@@ -27,11 +27,9 @@ from djinn_memory.memories.writing.provenance import Provenance, domain_value
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.markdown import body
-from djinn_memory.notes.markdown.plain_text import inline
-from djinn_memory.notes.note import parse
+from djinn_memory.notes.markdown import inline
+from djinn_memory.notes.note import domains_of, parse
 from djinn_memory.notes.slugs import folder, slug, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
@@ -212,7 +210,7 @@ def _join(
     domain = domain_to_write(runtime, vault, entry.agent, None)
     text, addition = decode(before)[0], _text(value.value).strip()
     fields = frontmatter.read(text).fields
-    after = before if addition in text else body.append(before, addition)
+    after = before if addition in text else frontmatter.append_text(before, addition)
     for key, more in (("source_context", _origin(value)), (MARK, entry.id)):
         after = frontmatter.edit(after, (key,), [*_as_list(fields.get(key)), more])
     if domain:

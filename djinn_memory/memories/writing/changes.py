@@ -15,14 +15,11 @@ from djinn_memory.memories.writing.vault_writer import VaultWriter
 from djinn_memory.memories.writing.versions import HISTORY
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.ids import new_id
-from djinn_memory.notes.markdown import body
-from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes.note import Note, domains_of, parse
 from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.periods import first_end, period_date
-from djinn_memory.notes.slugs import slug, unique
+from djinn_memory.notes.slugs import new_id, slug, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.files import on_disk
 
@@ -71,9 +68,9 @@ def change_note(
         if revise:
             if data != current:
                 raise Changed(writer.vault.root / path)
-            data = body.replace(data, draft.text)
+            data = frontmatter.replace_text(data, draft.text)
         elif draft.text:
-            data = body.append(data, draft.text)
+            data = frontmatter.append_text(data, draft.text)
         return dated(data, fields, writer.now)
 
     previous = None

@@ -210,7 +210,7 @@ def numbers(text: str) -> set[str]:
 
 def _windows(draft: Draft, day: str | None) -> Iterator[str]:
     """The texts of the first windows of the draft's note, for a note of that day."""
-    from djinn_memory.chunking.window_text import prefix, window_text
+    from djinn_memory.chunking.chunks import prefix, window_text
     from djinn_memory.indexing.indexer import cut
     from djinn_memory.notes.frontmatter import compose
     from djinn_memory.notes.note import parse

@@ -15,7 +15,7 @@ from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.duplicates import Duplicate
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Memory, Vault
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold, folder, slug
 from djinn_memory.notes.vault import files as disk

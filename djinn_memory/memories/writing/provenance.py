@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from djinn_memory.home.access import DOMAIN, distinct
 from djinn_memory.models import Memory, MemoryRef
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.note import Note
 
 ORIGIN = ("rule", "evidence", "author", "client", "session")

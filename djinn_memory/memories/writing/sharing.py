@@ -26,12 +26,9 @@ from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.models import Dialect, Filters, Vault, plane_of
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.ids import derived_id
-from djinn_memory.notes.markdown import body
-from djinn_memory.notes.note import parse
-from djinn_memory.notes.slugs import fold, folder, slug, unique
+from djinn_memory.notes.note import domains_of, parse
+from djinn_memory.notes.slugs import derived_id, fold, folder, slug, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
@@ -208,7 +205,7 @@ def _copy_of(data: bytes, memory: IndexedMemory, dialect: Dialect, key: str, age
     head: dict[str, object] = {"id": key, "title": memory.title, "type": memory.type}
     head |= {name: fields[name] for name in _COPIED if fields.get(name) not in (None, "", [])}
     head |= origin
-    text = frontmatter.compose(head, f"{body.text_of(data).strip()}\n")
+    text = frontmatter.compose(head, f"{frontmatter.text_of(data).strip()}\n")
     return text.encode("utf-8", "replace")
 
 

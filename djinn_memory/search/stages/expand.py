@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.settings import LlmConfig
-from djinn_memory.languages.stop_words import stop_words
+from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import Problem, SearchStep
 from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.search.candidate import Candidate, once

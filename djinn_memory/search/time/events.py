@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.languages.date_phrases import date_phrases
-from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.languages.days import DayWindow
 from djinn_memory.search.legs.words_query import compose, content
 from djinn_memory.search.state import Search
 from djinn_memory.search.time.question import NamedEvent, QuestionDates, around_event

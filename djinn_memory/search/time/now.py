@@ -8,7 +8,7 @@ from contextlib import suppress
 from msgspec import UNSET
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.languages.days import DayWindow
 from djinn_memory.models import AskedPeriod, Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.periods import Period, period_of

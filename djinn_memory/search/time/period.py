@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from msgspec.structs import replace
 
 from djinn_memory.languages.date_phrases import date_phrases
-from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.languages.days import DayWindow
 from djinn_memory.models import AskedPeriod, Filters
 from djinn_memory.search.candidate import DATES, NAME, Candidate
 from djinn_memory.search.legs.words_query import content

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.languages.days import DayWindow
 from djinn_memory.memories.entities.names import names_of
 from djinn_memory.memories.entities.relations import Relation
 from djinn_memory.memories.entities.requests import ResolveMention

@@ -19,7 +19,7 @@ from djinn_memory.memories.entities.mentions import (
 )
 from djinn_memory.memories.entities.properties import timelines
 from djinn_memory.memories.entities.relations import Relation, read_note, relations_of
-from djinn_memory.notes.markdown.plain_text import plain
+from djinn_memory.notes.markdown import plain
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import ChunkRef, IndexedChunk, MemoryNames
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Literal
 from unicodedata import normalize
 
-from djinn_memory.languages.given_names import is_short_form
 from djinn_memory.languages.scripts import unspaced
+from djinn_memory.languages.word_lists import is_short_form
 from djinn_memory.notes.slugs import fold
 
 WordMatch = Literal["same", "part", "form", "nickname", "initial", "typo", "spelling"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from djinn_memory.home.access import distinct
 from djinn_memory.home.settings import PatternsConfig
-from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
+from djinn_memory.languages.days import WEEKDAY_NAMES
 from djinn_memory.memories.patterns.confidence import confidence, status_of
 from djinn_memory.memories.patterns.detection import naming
 from djinn_memory.memories.patterns.detection.chance import SMALLEST

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from djinn_memory.languages.calendar_names import MONTHS, WEEKDAYS
-from djinn_memory.languages.stop_words import stop_words
+from djinn_memory.languages.days import MONTHS, WEEKDAYS
+from djinn_memory.languages.word_lists import stop_words
 
 MOST_WORDS = 40
 """The words of a message that are read."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.notes.markdown.markup import code_blocks, mask
+from djinn_memory.notes.markdown import code_blocks, mask
 from tests.growth import assert_linear
 
 PIECES = [

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.notes.markdown import plain_text
-from djinn_memory.notes.markdown.plain_text import inline, plain
+from djinn_memory.notes import markdown
+from djinn_memory.notes.markdown import inline, plain
 from tests.growth import assert_linear
 
 
@@ -46,7 +46,7 @@ def test_plain_is_never_longer(text: str) -> None:
 
 @given(st.lists(MARKS).map("".join) | st.text())
 def test_a_step_is_left_out_only_where_it_has_nothing_to_reduce(text: str) -> None:
-    for signs, pattern, _ in plain_text._REDUCE:
+    for signs, pattern, _ in markdown._REDUCE:
         assert any(sign in text for sign in signs) or not pattern.search(text)
 
 

@@ -1,10 +1,16 @@
-"""Given names and their short forms, such as Robert and Bob, in several languages."""
+"""Lists of words: stop words of English, and given names with their short forms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+
+
+@cache
+def stop_words() -> frozenset[str]:
+    """English words that do not affect the meaning of a question, in lower case."""
+    return frozenset(Path(__file__).with_name("english.txt").read_text().split())
 
 
 @cache

@@ -1,4 +1,6 @@
-"""Separates the prose of a Markdown text from its code, comments, HTML and maths."""
+"""Reads Markdown: its headings, its prose apart from code and HTML, and the words a reader sees."""
+
+from __future__ import annotations
 
 import re
 from bisect import bisect_left
@@ -320,3 +322,109 @@ def _tick_runs(text: str, start: int, end: int) -> defaultdict[int, list[int]]:
     for run in _TICKS.finditer(text, start, end):
         runs[len(run.group())].append(run.start())
     return runs
+
+
+_HEADING = re.compile(
+    r"\n {0,3}+(?:(?P<marks>#{1,6}+)(?![^ \t\n])[ \t]*+|(?P<line>={2,}+|-{2,}+)[ \t]*+(?=\n|\Z))"
+)
+_OPENER = re.compile(r"[ \t]*+(?:[-*+>#|]|\d{1,9}[.)])")
+_CLOSING = re.compile(r"(?:^|(?<=[ \t]))#+\Z")
+
+
+class Heading(NamedTuple):
+    """A heading. `opens` is the offset of its first line, `start` that of the text below it."""
+
+    level: int
+    title: tuple[int, int]
+    """The span of its words, without the marks. Empty for a heading without words."""
+    opens: int
+    start: int
+
+
+def headings(text: str, body: int = 0) -> Iterator[Heading]:
+    """Yield the ATX and one-line setext headings of `text` from offset `body` on.
+
+    Code is not recognised: pass `mask(text)`, or skip the spans of `code_blocks`.
+    """
+    # With a newline before the first line too, the search leaps from newline to newline.
+    lines = "\n" + text[body:]
+    behind = 0  # the line after front matter or a heading needs no blank line before it
+    for match in _HEADING.finditer(lines):
+        end = lines.find("\n", match.end())
+        end = len(lines) if end < 0 else end
+        if match["marks"]:
+            level, opens = len(match["marks"]), match.start() + 1
+            title = _trimmed(lines, match.end(), end)
+        else:
+            level = 1 if match["line"][0] == "=" else 2
+            opens = lines.rfind("\n", 0, match.start()) + 1
+            before = lines.rfind("\n", 0, max(opens - 1, 0)) + 1
+            alone = opens - 1 == behind or not lines[before:opens].strip()
+            if not alone or _OPENER.match(lines, opens) or not lines[opens : match.start()].strip():
+                continue
+            title = (opens, match.start())
+        behind = end
+        shift = body - 1
+        start = min(end + 1, len(lines)) + shift
+        yield Heading(level, (title[0] + shift, title[1] + shift), opens + shift, start)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span of an ATX heading's words, without any closing `#`."""
+    words = text[start:end].rstrip(" \t")
+    words = _CLOSING.sub("", words).rstrip(" \t")
+    return start, start + len(words)
+
+
+_REDUCE = (
+    (("[[",), re.compile(r"!?\[\[(?:[^\[\]|\n]*\\?\|)?([^\[\]|\n]+)\]\]"), r"\1"),
+    (("![",), re.compile(r"!\[([^\[\]\n]*)\]\([^()\n]*\)"), r"\1"),
+    (("](",), re.compile(r"\[([^\[\]\n]+)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*+)"
+                r"(?: +\"[^\"\n]*\")?\)"), r"\1"),
+    (("<!--", "%%"), re.compile(r"<!--(?:(?!<!--|-->).)*+-->|%%.*?%%", re.DOTALL), " "),
+    (("<",), re.compile(r"</?[a-zA-Z][^<>\n]*>"), " "),
+    (("#", "]:"), re.compile(r"(?m)^ {0,3}(?:#{1,6}[ \t]+|\[[^\[\]\n]+\]:[ \t][^\n]*$)"), ""),
+    (("```", "~~~"), re.compile(r"(?m)^[ \t]*(?:```|~~~)[^\n]*$"), ""),
+    ((">",), re.compile(r"(?m)^[ \t]*(?:>[ \t]?)++(?:\[![\w-]+\][+-]?)?"), ""),
+    (("^",), re.compile(r"(?m)(?<![ \t])[ \t]++\^[\w-]+[ \t]*$"), ""),
+    (("*", "_", "~~", "==", "`"),
+     re.compile(r"\*\*|__|~~|==|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"), ""),
+    (("base64,",), re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+"), ""),
+    (("--",), re.compile(r"(?m)^(?=[^\n]*--)[ \t:|-]+$"), ""),
+)  # fmt: skip
+"""Patterns and their replacements. A text without any of the listed signs needs no replacement."""
+
+_MARKS = "#`~=-%<$^*_[]"
+_ESCAPED = re.compile(rf"\\([{re.escape(_MARKS)}])")
+_ASIDE = {mark: chr(0xF0000 + ord(mark)) for mark in _MARKS}
+"""Placeholders for escaped marks while other marks are removed."""
+_BACK = str.maketrans({aside: mark for mark, aside in _ASIDE.items()})
+
+
+_LONGEST_MARKUP = 20
+"""How many times longer than its words a text with markup is expected to be."""
+
+
+def plain(text: str) -> str:
+    """`text` with links replaced by their labels, and without emphasis, HTML tags and fences.
+
+    Never longer than `text`. Line breaks stay, so that lists and tables remain readable.
+    """
+    escaped = "\\" in text
+    if escaped:
+        text = _ESCAPED.sub(lambda match: _ASIDE[match[1]], text)
+    for signs, pattern, replacement in _REDUCE:
+        if any(sign in text for sign in signs):
+            text = pattern.sub(replacement, text)
+    # Until here a bar in a table's link kept its backslash.
+    return text.translate(_BACK).replace("\\|", "|") if escaped else text
+
+
+def inline(text: str, most: int | None = None) -> str:
+    """`text` as one line of plain words, for titles and headings; its first `most` characters.
+
+    Of a text that is far longer, the rest is not read: the words of a heading of 20 MB take 250 MB.
+    """
+    if most is not None and len(text) > _LONGEST_MARKUP * most:
+        text = text[: _LONGEST_MARKUP * most]
+    return " ".join(plain(text).split())[:most]
