@@ -13,7 +13,7 @@ from djinn_memory.store.expiring import (
     WorkingStore,
 )
 from djinn_memory.store.ledger import Event, Ledger
-from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger.events import StoredEvent
 from djinn_memory.store.ledger.ledger import Statement
 
 AUDIT = "tool.called"

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from djinn_memory.errors import NotFound
 from djinn_memory.memories.catalog.identity import located
 from djinn_memory.memories.recall.gap_answers import CLOSED
-from djinn_memory.store.ledger.affected import RETRIEVED, USES
-from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.events import Event
+from djinn_memory.store.ledger.events import Event, StoredEvent
+from djinn_memory.store.ledger.projections import RETRIEVED, USES
 from djinn_memory.sync.notes.link import VaultLink
 
 DIGITS = 8

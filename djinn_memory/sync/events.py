@@ -19,8 +19,8 @@ from djinn_memory.memories.patterns.verbs import correlations_until
 from djinn_memory.memories.proposals.log import SETTLED
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.ledger import Event, reading, sync_events, sync_state
-from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger import Event, reading, sync_state
+from djinn_memory.store.ledger.events import StoredEvent
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.projections import event_tables, tables
@@ -77,7 +77,7 @@ def exchange(link: VaultLink, direction: Direction = "both") -> ExchangedEvents:
 
     The index must be up to date. What a lost connection or a kill left out is done by the next run.
     """
-    since = sync_events.cursor(link.ledger, link.scope).rev
+    since = sync_state.event_cursor(link.ledger, link.scope).rev
     pulled = pull(link) if direction != "push" else 0
     pushed = push(link, since) if direction != "pull" else 0
     return ExchangedEvents(pulled, pushed)
@@ -85,7 +85,7 @@ def exchange(link: VaultLink, direction: Direction = "both") -> ExchangedEvents:
 
 def pull(link: VaultLink) -> int:
     """Take in the events of the scope that were written since the last pull. Returns how many."""
-    cursor, taken = sync_events.cursor(link.ledger, link.scope), 0
+    cursor, taken = sync_state.event_cursor(link.ledger, link.scope), 0
     with link.reading() as tx:
         head = server_notes.head(tx, link.scope)
         if head is None or head.rev == cursor.rev:
@@ -95,7 +95,7 @@ def pull(link: VaultLink) -> int:
             taken += link.ledger.take_in(as_received(link, _exchangeable(link, events)))
         marks = server_notes.marks(tx, link.scope, [head.rev])
     sync_state.see(link.ledger, link.scope, marks)
-    sync_events.move(link.ledger, link.scope, replace(cursor, rev=head.rev))
+    sync_state.move_event_cursor(link.ledger, link.scope, replace(cursor, rev=head.rev))
     return taken
 
 
@@ -120,7 +120,7 @@ def push(link: VaultLink, since: int) -> int:
     Correlations follow journals that changed after the revision `since` too.
     """
     ledger = link.ledger
-    cursor = sync_events.cursor(ledger, link.scope)
+    cursor = sync_state.event_cursor(ledger, link.scope)
     recorded = reading.stored_events(ledger, SYNCED, cursor.pushed)
     own = outgoing(link, recorded)
     # A purge changes events that were pushed before, and their memory is gone.
@@ -141,7 +141,7 @@ def push(link: VaultLink, since: int) -> int:
                 )
         pushed += len(changed)
     if recorded:
-        sync_events.move(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))
+        sync_state.move_event_cursor(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))
     return pushed
 
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
-from djinn_memory.store.ledger import sync_events
-from djinn_memory.store.ledger.sync_events import EventCursor
+from djinn_memory.store.ledger import sync_state
+from djinn_memory.store.ledger.sync_state import EventCursor
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.connection import writing
@@ -95,7 +95,7 @@ def _restore_events(link: VaultLink) -> None:
         if correlations is not None:
             table, rev = tables.CORRELATIONS, writer.rev
             tables.replace_rows(writer.tx, link.scope, rev, table, correlations)
-    sync_events.move(link.ledger, link.scope, EventCursor())
+    sync_state.move_event_cursor(link.ledger, link.scope, EventCursor())
 
 
 def _write(

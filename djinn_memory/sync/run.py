@@ -18,12 +18,12 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.models import Problem
-from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import sync_state, uuid7
 from djinn_memory.store.ledger.sync_state import ScopeState
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.store.postgres.scopes import large_files, record_home
+from djinn_memory.store.sqlite import erase
 from djinn_memory.sync import purges
 from djinn_memory.sync.exchange_requests import FileElsewhere
 from djinn_memory.sync.notes import derived, history, pull, push, vectors

@@ -15,8 +15,8 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger import reading as ledger_reading
-from djinn_memory.store.ledger import sync_events
-from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger import sync_state
+from djinn_memory.store.ledger.events import StoredEvent
 from djinn_memory.store.ledger.redaction import blanks
 from djinn_memory.store.ledger.sync_state import NoteBase, bases
 from djinn_memory.store.postgres import events as server_events
@@ -244,7 +244,7 @@ def _event_differences(
     tx: Cursor, link: VaultLink, sent: Sequence[StoredEvent], fit: Sequence[StoredEvent]
 ) -> Iterator[tuple[int, str]]:
     """The number of events that differ in one way, and how they do."""
-    cursor = sync_events.cursor(link.ledger, link.scope)
+    cursor = sync_state.event_cursor(link.ledger, link.scope)
     recorded = ledger_reading.stored_events(link.ledger, events.SYNCED)
     outgoing = filter(server_events.is_storable, events.outgoing(link, recorded))
     missing = {stored.id for stored in outgoing} - {stored.id for stored in sent}

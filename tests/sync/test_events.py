@@ -21,10 +21,10 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, remove_agent
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.store.index import memories
-from djinn_memory.store.ledger import sync_events
+from djinn_memory.store.ledger import sync_state
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK
-from djinn_memory.store.ledger.sync_events import EventCursor
+from djinn_memory.store.ledger.sync_state import EventCursor
 from djinn_memory.store.postgres.connection import connect
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync import events
@@ -391,7 +391,7 @@ def test_interrupted_exchange_is_repeated(
     before, own = second.ledger_tables(), tables.rows("memory_scores")
     # The events were written, and a kill kept the cursor from moving.
     for home in homes:
-        sync_events.move(home.djinn.runtime.state.ledger, SCOPE, EventCursor())
+        sync_state.move_event_cursor(home.djinn.runtime.state.ledger, SCOPE, EventCursor())
         assert home.exchange() == ExchangedEvents(0, 0)
     assert second.ledger_tables() == before
     assert tables.rows("memory_scores") == own

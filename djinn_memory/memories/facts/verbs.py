@@ -49,7 +49,7 @@ from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.search.time.former import asks_for_former
+from djinn_memory.search.time.now import asks_for_former
 
 FAR = 3
 """The distance of a fact whose key a question does not name."""

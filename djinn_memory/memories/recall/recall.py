@@ -43,7 +43,7 @@ from djinn_memory.scoring import Score
 from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.search.query import SearchOptions, plain
 from djinn_memory.search.search import search
-from djinn_memory.search.time.former import is_history, shows_history
+from djinn_memory.search.time.now import is_history, shows_history
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event
 

@@ -33,8 +33,8 @@ from djinn_memory.scoring import (
 from djinn_memory.search.candidate import Candidate, once
 from djinn_memory.search.fusion import NOISE, known
 from djinn_memory.search.legs.words_query import content
-from djinn_memory.search.stages.confidence import enough, has_certain, likely
 from djinn_memory.search.stages.gather import gather
+from djinn_memory.search.stages.planes import enough, has_certain, likely
 from djinn_memory.search.state import Search
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import reading

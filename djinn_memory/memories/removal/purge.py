@@ -31,13 +31,12 @@ from djinn_memory.notes.fact_note import history_of, value_of
 from djinn_memory.notes.note import Note, domains_of
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.notes.vault import files as disk
-from djinn_memory.store.erasing import erase
 from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
 from djinn_memory.store.ledger import EPISODE_PURGED, Event
 from djinn_memory.store.ledger.redaction import phrases, redacted
 from djinn_memory.store.ledger.sync_state import mark_purged
-from djinn_memory.store.sqlite import transaction
+from djinn_memory.store.sqlite import erase, transaction
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
 

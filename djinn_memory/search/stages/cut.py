@@ -7,7 +7,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from djinn_memory.search.candidate import NAME, Candidate
-from djinn_memory.search.filler import cited, footnotes, is_filler
+from djinn_memory.search.snippet import cited, footnotes, is_filler
 from djinn_memory.search.stages.planes import PlaneCounts
 from djinn_memory.search.state import Search
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory

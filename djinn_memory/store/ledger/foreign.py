@@ -12,10 +12,8 @@ from msgspec.structs import replace
 
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger import projections
-from djinn_memory.store.ledger.affected import GAPS, USES, AffectedKeys, affected
-from djinn_memory.store.ledger.changes import PROJECTED, StoredEvent
-from djinn_memory.store.ledger.derived import derived_tables
-from djinn_memory.store.ledger.events import Event
+from djinn_memory.store.ledger.events import PROJECTED, Event, StoredEvent
+from djinn_memory.store.ledger.projections import GAPS, USES, AffectedKeys, affected, derived_tables
 from djinn_memory.store.ledger.redaction import joined
 from djinn_memory.store.sqlite import rows
 

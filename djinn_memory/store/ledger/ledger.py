@@ -13,10 +13,8 @@ import apsw
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.busy import Patience, in_use, time_left
-from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import foreign, projections
-from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.events import Event, now, uuid7
+from djinn_memory.store.ledger.events import Event, StoredEvent, now, uuid7
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import phrases, redacted
 from djinn_memory.store.sqlite import (
@@ -26,6 +24,7 @@ from djinn_memory.store.sqlite import (
     Schema,
     connect,
     connect_or_read,
+    erase,
     read_only,
     rows,
     transaction,

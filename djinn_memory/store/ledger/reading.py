@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from djinn_memory.scoring import Record
 from djinn_memory.store.busy import Patience
-from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.events import Event
+from djinn_memory.store.ledger.events import Event, StoredEvent
 from djinn_memory.store.ledger.ledger import Ledger
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import BLANK, blanks

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.events import Event
+from djinn_memory.store.ledger.events import Event, StoredEvent
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import joined
 from djinn_memory.store.postgres.values import cleaned, json_value

@@ -15,7 +15,7 @@ from djinn_memory.models import Problem, Vault, extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.store import sqlite
-from djinn_memory.store.copies import copy_database
+from djinn_memory.store.inspection import copy_database
 from djinn_memory.system.files import (
     expand,
     move_to_free_name,

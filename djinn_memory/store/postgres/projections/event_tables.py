@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from djinn_memory.scoring import ScoringConfig
-from djinn_memory.store.ledger.affected import GAPS, USES, AffectedKeys, affected
-from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.derived import DerivedTables, derived_tables
+from djinn_memory.store.ledger.events import StoredEvent
+from djinn_memory.store.ledger.projections import (
+    GAPS,
+    USES,
+    AffectedKeys,
+    DerivedTables,
+    affected,
+    derived_tables,
+)
 from djinn_memory.store.postgres import events as stored_events
 from djinn_memory.store.postgres.projections.tables import (
     EVENT_TABLES,
