@@ -13,7 +13,7 @@ from djinn_memory.cli.output import EVERY, Bars, clean, talk
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.documents.pool.pool import Event
+    from djinn_memory.documents.pool import Event
     from djinn_memory.memories.library.requests import FileOutcome
 
 
@@ -34,7 +34,7 @@ class FileLines:
 
     def tell(self, event: Event | FileOutcome) -> None:
         """Show the start, the progress or the end of a file."""
-        from djinn_memory.documents.pool.pool import FileStarted, PagesRead
+        from djinn_memory.documents.pool import FileStarted, PagesRead
         from djinn_memory.memories.library.requests import FileOutcome
 
         if self._quiet:

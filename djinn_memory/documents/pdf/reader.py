@@ -14,12 +14,11 @@ from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
 from djinn_memory.documents.ocr import hint, recognized_copy
-from djinn_memory.documents.pdf.fallback import VERTICAL, FallbackReader
-from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
-from djinn_memory.documents.pdf.lines import TextLine, Turn, page_lines
-from djinn_memory.documents.pdf.pdfium import (
+from djinn_memory.documents.pdf.engines import (
     BROTLI,
     DAMAGED,
+    VERTICAL,
+    FallbackReader,
     init_forms,
     load_page,
     lost_objects,
@@ -27,6 +26,8 @@ from djinn_memory.documents.pdf.pdfium import (
     unmapped_share,
     uses_brotli,
 )
+from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
+from djinn_memory.documents.pdf.lines import TextLine, Turn, page_lines
 from djinn_memory.documents.pdf.quality import (
     FEWEST,
     GARBLED,

@@ -12,9 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from djinn_memory.documents.note import FOLDER, HISTORY
+from djinn_memory.documents.note import FOLDER, HISTORY, clean
 from djinn_memory.documents.sources import Source, fingerprint
-from djinn_memory.documents.titles import clean
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.library.files import HEAD
 from djinn_memory.memories.library.requests import DocumentEntry, DocumentStatus

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from djinn_memory.chunking.strategies import Plan, context_window, plan
 from djinn_memory.documents.document import Document, ReadRequest
 from djinn_memory.documents.note import body, stem
-from djinn_memory.documents.pool.pool import (
+from djinn_memory.documents.pool import (
     FileFailed,
     FileRead,
     FileStarted,

@@ -12,7 +12,7 @@ from djinn_memory.models import DocumentType, Problem, Strategy
 from djinn_memory.search.narrowing import AgentName, DomainName, RawText
 
 if TYPE_CHECKING:
-    from djinn_memory.documents.pool.pool import Event
+    from djinn_memory.documents.pool import Event
 
 DocumentStatus = Literal["pending", "processing", "indexed", "failed"]
 

@@ -13,8 +13,7 @@ from msgspec import ValidationError, convert
 
 from djinn_memory.chunking.strategies import Plan, count
 from djinn_memory.documents.document import Document
-from djinn_memory.documents.note import HISTORY, extension, title_of
-from djinn_memory.documents.titles import clean
+from djinn_memory.documents.note import HISTORY, clean, extension, title_of
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.library import files

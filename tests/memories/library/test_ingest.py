@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.documents.pool.pool import FileStarted
+from djinn_memory.documents.pool import FileStarted
 from djinn_memory.documents.sources import Source
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home

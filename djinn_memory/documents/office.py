@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+import posixpath
 import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import unquote
 
 from msgspec.structs import replace
 
 from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
-from djinn_memory.documents.markdown import table
+from djinn_memory.documents.markdown import escape, table
 from djinn_memory.documents.plaintext import decoded_file
 from djinn_memory.errors import install_extra
 from djinn_memory.notes.vault.walk import MAX_BYTES
@@ -73,7 +75,7 @@ def _docx(data: bytes) -> Document:
     import mammoth  # type: ignore[import-untyped,unused-ignore]
     from markitdown.converter_utils.docx.pre_process import pre_process_docx
 
-    from djinn_memory.documents.office.html import html_markdown
+    from djinn_memory.documents.html import html_markdown
 
     # Formulas become LaTeX. Pictures are left out: mammoth would embed their bytes as text.
     file = pre_process_docx(io.BytesIO(data))
@@ -88,22 +90,19 @@ def _alt_text(image: Any) -> list[Any]:
 
 
 def _pptx(data: bytes) -> Document:
-    from djinn_memory.documents.office.slides import slides
-
-    return Document(tuple(slides(data)), paged=True, **_zip_facts(data))
+    return Document(tuple(_slides(data)), paged=True, **_zip_facts(data))
 
 
 def _epub(data: bytes) -> Document:
-    from djinn_memory.documents.office.epub import chapters
-    from djinn_memory.documents.office.html import html_markdown, html_text
+    from djinn_memory.documents.html import html_markdown, html_text
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        texts = [html_markdown(html_text(chapter)[0]) for chapter in chapters(archive)]
+        texts = [html_markdown(html_text(chapter)[0]) for chapter in _chapters(archive)]
     return Document(("\n\n".join(filter(None, texts)),), **_zip_facts(data))
 
 
 def _html(data: bytes) -> Document:
-    from djinn_memory.documents.office.html import html_facts, html_markdown, html_text
+    from djinn_memory.documents.html import html_facts, html_markdown, html_text
 
     text, remark = html_text(data)
     warnings = (remark,) if remark else ()
@@ -174,3 +173,103 @@ def _delimiter(text: str) -> str:
         return often, width
 
     return max(",;\t|", key=fit)
+
+
+_CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"
+_OPF = "{http://www.idpf.org/2007/opf}"
+
+
+def _chapters(archive: zipfile.ZipFile) -> list[bytes]:
+    """The XHTML of the chapters. Raises `KeyError` or a parse error for a damaged file."""
+    from defusedxml import ElementTree
+
+    names = set(archive.namelist())
+    root = ElementTree.fromstring(archive.read("META-INF/container.xml")).find(f".//{_CONTAINER}")
+    package = root.get("full-path", "")
+    book: Any = ElementTree.fromstring(archive.read(package))
+    hrefs = {node.get("id"): node.get("href", "") for node in book.iter(f"{_OPF}item")}
+    folder = posixpath.dirname(package)
+    chosen = []
+    for reference in book.iter(f"{_OPF}itemref"):
+        href = hrefs.get(reference.get("idref"), "").partition("#")[0]
+        paths = (posixpath.normpath(posixpath.join(folder, h)) for h in (unquote(href), href))
+        chosen += [path for path in paths if path in names][:1]
+    _check_readable(archive, names, chosen)
+    return [archive.read(path) for path in dict.fromkeys(chosen)]
+
+
+def _check_readable(archive: zipfile.ZipFile, names: set[str], paths: list[str]) -> None:
+    # Only chapters count: many books that can be read have encrypted fonts.
+    listing = "META-INF/encryption.xml"
+    encrypted = (
+        unquote(archive.read(listing).decode("utf-8", "replace")) if listing in names else ""
+    )
+    if any(f'"{path}"' in encrypted for path in paths):
+        raise Unreadable("is protected (DRM); djinn cannot read it")
+
+
+def _slides(data: bytes) -> list[str]:
+    """The title, text, tables, charts and notes of each slide, from top to bottom."""
+    from pptx import Presentation
+
+    return [_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
+
+
+def _slide(slide: Any) -> str:
+    title = slide.shapes.title
+    blocks = []
+    if title is not None and (words := _line(title.text_frame.text)):
+        blocks.append(f"# {escape(words)}")
+    for shape in _in_order(slide.shapes):
+        if title is None or shape.shape_id != title.shape_id:
+            blocks += _shape(shape)
+    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
+        notes = _paragraphs(frame, listed=False)
+        blocks += ["### Notes", notes] if notes else []
+    return "\n\n".join(block for block in blocks if block.strip())
+
+
+def _in_order(shapes: Any) -> Iterator[Any]:
+    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
+        if hasattr(shape, "shapes"):
+            yield from _in_order(shape.shapes)
+        else:
+            yield shape
+
+
+def _shape(shape: Any) -> Iterator[str]:
+    if getattr(shape, "has_table", False):
+        yield table([[_line(cell.text) for cell in row.cells] for row in shape.table.rows])
+    elif getattr(shape, "has_chart", False):
+        yield _chart(shape.chart)
+    elif shape.has_text_frame:
+        yield _paragraphs(shape.text_frame, listed=shape.is_placeholder)
+    else:
+        # The alternative text of a picture.
+        descriptions = shape._element.xpath(".//p:cNvPr/@descr")
+        yield escape(_line(" ".join(descriptions)))
+
+
+def _paragraphs(frame: Any, *, listed: bool) -> str:
+    lines = [(part.level, _line(part.text)) for part in frame.paragraphs]
+    lines = [(level, line) for level, line in lines if line]
+    if listed and len(lines) > 1:
+        return "\n".join(f"{'  ' * level}- {escape(line)}" for level, line in lines)
+    return "\n\n".join(escape(line) for _, line in lines)
+
+
+def _chart(chart: Any) -> str:
+    try:
+        plot = chart.plots[0]
+        rows = [["", *(_line(str(series.name)) for series in plot.series)]]
+        values = [list(series.values) for series in plot.series]
+        for number, category in enumerate(plot.categories):
+            cells = [column[number] if number < len(column) else "" for column in values]
+            rows.append([_line(str(category)), *map(str, cells)])
+        return table(rows)
+    except (ValueError, KeyError, IndexError, AttributeError, NotImplementedError):
+        return ""  # a kind of chart that python-pptx does not know
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

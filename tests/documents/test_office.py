@@ -144,7 +144,7 @@ def test_a_file_cannot_fetch_another(document: Reader, tmp_path: Path) -> None:
 
 def test_a_part_of_gigabytes_is_not_read_for_a_title(document: Reader) -> None:
     data = docx(paragraph("x"), **{"docProps/core.xml": b" " * 150_000_000})
-    from djinn_memory.documents.office.reader import _zip_facts
+    from djinn_memory.documents.office import _zip_facts
 
     tracemalloc.start()
     assert _zip_facts(data) == {}

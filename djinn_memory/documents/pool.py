@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest
-from djinn_memory.documents.pool.worker import (
+from djinn_memory.documents.worker import (
     Message,
     PageDone,
     ReadDone,
@@ -159,7 +159,7 @@ class _Pool:
             with deferred():
                 self._workers.append(
                     WorkerProcess(
-                        "djinn_memory.documents.pool.worker:main", self._arguments, self._limits,
+                        "djinn_memory.documents.worker:main", self._arguments, self._limits,
                         self._inbox, DECODER.decode,
                     )
                 )  # fmt: skip

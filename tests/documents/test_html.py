@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("markdownify")
 
-from djinn_memory.documents.office.html import html_markdown
+from djinn_memory.documents.html import html_markdown
 from djinn_memory.notes.markdown import code_blocks, headings, mask, plain
 from djinn_memory.notes.note import parse
 from tests.documents.test_markdown import TEXTS, clean

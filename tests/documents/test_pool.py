@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from djinn_memory.documents.document import ReadRequest
-from djinn_memory.documents.pool.pool import (
+from djinn_memory.documents.pool import (
     Event,
     FileFailed,
     FileRead,
@@ -29,7 +29,7 @@ from djinn_memory.errors import Unavailable, speaking
 from djinn_memory.operations.wording import CommandWording
 
 READER = "tests.documents.readers:read"
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 LIMITS = WorkerLimits(seconds=20, megabytes=150, workers=2)
 QUICK = WorkerLimits(seconds=1.5, megabytes=150, workers=2)
 
@@ -315,8 +315,8 @@ CALLER = """
 import signal, sys
 from pathlib import Path
 from djinn_memory.documents.document import ReadRequest
-from djinn_memory.documents.pool.pool import WorkerLimits
-from djinn_memory.documents.pool.pool import read_all
+from djinn_memory.documents.pool import WorkerLimits
+from djinn_memory.documents.pool import read_all
 
 # Who starts these tests in the background of a shell ignores it, and so would this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
