@@ -78,11 +78,11 @@ FORMATS = {
         "text/csv", "CSV", f"{_READERS}.office:read_csv", (".csv", ".tsv"), text=True
     ),
     "markdown": Format(
-        "text/markdown", "Markdown", f"{_READERS}.plaintext:read_markdown",
+        "text/markdown", "Markdown", f"{_READERS}.office:read_markdown",
         (".md", ".markdown", ".mdown", ".mkd"), text=True,
     ),
     "text": Format(
-        "text/plain", "plain text", f"{_READERS}.plaintext:read_text", (".txt", ".text", ".log"),
+        "text/plain", "plain text", f"{_READERS}.office:read_text", (".txt", ".text", ".log"),
         text=True,
     ),
 }  # fmt: skip

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from djinn_memory.embedding.embedder import Embedder
-from djinn_memory.embedding.prompts import plain_name, prompts
+from djinn_memory.embedding.embedder import Embedder, plain_name, prompts
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.config import variable
 from djinn_memory.home.settings import EmbeddingConfig

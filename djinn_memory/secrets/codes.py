@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 
-from djinn_memory.secrets.rules import Rule, by_word, matches
-from djinn_memory.secrets.text import SearchedText
+from djinn_memory.secrets.rules import Rule, SearchedText, by_word, matches
 from djinn_memory.secrets.tokens import Candidate
 from djinn_memory.secrets.values import joining_words, prose, random_words, word_list
 

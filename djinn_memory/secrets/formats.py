@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from djinn_memory.secrets.rules import Rule, judged
-from djinn_memory.secrets.text import SearchedText, compiled
+from djinn_memory.secrets.rules import Rule, SearchedText, compiled, judged
 from djinn_memory.secrets.tokens import Candidate
 from djinn_memory.secrets.values import (
     IS,

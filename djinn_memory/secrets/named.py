@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from djinn_memory.secrets.rules import Rule, judged
-from djinn_memory.secrets.text import SearchedText
+from djinn_memory.secrets.rules import Rule, SearchedText, judged
 from djinn_memory.secrets.tokens import Candidate
 from djinn_memory.secrets.values import (
     IS,

@@ -20,9 +20,8 @@ from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.walk import hidden
 from djinn_memory.store import faults, index, sqlite
 from djinn_memory.store.busy import Patience
-from djinn_memory.store.index import matrix
 from djinn_memory.store.sqlite import explained
-from djinn_memory.system.change_watch import ChangeWatch
+from djinn_memory.system.disks import ChangeWatch
 from djinn_memory.system.files import file_id, leftovers_below
 from djinn_memory.system.locks import lock
 
@@ -85,8 +84,11 @@ class State:
             lambda write: index.open_index(path, write=write), path, missing
         )
         if self.change_watch and not sqlite.read_only(connection):
+            # Imported here: a process that answers one question holds nothing.
+            from djinn_memory.store.index.local.sqlite_vectors import hold
+
             connection.pragma("cache_size", -RESIDENT_KB)
-            matrix.hold(connection)
+            hold(connection)
         return connection
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Reads PDF pages: opens files with pdfium, and lets pdfminer decode fonts that pdfium cannot."""
+"""Reads PDF pages with pdfium, with pdfminer where a font needs it, and pictures with ocrmypdf."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import ctypes
 import math
 import os
 import re
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -13,11 +16,12 @@ from functools import cache, cached_property
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from djinn_memory.documents.document import Locked, Unreadable
 from djinn_memory.documents.pdf.lines import TextLine, Turn
-from djinn_memory.errors import Remedy
+from djinn_memory.errors import Remedy, install_extra
 
 MOST_ANNOTATIONS = 1000
 """Maximum number of annotations that are checked on a page."""
@@ -253,3 +257,55 @@ def _vertical(chars: Sequence[Any]) -> bool:
         for above, below in pairwise(written)
     )
     return down > VERTICAL * len(written)
+
+
+LONGEST_REASON = 200
+"""Characters kept from ocrmypdf's message. It begins with the reason, then gives advice."""
+
+_READ = Remedy("documents.ingest", {"paths": None, "ocr": True}, "read it with ocrmypdf")
+
+
+def find_ocrmypdf() -> str | None:
+    """The path of the program, if it is installed."""
+    # Programs installed with djinn are next to this Python, whether or not that is on the path.
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return shutil.which("ocrmypdf", path=places)
+
+
+def hint() -> str:
+    """The remedy for text that exists only as a picture."""
+    if find_ocrmypdf():
+        return str(_READ)
+    return f"install ocrmypdf, then {_READ}"
+
+
+@contextmanager
+def recognized_copy(path: Path, languages: str, pages: Sequence[int]) -> Iterator[Path]:
+    """A copy of a PDF with recognized text on these pages, counted from 1.
+
+    Raises `Unreadable` when ocrmypdf is missing or fails.
+    """
+    program = find_ocrmypdf()
+    if not program:
+        raise Unreadable(
+            f"needs ocrmypdf: {install_extra('ocr')}, and install tesseract with the languages of "
+            "documents.ocr_languages"
+        )
+    with TemporaryDirectory(prefix="djinn-ocr-") as folder:
+        result = Path(folder) / "read.pdf"
+        process = subprocess.run(
+            [
+                program, "--force-ocr", "--pages", ",".join(map(str, pages)),
+                "--language", languages,
+                "--output-type", "pdf", "--jobs", "1", "--optimize", "0", "--quiet",
+                # A poster in full resolution takes gigabytes.
+                "--tesseract-downsample-large-images", "--tesseract-downsample-above", "4000",
+                str(path.resolve()), str(result),
+            ],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+        if process.returncode or not result.exists():
+            message = " ".join(process.stderr.split())[:LONGEST_REASON]
+            why = message or f"exit code {process.returncode}"
+            raise Unreadable(f"could not be read by ocrmypdf: {why}")
+        yield result

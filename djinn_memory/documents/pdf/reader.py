@@ -13,16 +13,17 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
-from djinn_memory.documents.ocr import hint, recognized_copy
 from djinn_memory.documents.pdf.engines import (
     BROTLI,
     DAMAGED,
     VERTICAL,
     FallbackReader,
+    hint,
     init_forms,
     load_page,
     lost_objects,
     open_pdf,
+    recognized_copy,
     unmapped_share,
     uses_brotli,
 )

@@ -37,9 +37,9 @@ from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
-from djinn_memory.system.durations import duration
 from djinn_memory.system.files import Scratch
 from djinn_memory.system.locks import lock
+from djinn_memory.system.plural import duration
 
 
 class Chronology:

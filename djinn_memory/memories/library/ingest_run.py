@@ -13,8 +13,8 @@ from typing import Literal
 from msgspec import Struct, field
 
 from djinn_memory.chunking.strategies import Plan
-from djinn_memory.documents.ocr import find_ocrmypdf
 from djinn_memory.documents.office import EXTRA
+from djinn_memory.documents.pdf.engines import find_ocrmypdf
 from djinn_memory.documents.read import VERSION
 from djinn_memory.documents.sources import Source
 from djinn_memory.embedding.registry import ModelRegistry

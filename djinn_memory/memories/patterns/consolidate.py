@@ -41,9 +41,8 @@ from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
-from djinn_memory.system.durations import duration
 from djinn_memory.system.locks import lock
-from djinn_memory.system.plural import count
+from djinn_memory.system.plural import count, duration
 
 if TYPE_CHECKING:
     from djinn_memory.memories.patterns.detection.occasion import Occasion

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from djinn_memory.embedding.background import Background
-from djinn_memory.embedding.embedder import Embedder
+from djinn_memory.embedding.embedder import Background, Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.models import Filters, Vault

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from djinn_memory.models import Calibration
-from djinn_memory.store.index import matrix
+from djinn_memory.store.index.local import sqlite_vectors
 from djinn_memory.store.index.local.sqlite_vectors import MOST_WINDOWS
 from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
 from djinn_memory.store.index.selection import Condition, Row
@@ -149,7 +149,7 @@ class PostgresVectorIndex:
                     chunks = [scope.key(number) for number, *_ in listed]
                     spans = [(start, stop) for _, start, stop, _ in listed]
                     held = _stacked([stored for *_, stored in listed])
-                    best |= matrix.measured(chunks, spans, held, vector)
+                    best |= sqlite_vectors.measured(chunks, spans, held, vector)
             return best
 
         return answer
@@ -239,7 +239,7 @@ def _nearest_first(scope: ReadScope, vector: Vectors, listed: Sequence[Row]) -> 
     if not listed:
         return []
     held = _stacked([stored for *_, stored in listed])
-    cosines: list[float] = matrix.products(held, vector).tolist()
+    cosines: list[float] = sqlite_vectors.products(held, vector).tolist()
     refs = [
         ChunkRef(scope.key(number), scope.key(memory), (scope.name, path, line, ordinal))
         for number, memory, path, line, ordinal, _ in listed
