@@ -34,7 +34,7 @@ def text_from_stdin() -> str:
     import sys
 
     from djinn_memory.errors import UsageError
-    from djinn_memory.notes.vault.walk import MAX_BYTES
+    from djinn_memory.notes.vault import MAX_BYTES
 
     interruptible()
     data = sys.stdin.buffer.read(MAX_BYTES + 1)

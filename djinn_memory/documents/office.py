@@ -22,7 +22,7 @@ from djinn_memory.documents.markdown import escape, fenced, table
 from djinn_memory.errors import install_extra
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault.walk import MAX_BYTES
+from djinn_memory.notes.vault import MAX_BYTES
 
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-Z])")

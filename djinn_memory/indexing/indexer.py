@@ -36,12 +36,12 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dialects.rules import RULES, of_vault
 from djinn_memory.notes.note import DOCUMENT, Note
 from djinn_memory.notes.note import VERSION as NOTES_VERSION
 from djinn_memory.notes.note_file import NoteFile, content_hash, parse_appended, parse_file
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.walk import FileStat, attachments, walk
+from djinn_memory.notes.vault import FileStat, attachments, walk
 from djinn_memory.store.index import compartments, links, memories, meta, words
 from djinn_memory.store.index.memories import IndexedFile
 from djinn_memory.store.index.memory_rows import ParsedMemory, Window

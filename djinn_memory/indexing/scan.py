@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import NotFound
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.vault.walk import FileStat, VaultListing, walk
+from djinn_memory.notes.vault import FileStat, VaultListing, walk
 from djinn_memory.store.index import memories
 from djinn_memory.store.index.memories import IndexedFile
 from djinn_memory.store.sqlite import Connection

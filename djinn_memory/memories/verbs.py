@@ -30,8 +30,8 @@ from djinn_memory.memories.removal.restore import RestoreReport, restore
 from djinn_memory.memories.writing.why import MemoryOrigin, origin_of
 from djinn_memory.models import Memory, Problem, extended
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.suggest import unknown_values
 from djinn_memory.store.index.local.sqlite_index import peeking

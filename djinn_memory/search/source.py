@@ -11,7 +11,7 @@ from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Problem, SearchStep, Vault
-from djinn_memory.notes.vault import files as disk
+from djinn_memory.notes import vault as disk
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder

@@ -12,9 +12,9 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note_file import content_hash
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.notes.vault import TRASH
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import EPISODE_PURGED, reading, sync_state
 from djinn_memory.store.postgres import events as server_events

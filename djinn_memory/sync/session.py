@@ -12,7 +12,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import index
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.vault.walk import attachments
+from djinn_memory.notes.vault import attachments
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.memories import contents
 from djinn_memory.store.ledger.sync_state import bases

@@ -10,7 +10,7 @@ from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.profiles.reading import wrong_values
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault.walk import VaultListing, walk
+from djinn_memory.notes.vault import VaultListing, walk
 from djinn_memory.store.state import State
 from djinn_memory.system.disks import network
 from djinn_memory.system.files import leftovers_below

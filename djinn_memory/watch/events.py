@@ -14,7 +14,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault.walk import hidden
+from djinn_memory.notes.vault import hidden
 from djinn_memory.system.disks import network
 from djinn_memory.system.files import file_id
 from djinn_memory.watch.heard import ALL, FileChanged, FileDropped, Heard, Notice

@@ -11,7 +11,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.notes.vault.walk import hidden
+from djinn_memory.notes.vault import hidden
 from djinn_memory.system import disks
 from djinn_memory.system.disks import ChangeWatch
 

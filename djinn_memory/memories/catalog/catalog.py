@@ -13,9 +13,9 @@ from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
 from djinn_memory.memories.catalog.requests import CatalogField
 from djinn_memory.models import Filters, Memory, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes import frontmatter, journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import on_disk
+from djinn_memory.notes.vault import on_disk
 from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.index.memories import shares_file

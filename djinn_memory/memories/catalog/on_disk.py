@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.models import Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import Note, parse
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.walk import walk
+from djinn_memory.notes.vault import walk
 
 
 def notes_on_disk(

@@ -12,8 +12,8 @@ from djinn_memory.errors import Changed, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.changes.plan import FileChange, digest
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.walk import MAX_BYTES
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.system.files import (
     create,
     inside,

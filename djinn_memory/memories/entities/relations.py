@@ -13,10 +13,10 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.entities.names import is_entity
 from djinn_memory.memories.entities.properties import timelines
 from djinn_memory.models import MemoryRef, Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.fact_note import PastValue, Timeline
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.periods import spoken_period
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
 

@@ -27,12 +27,12 @@ from djinn_memory.memories.writing.drafts import Draft, draft_of
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import PLANES, Problem, Vault, plane_of
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import Period, first_day, given_date
 from djinn_memory.notes.slugs import fold, folder, name_key, slug
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within

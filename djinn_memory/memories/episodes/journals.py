@@ -15,8 +15,8 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.writing.vault_writer import VaultWriter
 from djinn_memory.models import Vault
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.slugs import crockford, unique
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.system.files import (
     create,
     inside,

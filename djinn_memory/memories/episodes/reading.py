@@ -12,9 +12,9 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.journal import JournalRecord
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory
 

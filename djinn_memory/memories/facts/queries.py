@@ -13,12 +13,12 @@ from djinn_memory.home.access import DOMAIN
 from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.memories.catalog.hiding import domains_in
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import iso_date, moment, over
 from djinn_memory.notes.fact_note import PastValue, Timeline, timeline
 from djinn_memory.notes.note import domains_of, parse
 from djinn_memory.notes.periods import begin_key, first_end, period_date, spoken_period
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.scoring import share_of
 from djinn_memory.search.legs.meaning import QuestionVector, likeness
 from djinn_memory.search.query import parse as parse_query

@@ -44,10 +44,10 @@ from djinn_memory.memories.facts.writer import (
 )
 from djinn_memory.memories.writing.vault_writer import writing
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import flat, fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.time.now import asks_for_former
 

@@ -36,13 +36,13 @@ from djinn_memory.memories.writing.provenance import Provenance, domain_value
 from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import date_field
 from djinn_memory.notes.encoding import decode, writable
 from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import MAX_TITLE
 from djinn_memory.notes.periods import Period, first_day, given_date
 from djinn_memory.notes.slugs import fold, folder, slug
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within

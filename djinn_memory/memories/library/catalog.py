@@ -19,9 +19,9 @@ from djinn_memory.memories.library.files import HEAD
 from djinn_memory.memories.library.requests import DocumentEntry, DocumentStatus
 from djinn_memory.models import Filters, Vault, extended
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import on_disk
+from djinn_memory.notes.vault import on_disk
 from djinn_memory.store.index.records import MemorySize, Selection
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State

@@ -33,10 +33,10 @@ from djinn_memory.memories.library.requests import (
 )
 from djinn_memory.models import Filters, Problem, Strategy, Vault
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event

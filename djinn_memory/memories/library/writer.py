@@ -28,11 +28,11 @@ from djinn_memory.memories.library.ingest_run import IngestRun
 from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 from djinn_memory.models import DocumentType
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.slugs import fold, new_id, unique
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.walk import MAX_BYTES
+from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.system.files import inside
 from djinn_memory.system.interrupts import deferred
 

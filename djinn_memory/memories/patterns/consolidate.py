@@ -37,8 +37,8 @@ from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, Vault, extended
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.system.locks import lock

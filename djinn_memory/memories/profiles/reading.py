@@ -27,11 +27,11 @@ from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.memories.profiles.settings import VOICES, ProfileSettings, read_settings
 from djinn_memory.models import Filters, Problem, Vault, plane_of
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.slugs import fold, name_key
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
 

@@ -26,11 +26,11 @@ from djinn_memory.memories.hooks.redaction import redact_events
 from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.fact_note import history_of, value_of
 from djinn_memory.notes.note import Note, domains_of
 from djinn_memory.notes.note_file import content_hash
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
 from djinn_memory.store.ledger import EPISODE_PURGED, Event

@@ -16,10 +16,10 @@ from djinn_memory.memories.catalog.hiding import hides_file
 from djinn_memory.memories.catalog.requests import RestoreMemory
 from djinn_memory.memories.writing.versions import HISTORY, versions
 from djinn_memory.models import Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.notes.vault import TRASH
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside, make_folder, move_to_free_name
 

@@ -27,11 +27,11 @@ from djinn_memory.memories.writing.provenance import Provenance, domain_value
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.note import domains_of, parse
 from djinn_memory.notes.slugs import folder, slug, unique
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.expiring import WorkingEntry, forget
 from djinn_memory.store.index.records import Selection

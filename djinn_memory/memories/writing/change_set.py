@@ -15,7 +15,7 @@ from djinn_memory.memories.changes.commit import Commit, commit, index_changed, 
 from djinn_memory.memories.changes.domains import changed_domains
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault.walk import MAX_BYTES
+from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.runtime import Runtime
 
 _Key = tuple[str, str]

@@ -14,14 +14,14 @@ from djinn_memory.memories.writing.provenance import ORIGIN, domain_value
 from djinn_memory.memories.writing.vault_writer import VaultWriter
 from djinn_memory.memories.writing.versions import HISTORY
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.note import Note, domains_of, parse
 from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.periods import first_end, period_date
 from djinn_memory.notes.slugs import new_id, slug, unique
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import on_disk
+from djinn_memory.notes.vault import on_disk
 
 
 def change_note(

@@ -15,11 +15,11 @@ from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.duplicates import Duplicate
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Memory, Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold, folder, slug
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import on_disk
+from djinn_memory.notes.vault import on_disk
 from djinn_memory.store.index.records import TitledRef
 from djinn_memory.store.state import State
 

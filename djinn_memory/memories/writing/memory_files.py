@@ -18,11 +18,11 @@ from djinn_memory.memories.library.catalog import history, original_path, read_f
 from djinn_memory.memories.writing.versions import versions
 from djinn_memory.models import Memory, Vault
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.notes.vault import TRASH
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.state import State
 

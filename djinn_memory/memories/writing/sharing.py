@@ -26,10 +26,10 @@ from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.models import Dialect, Filters, Vault, plane_of
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.note import domains_of, parse
 from djinn_memory.notes.slugs import derived_id, fold, folder, slug, unique
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.index.records import IndexedMemory, Selection

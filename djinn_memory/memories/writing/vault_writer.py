@@ -18,8 +18,8 @@ from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.writing.change_set import ChangeSet, check_writable
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.slugs import folder, slug, unique
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.files import inside, make_folder
 from djinn_memory.system.interrupts import deferred

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.notes.vault import TRASH
 from djinn_memory.system.files import inside
 
 HISTORY = "history"

@@ -12,10 +12,10 @@ from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.catalog.identity import LedgerName, ledger_name
 from djinn_memory.memories.writing.provenance import evidence_of, was_rewritten
 from djinn_memory.models import Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.fact_note import timeline
 from djinn_memory.notes.note import Note, parse
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedLink, IndexedMemory
 from djinn_memory.store.ledger import reading

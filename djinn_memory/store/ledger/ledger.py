@@ -48,6 +48,12 @@ HELD_SECONDS = 2.0
 and a caller should learn soon that an event cannot be written."""
 
 
+_AUDIT = "tool.called"
+"""The only kind of event that a read-only process writes."""
+
+_READ_ONLY = "a read-only process writes nothing"
+
+
 class Ledger:
     """Events, which are appended and never changed, and the tables derived from them.
 
@@ -245,6 +251,25 @@ class Ledger:
             raise Unavailable(
                 f"{self._path} cannot be used; check the disk and the file's permissions"
             ) from None
+
+
+class ReadOnlyLedger(Ledger):
+    """A ledger that accepts only audit events."""
+
+    def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
+        """As `Ledger.append`; `Unavailable` for any event but an audit."""
+        events = list(events)
+        if any(event.kind != _AUDIT for event in events):
+            raise Unavailable(_READ_ONLY)
+        super().append(events, durable=durable)
+
+    def change(self, statements: Iterable[Statement]) -> None:
+        """Raises `Unavailable`."""
+        raise Unavailable(_READ_ONLY)
+
+    def take_in(self, events: Sequence[StoredEvent]) -> int:
+        """Raises `Unavailable`."""
+        raise Unavailable(_READ_ONLY)
 
 
 def ledger_lock(path: Path, timeout: float = 30) -> AbstractContextManager[object]:

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from djinn_memory.errors import Changed, OutsideVault, Refused
 from djinn_memory.home.access import is_private
 from djinn_memory.models import Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note_file import content_hash
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.sync.notes.names import why_not
 from djinn_memory.system.files import (
     create,

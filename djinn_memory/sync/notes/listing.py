@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy
 from djinn_memory.indexing.refresh import read, resolve_pending_links
-from djinn_memory.notes.vault.walk import attachments
+from djinn_memory.notes.vault import attachments
 from djinn_memory.store.index import memories
 from djinn_memory.store.ledger.sync_state import NoteBase
 from djinn_memory.store.postgres.notes import ServerNote

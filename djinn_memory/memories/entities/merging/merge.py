@@ -20,7 +20,7 @@ from djinn_memory.models import Memory, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.fact_note import HISTORY, value_of_line
 from djinn_memory.notes.frontmatter import block_end, edit_fields, opened
-from djinn_memory.notes.link_edit import relinked
+from djinn_memory.notes.link_resolution import relinked
 from djinn_memory.notes.links import Link
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file

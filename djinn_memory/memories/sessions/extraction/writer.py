@@ -32,8 +32,8 @@ from djinn_memory.memories.writing.provenance import (
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, extended
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.slugs import flat, fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask, masked
 from djinn_memory.store.index.records import Selection

@@ -6,8 +6,7 @@ import pytest
 
 from djinn_memory.errors import NotFound, OutsideVault, Refused
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault.files import read, trash
-from djinn_memory.notes.vault.walk import VaultListing, walk
+from djinn_memory.notes.vault import VaultListing, read, trash, walk
 
 
 def write(root: Path, *names: str) -> None:

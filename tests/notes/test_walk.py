@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import ConfigError, NotFound, Refused
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault.files import read, trash
-from djinn_memory.notes.vault.walk import MAX_BYTES, VaultListing, attachments, walk
+from djinn_memory.notes.vault import MAX_BYTES, VaultListing, attachments, read, trash, walk
 from tests.examples import examples
 
 
