@@ -1,4 +1,4 @@
-"""Finds the note that a link means, by the table of `spec/links.md`, and points links at another."""
+"""Finds the note that a link means, by `spec/links.md`, and points links at another note."""
 
 from __future__ import annotations
 
