@@ -327,7 +327,7 @@ def _tick_runs(text: str, start: int, end: int) -> defaultdict[int, list[int]]:
 _HEADING = re.compile(
     r"\n {0,3}+(?:(?P<marks>#{1,6}+)(?![^ \t\n])[ \t]*+|(?P<line>={2,}+|-{2,}+)[ \t]*+(?=\n|\Z))"
 )
-_OPENER = re.compile(r"[ \t]*+(?:[-*+>#|]|\d{1,9}[.)])")
+_MARKED = re.compile(r"[ \t]*+(?:[-*+>#|]|\d{1,9}[.)])")
 _CLOSING = re.compile(r"(?:^|(?<=[ \t]))#+\Z")
 
 
@@ -360,7 +360,7 @@ def headings(text: str, body: int = 0) -> Iterator[Heading]:
             opens = lines.rfind("\n", 0, match.start()) + 1
             before = lines.rfind("\n", 0, max(opens - 1, 0)) + 1
             alone = opens - 1 == behind or not lines[before:opens].strip()
-            if not alone or _OPENER.match(lines, opens) or not lines[opens : match.start()].strip():
+            if not alone or _MARKED.match(lines, opens) or not lines[opens : match.start()].strip():
                 continue
             title = (opens, match.start())
         behind = end
