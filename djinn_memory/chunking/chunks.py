@@ -49,7 +49,7 @@ def size(span: Span, tokens: Sequence[int]) -> int:
     return bisect_left(tokens, span[1]) - bisect_left(tokens, span[0])
 
 
-def span_at(spans: Sequence[Span], place: int) -> Span | None:
+def _span_at(spans: Sequence[Span], place: int) -> Span | None:
     """The span that holds the character at `place`; `spans` are in order and do not overlap."""
     at = bisect_right(spans, place, key=itemgetter(0)) - 1
     return spans[at] if at >= 0 and place < spans[at][1] else None
@@ -57,7 +57,7 @@ def span_at(spans: Sequence[Span], place: int) -> Span | None:
 
 def span_across(spans: Sequence[Span], place: int) -> Span | None:
     """The span that a cut at `place` would split; `spans` are in order and do not overlap."""
-    span = span_at(spans, place)
+    span = _span_at(spans, place)
     return span if span and span[0] < place else None
 
 
@@ -118,7 +118,7 @@ def _list_items(text: str, section: Section, fences: Sequence[Span]) -> list[Spa
     nest: list[tuple[int, int]] = []
     for match in _ITEM.finditer(text, section.start, section.end):
         start, indent = match.start(), len(match[1].expandtabs(_TAB))
-        if span_at(fences, start):
+        if _span_at(fences, start):
             continue
         while nest and nest[-1][0] >= indent:
             ends[nest.pop()[1]] = start
@@ -145,7 +145,7 @@ def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:
     result = [Section((), body, body, len(text))]
     trail: list[tuple[int, str]] = []
     for heading in headings(text, body):
-        if span_at(fences, heading.opens):
+        if _span_at(fences, heading.opens):
             continue
         if len(result) == MAX_SECTIONS:
             break

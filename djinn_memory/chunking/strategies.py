@@ -70,7 +70,7 @@ _OPENINGS = [
 """Where the text that a chunk repeats from the previous chunk may begin, best first."""
 
 
-def leads(text: str, sections: Sequence[Section]) -> list[Span]:
+def _leads(text: str, sections: Sequence[Section]) -> list[Span]:
     """Runs of headings, each with the first character of the text below. No cut may split them."""
     result: list[Span] = []
     opens: int | None = None
@@ -84,7 +84,7 @@ def leads(text: str, sections: Sequence[Section]) -> list[Span]:
     return result if opens is None else [*result, (opens, len(text))]
 
 
-class Breaks(Struct, frozen=True):
+class _Breaks(Struct, frozen=True):
     """Finds positions where a text may be cut into chunks of at most `limit` tokens."""
 
     text: str
@@ -201,9 +201,9 @@ def cut(
     if plan.strategy == "words":
         spans = _words(text, body, tokens, plan)
     else:
-        breaks = Breaks(text, tokens, plan.size)
+        breaks = _Breaks(text, tokens, plan.size)
         if plan.strategy != "fixed":
-            breaks = replace(breaks, blocks=blocks(text, fences), leads=leads(text, parts))
+            breaks = replace(breaks, blocks=blocks(text, fences), leads=_leads(text, parts))
         areas = [(body, len(text))]
         if plan.strategy == "page_based" and pages:
             areas = [(body, pages[0].start), *((page.start, page.end) for page in pages)]
@@ -243,7 +243,7 @@ def _chunks(
         )
 
 
-def _spans(breaks: Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
+def _spans(breaks: _Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
     """The spans of the chunks of low..high; each begins and ends with text."""
     text = breaks.text
     loose = replace(breaks, leads=())
@@ -266,7 +266,7 @@ def _spans(breaks: Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
             start = _repeat_from(breaks, start, done, plan.overlap)
 
 
-def _repeat_from(breaks: Breaks, before: int, done: int, overlap: int) -> int:
+def _repeat_from(breaks: _Breaks, before: int, done: int, overlap: int) -> int:
     """The start of the chunk whose new text begins at `done`, after the previous chunk's start.
 
     Text above a heading is not repeated below the heading, because the chunk would get the heading
@@ -281,7 +281,7 @@ def _repeat_from(breaks: Breaks, before: int, done: int, overlap: int) -> int:
     return breaks.opening(low, done)
 
 
-def _stop(breaks: Breaks, start: int, done: int, high: int, strategy: Strategy) -> int | None:
+def _stop(breaks: _Breaks, start: int, done: int, high: int, strategy: Strategy) -> int | None:
     """The end of the chunk from `start`, after `done`: the best break that splits no block or lead.
 
     None when there is no such break.
@@ -335,7 +335,7 @@ def _words(text: str, body: int, tokens: Sequence[int], plan: Plan) -> Iterator[
 
 def _whole_words(text: str, body: int, tokens: Sequence[int], most: int) -> Iterator[Span]:
     """The words between white space. A word longer than `most` is split."""
-    breaks = Breaks(text, tokens, most)
+    breaks = _Breaks(text, tokens, most)
     for match in re.compile(r"\S+").finditer(text, body):
         at, end = match.span()
         while end - at > most:

@@ -67,7 +67,7 @@ def read_markdown(request: ReadRequest, report: ReportPages) -> Document:
     )
 
 
-def decoded_file(request: ReadRequest) -> tuple[str, tuple[str, ...]]:
+def _decoded_file(request: ReadRequest) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and a warning if its encoding is doubtful."""
     size = request.path.stat().st_size
     if size > MAX_BYTES:
@@ -79,7 +79,7 @@ def decoded_file(request: ReadRequest) -> tuple[str, tuple[str, ...]]:
 
 
 def _visible_text(request: ReadRequest) -> tuple[str, tuple[str, ...]]:
-    text, warnings = decoded_file(request)
+    text, warnings = _decoded_file(request)
     text = _INVISIBLE.sub("", _OVERSTRUCK.sub("", _ANSI.sub("", text.replace("\v", "\n"))))
     if not text.strip():
         raise Unreadable("has no text")
@@ -217,7 +217,7 @@ def _tidy(markdown: str) -> str:
 
 def read_csv(request: ReadRequest, report: ReportPages) -> Document:
     """A CSV file as a Markdown table."""
-    text, warnings = decoded_file(request)
+    text, warnings = _decoded_file(request)
     # A field may be a whole page.
     csv.field_size_limit(MAX_BYTES)
     try:

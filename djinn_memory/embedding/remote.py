@@ -66,7 +66,7 @@ class _OpenAiAnswer(Struct):
         return [by_index[at] for at in range(len(self.data)) if at in by_index]
 
 
-class ProviderProtocol(Struct, frozen=True):
+class _ProviderProtocol(Struct, frozen=True):
     """The requests of a provider, and the defaults of its settings."""
 
     model: str
@@ -80,7 +80,7 @@ class ProviderProtocol(Struct, frozen=True):
 
 
 PROTOCOLS = {
-    "ollama": ProviderProtocol(
+    "ollama": _ProviderProtocol(
         model="nomic-embed-text",
         url="http://127.0.0.1:11434",
         path="/api/embed",
@@ -89,7 +89,7 @@ PROTOCOLS = {
         fields={"truncate": True},
         answer=_OllamaAnswer,
     ),
-    "openai": ProviderProtocol(
+    "openai": _ProviderProtocol(
         model="text-embedding-3-small",
         url="https://api.openai.com/v1",
         path="/embeddings",

@@ -21,7 +21,7 @@ _LATEST_NS = 2**63 - 2 - RACY_NS
 """The latest time that SQLite can still store with `RACY_NS` added."""
 
 
-class VaultChanges(Struct, frozen=True):
+class _VaultChanges(Struct, frozen=True):
     """The files that must be read, and the files that no longer exist."""
 
     suspects: tuple[FileStat, ...]
@@ -34,7 +34,7 @@ class VaultChanges(Struct, frozen=True):
 
 def changes(
     known: Mapping[str, IndexedFile], listing: VaultListing, *, force: bool = False
-) -> VaultChanges:
+) -> _VaultChanges:
     """Compare a listing with the index. A file that could not be read does not count as deleted."""
     suspects, racy = [], []
     for file in listing.files:
@@ -46,7 +46,7 @@ def changes(
     listed = {file.path for file in listing.files}
     unseen = tuple(listing.unseen)
     gone = [path for path in known if path not in listed and not path.startswith(unseen)]
-    return VaultChanges(tuple(suspects), tuple(racy), tuple(gone) if listing.complete else ())
+    return _VaultChanges(tuple(suspects), tuple(racy), tuple(gone) if listing.complete else ())
 
 
 def seen_again(before: IndexedFile, file: FileStat, now_ns: int) -> int:

@@ -55,7 +55,7 @@ class CalendarWord(Struct, frozen=True):
         return self.start, self.stop
 
 
-def month_number(name: str) -> int:
+def _month_number(name: str) -> int:
     """The number of a month from its name or the short form of it."""
     name = name.lower().rstrip(".")
     return MONTHS.get(name) or SHORT_MONTHS[name]
@@ -168,7 +168,7 @@ def iso_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord |
 
 
 def day_of_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    month = month_number(match["month"])
+    month = _month_number(match["month"])
     begin, end = int(match["d"]), int(match["to"] or match["d"])
     if not 1 <= begin <= end <= calendar.monthrange(2024, month)[1]:
         return None
@@ -187,7 +187,7 @@ def day_of_month(match: re.Match[str], today: date, coming: bool) -> CalendarWor
 
 
 def part_of_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    part, month = match["part"].lower(), month_number(match["month"])
+    part, month = match["part"].lower(), _month_number(match["month"])
 
     def period(year: int) -> tuple[date, date]:
         first, last = whole_month(year, month)
@@ -201,7 +201,7 @@ def part_of_month(match: re.Match[str], today: date, coming: bool) -> CalendarWo
 
 
 def named_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    month, name = month_number(match["month"]), match["month"]
+    month, name = _month_number(match["month"]), match["month"]
     if name in ("may", "march") and (match["which"] or "").lower() in ("this", "past", "current"):
         return None
     return _dated(

@@ -66,7 +66,7 @@ class SearchSource:
         return ()
 
 
-class ServerSource(SearchSource):
+class _ServerSource(SearchSource):
     """The index and the notes on the home's Postgres server, whose files need not be here."""
 
     _index: PostgresIndex
@@ -131,4 +131,4 @@ def _suggesting_this_home() -> Iterator[None]:
 
 def source_of(runtime: Runtime, backend: str | None) -> SearchSource:
     """Where a search reads: `postgres` is the home's server, everything else this home."""
-    return ServerSource(runtime) if backend == "postgres" else SearchSource(runtime)
+    return _ServerSource(runtime) if backend == "postgres" else SearchSource(runtime)

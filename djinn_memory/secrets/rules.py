@@ -104,7 +104,7 @@ class SearchedText:
         return compiled(rf"(?:{pattern})\Z").search(self.lower, max(0, place - _BEFORE), place)
 
 
-def beyond_ascii(word: str) -> bytes:
+def _beyond_ascii(word: str) -> bytes:
     """The characters of a word beyond ASCII, in UTF-8."""
     return word.encode().translate(None, _ASCII)
 
@@ -153,7 +153,7 @@ class Rule(Struct, frozen=True):
     """Whether other values may follow the first."""
 
 
-class RulesAtWord(Struct):
+class _RulesAtWord(Struct):
     """The rules that are tried at one word."""
 
     letters: bytes
@@ -164,9 +164,9 @@ class RulesAtWord(Struct):
 class RuleTable(Struct):
     """Rules by their words."""
 
-    ascii: dict[str, RulesAtWord]
+    ascii: dict[str, _RulesAtWord]
     """The rules at words of ASCII letters."""
-    others: dict[str, RulesAtWord]
+    others: dict[str, _RulesAtWord]
     """The rules at other words."""
 
 
@@ -176,7 +176,7 @@ def by_word(rules: Iterable[Rule]) -> RuleTable:
     for rule in rules:
         for word in rule.words.split():
             words = table.ascii if word.isascii() else table.others
-            words.setdefault(word, RulesAtWord(beyond_ascii(word), [])).rules.append(rule)
+            words.setdefault(word, _RulesAtWord(_beyond_ascii(word), [])).rules.append(rule)
     return table
 
 
@@ -194,7 +194,7 @@ def matches(
 
 
 def _matches(
-    text: SearchedText, word: str, at_word: RulesAtWord
+    text: SearchedText, word: str, at_word: _RulesAtWord
 ) -> Iterator[tuple[Rule, re.Match[str], re.Match[str]]]:
     places = text.places(word)
     for rule in at_word.rules:

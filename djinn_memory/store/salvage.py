@@ -56,7 +56,7 @@ class _Frame(NamedTuple):
     page: bytes
 
 
-def records(path: Path) -> list[list[Value]]:
+def _records(path: Path) -> list[list[Value]]:
     """The text columns of every readable record, from all versions of all pages.
 
     A damaged page may return nonsense. The caller must recognise valid records.
@@ -241,7 +241,7 @@ def read(path: Path) -> SalvagedLedger:
     versions: dict[str, list[Row]] = {}
     traces: dict[str, str] = {}
     indexed: dict[str, tuple[str, str]] = {}
-    for columns in records(path):
+    for columns in _records(path):
         if len(columns) == 5:
             row = _event(columns)
             if row:

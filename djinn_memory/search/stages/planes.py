@@ -25,10 +25,10 @@ def answers(search: Search) -> bool:
     by_time = search.time.judged(search.chosen)
     if by_time is not None:
         return by_time
-    return not search.query.asks or confident(search, search.chosen)
+    return not search.query.asks or _confident(search, search.chosen)
 
 
-def confident(search: Search, chosen: Sequence[Candidate], among: int | None = None) -> bool:
+def _confident(search: Search, chosen: Sequence[Candidate], among: int | None = None) -> bool:
     """Whether any of these candidates, the best of `among` memories, is likely to answer.
 
     A deleted note does not count. A rescorer judges by its own scores.
@@ -163,7 +163,7 @@ def leave_out_unknown(search: Search) -> None:
     kept = [
         candidate.chunk_id
         for plane, group in groups.items()
-        if confident(search, group, search.plane_sizes.get(plane))
+        if _confident(search, group, search.plane_sizes.get(plane))
         for candidate in group
     ]
     search.chosen = [each for each in search.chosen if each.chunk_id in kept]

@@ -31,7 +31,7 @@ FRONT = 50
 """Number of best candidates whose periods are compared. Few hits come from lower ranks."""
 
 
-def period(memory: IndexedMemory) -> Period:
+def _period(memory: IndexedMemory) -> Period:
     """The period of a memory in its front matter."""
     return period_of(memory.field("valid_from"), memory.field("valid_to"))
 
@@ -64,7 +64,7 @@ class Now:
             return
         front = search.candidates[:FRONT]
         memories = search.memories_of(front)
-        ended = [each for each in front if period(memories[each.memory_id]).ended(self.now)]
+        ended = [each for each in front if _period(memories[each.memory_id]).ended(self.now)]
         for candidate in ended:
             candidate.score *= ENDED
         if ended:
@@ -92,7 +92,7 @@ class Now:
             return True
         if memory.type != "fact":
             return self._entity_held(search, memory, vault)
-        if not at and period(memory).begun(self.now):
+        if not at and _period(memory).begun(self.now):
             return True
         # Imported here: few searches read a fact.
         from djinn_memory.notes.fact_note import line_of, timeline
@@ -141,7 +141,7 @@ class Now:
                 return True
         if not at or memory.created is None:
             return True
-        return period(memory).covers(at) and memory.created <= at
+        return _period(memory).covers(at) and memory.created <= at
 
 
 SHARE = 0.5
@@ -260,4 +260,4 @@ def _name(memory: IndexedMemory) -> tuple[str, str]:
 
 def _ended(memory: IndexedMemory, now: str) -> bool:
     superseded = fold(memory.field("status") or "") == "superseded"
-    return superseded or period(memory).ended(now)
+    return superseded or _period(memory).ended(now)

@@ -49,7 +49,7 @@ class _DatedEvent(Struct, frozen=True):
     """From the first of their days to the last."""
 
 
-def days_of(memory: IndexedMemory, today: date) -> DayWindow | None:
+def _days_of(memory: IndexedMemory, today: date) -> DayWindow | None:
     """The days that a memory is from; None if only its file has a time.
 
     They are its own date, or a date with a year in its title. The day on which a document was
@@ -76,7 +76,7 @@ def _local_day(text: str) -> date | None:
         return None
 
 
-def dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionDates | None:
+def _dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionDates | None:
     """The period before, after or during an event; None if its days are uncertain.
 
     The days are those of the memories that are called like the event, else of those with all its
@@ -108,7 +108,7 @@ def dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionDa
 
 def _events(memories: Sequence[IndexedMemory], today: date) -> list[_DatedEvent]:
     """The events that memories tell of, by their days. Memories without days tell of none."""
-    dated = [(days, memory) for memory in memories if (days := days_of(memory, today))]
+    dated = [(days, memory) for memory in memories if (days := _days_of(memory, today))]
     events: list[_DatedEvent] = []
     for days, memory in sorted(dated, key=lambda entry: (entry[0].first, entry[0].last)):
         first, last = days.first, days.last
@@ -182,7 +182,7 @@ def asked_period(search: Search) -> QuestionPeriod | None:
     question = search.query.text
     dates = dates_in_question(question, today)
     if dates is None and (event := event_in_question(question)):
-        dates = dates_of_event(search, event, today)
+        dates = _dates_of_event(search, event, today)
     return QuestionPeriod(search, dates, today) if dates else None
 
 
@@ -241,7 +241,7 @@ class QuestionPeriod(Now):
         """Whether a memory is from the period."""
         key = memory.memory_id
         if key not in self._days:
-            self._days[key] = days_of(memory, self._today)
+            self._days[key] = _days_of(memory, self._today)
         days = self._days[key]
         return days is not None and any(days.meets(window) for window in self.windows)
 

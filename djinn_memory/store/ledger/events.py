@@ -91,7 +91,7 @@ class _RetrievedMemory(Struct):
     score: float | None = None
 
 
-class MemoryRetrieved(_Actor):
+class _MemoryRetrieved(_Actor):
     """`memory.retrieved`, of a request: the memories that a recall showed to the agent."""
 
     query: str = ""
@@ -99,13 +99,13 @@ class MemoryRetrieved(_Actor):
     memories: list[_RetrievedMemory] = []
 
 
-class MemoryOpened(_Actor):
+class _MemoryOpened(_Actor):
     """`memory.opened`, of a memory: the agent read it in full."""
 
     hash: str | None = None
 
 
-class MemoryRated(_Actor, kw_only=True):
+class _MemoryRated(_Actor, kw_only=True):
     """`memory.rated`, of a memory: the agent rated it, in the answer to a `request` or alone."""
 
     useful: bool
@@ -114,24 +114,24 @@ class MemoryRated(_Actor, kw_only=True):
     hash: str | None = None
 
 
-class GapReported(_Actor):
+class _GapReported(_Actor):
     """`gap.reported`, of a gap: the agent looked for this knowledge and did not find it."""
 
     description: str = ""
     query: str | None = None
 
 
-class GapClosed(Struct):
+class _GapClosed(Struct):
     """`gap.closed`, of a gap: someone closed it, or a memory answers it."""
 
     by: str | None = None
 
 
-class GapReopened(Struct):
+class _GapReopened(Struct):
     """`gap.reopened`, of a gap: someone found that it is not answered."""
 
 
-class ToolCalled(Struct):
+class _ToolCalled(Struct):
     """`tool.called`, of a tool: a client called it."""
 
     agent: str | None = None
@@ -154,7 +154,7 @@ def effect(stored: StoredEvent) -> tuple[Sequence[Statement], ScoreKey | None]:
         return (), None
     statements = _KINDS[stored.event.kind][1](stored, data)
     key = None
-    if isinstance(data, MemoryOpened | MemoryRated):
+    if isinstance(data, _MemoryOpened | _MemoryRated):
         key = ScoreKey(_encodable(data.agent), _encodable(stored.event.subject))
     return [(sql, tuple(map(_encodable, values))) for sql, values in statements], key
 
@@ -170,7 +170,7 @@ def _data(stored: StoredEvent) -> Any:
         return None
 
 
-def _retrieved(stored: StoredEvent, data: MemoryRetrieved) -> Statements:
+def _retrieved(stored: StoredEvent, data: _MemoryRetrieved) -> Statements:
     # A recall that found nothing is a row too: a gap may belong to its question.
     for memory in data.memories or [_RetrievedMemory("", 0)]:
         yield _RETRIEVED, (
@@ -181,14 +181,14 @@ def _retrieved(stored: StoredEvent, data: MemoryRetrieved) -> Statements:
         yield from _seen(memory.memory, memory.hash)
 
 
-def _opened(stored: StoredEvent, data: MemoryOpened) -> Statements:
+def _opened(stored: StoredEvent, data: _MemoryOpened) -> Statements:
     memory = stored.event.subject
     yield _USE, (stored.id, data.agent, data.session, memory, stored.at)
     yield _USED_LAST, (data.agent, memory)
     yield from _seen(memory, data.hash)
 
 
-def _rated(stored: StoredEvent, data: MemoryRated) -> Statements:
+def _rated(stored: StoredEvent, data: _MemoryRated) -> Statements:
     memory = stored.event.subject
     yield _VALUATION, (
         stored.id, data.request, data.agent, data.session, data.run, memory, data.title,
@@ -199,21 +199,21 @@ def _rated(stored: StoredEvent, data: MemoryRated) -> Statements:
     yield from _seen(memory, data.hash)
 
 
-def _reported(stored: StoredEvent, data: GapReported) -> Statements:
+def _reported(stored: StoredEvent, data: _GapReported) -> Statements:
     yield _GAP, (
         stored.event.subject, data.agent, data.session, data.description, data.query, stored.at,
     )  # fmt: skip
 
 
-def _closed(stored: StoredEvent, data: GapClosed) -> Statements:
+def _closed(stored: StoredEvent, data: _GapClosed) -> Statements:
     yield _CLOSE, (data.by, stored.at, stored.event.subject)
 
 
-def _reopened(stored: StoredEvent, data: GapReopened) -> Statements:
+def _reopened(stored: StoredEvent, data: _GapReopened) -> Statements:
     yield _REOPEN, (stored.event.subject,)
 
 
-def _called(stored: StoredEvent, data: ToolCalled) -> Statements:
+def _called(stored: StoredEvent, data: _ToolCalled) -> Statements:
     yield _CALL, (
         stored.id, stored.event.subject, data.agent, data.session, json.dumps(data.arguments),
         data.outcome, data.milliseconds, stored.at,
@@ -273,13 +273,13 @@ _CALL = (
 )
 
 _KINDS: dict[str, tuple[type[Struct], Callable[[StoredEvent, Any], Statements]]] = {
-    "memory.retrieved": (MemoryRetrieved, _retrieved),
-    "memory.opened": (MemoryOpened, _opened),
-    "memory.rated": (MemoryRated, _rated),
-    "gap.reported": (GapReported, _reported),
-    "gap.closed": (GapClosed, _closed),
-    "gap.reopened": (GapReopened, _reopened),
-    "tool.called": (ToolCalled, _called),
+    "memory.retrieved": (_MemoryRetrieved, _retrieved),
+    "memory.opened": (_MemoryOpened, _opened),
+    "memory.rated": (_MemoryRated, _rated),
+    "gap.reported": (_GapReported, _reported),
+    "gap.closed": (_GapClosed, _closed),
+    "gap.reopened": (_GapReopened, _reopened),
+    "tool.called": (_ToolCalled, _called),
 }
 PROJECTED = tuple(_KINDS)
 """The kinds of events that change a table."""

@@ -252,7 +252,7 @@ _LINKS = (
 """Links of readable memories, without links to hidden vaults."""
 
 
-class SqliteLinks(StoredLinks[SqlitePart]):
+class _SqliteLinks(StoredLinks[SqlitePart]):
     """The links of some vaults of a home."""
 
     _selections: SqliteSelections
@@ -324,7 +324,7 @@ class SqliteIndex(StoredIndex[SqlitePart]):
         self.words = SqliteWordIndex(connection, selections)
         self.vectors = SqliteVectorIndex(connection, selections, token_signs)
         reserved = access.reserved_for(self._every)
-        super().__init__(selections, SqliteLinks(selections, self.vaults, reserved))
+        super().__init__(selections, _SqliteLinks(selections, self.vaults, reserved))
 
     @cached_property
     def _owning(self) -> dict[int, compartments.Compartment]:
