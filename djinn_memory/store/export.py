@@ -83,11 +83,6 @@ def link_ends(state: State, vault: Vault, paths: Sequence[str]) -> set[LinkEndRo
     }
 
 
-def exported_space(state: State) -> vectors.VectorSpace | None:
-    """The space of the vectors that `export_notes` returns; None while nothing is embedded."""
-    return vectors.serving(state.index)
-
-
 def _notes(connection: apsw.Connection, vault: Vault, paths: Sequence[str] | None) -> list[Row]:
     among = "" if paths is None else f"and path {_AMONG} "
     return rows(

@@ -62,19 +62,6 @@ class Gap(Struct, frozen=True):
     """When it was closed."""
 
 
-class LoggedCall(Struct, frozen=True):
-    """A call of one of the server's tools."""
-
-    tool: str
-    agent: str | None
-    session: str | None
-    arguments: str
-    """JSON, secrets masked."""
-    outcome: str
-    milliseconds: float | None
-    at: str
-
-
 def records(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, Record]]:
     """The records of `memories`, by memory and agent. Memories without events are left out."""
     result: dict[str, dict[str, Record]] = {}
@@ -239,16 +226,6 @@ def open_gaps(path: Path, agent: str) -> list[str]:
             return [key for (key,) in rows(connection, sql, (agent,))]
     except apsw.Error:
         return []
-
-
-def calls(ledger: Ledger, limit: int = 100) -> list[LoggedCall]:
-    """The last tool calls, newest first."""
-    calls = ledger.rows(
-        "select tool, agent, session, arguments, outcome, milliseconds, created_at "
-        "from tool_calls order by id desc limit ?",
-        (limit,),
-    )
-    return [LoggedCall(*row) for row in calls]
 
 
 def session_events(
