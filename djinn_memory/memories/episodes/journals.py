@@ -25,7 +25,7 @@ from djinn_memory.system.files import (
     sync_files,
     write_atomic,
 )
-from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import deferred
 
 FULL = 1_000_000
 """Maximum bytes of a journal, which limits the cost of an append. The day then continues in another

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.languages.fact_keys import meaning_of
+from djinn_memory.languages.word_lists import meaning_of
 from djinn_memory.memories.catalog.hiding import domains_in
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes import vault as disk

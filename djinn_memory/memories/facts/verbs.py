@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.indexing.refresh import remove_notes
-from djinn_memory.languages.fact_keys import AskedKeys, meaning_of
+from djinn_memory.languages.word_lists import AskedKeys, meaning_of
 from djinn_memory.memories.facts.queries import (
     Fact,
     IndexedFact,

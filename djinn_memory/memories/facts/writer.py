@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN, domain_key, is_own
-from djinn_memory.languages.fact_keys import meaning_of
+from djinn_memory.languages.word_lists import meaning_of
 from djinn_memory.memories.changes.history import taken_back
 from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.facts.queries import (

@@ -34,7 +34,7 @@ from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.slugs import fold, new_id, unique
 from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.system.files import inside
-from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import deferred
 
 _OWN = (
     "id", "title", "type", "document_type", "author", "subject", "filename", "content_type",

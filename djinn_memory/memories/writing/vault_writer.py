@@ -22,7 +22,7 @@ from djinn_memory.notes import vault as disk
 from djinn_memory.notes.slugs import folder, slug, unique
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.files import inside, make_folder
-from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import deferred
 
 ATTEMPTS = 5
 """Maximum number of attempts, each after an editor has saved a note in the meantime."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.languages.days import DayWindow
-from djinn_memory.languages.fact_keys import AskedKeys
+from djinn_memory.languages.word_lists import AskedKeys
 from djinn_memory.models import AskedPeriod, Hit, Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.periods import Period, period_of

@@ -18,7 +18,7 @@ from datetime import date, timedelta
 from msgspec.structs import replace
 
 from djinn_memory.languages.days import DayWindow
-from djinn_memory.languages.fact_keys import same_keys
+from djinn_memory.languages.word_lists import same_keys
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.fact_note import PastValue, value_of_line
 from djinn_memory.notes.markdown import inline

@@ -21,7 +21,7 @@ from djinn_memory.sync.notes.classify import NoteState
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import DIGITS, conflict_path, is_note, numbered_path, path_key
 from djinn_memory.sync.notes.plan import PullStep
-from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import deferred
 
 BATCH = 200
 """Number of files that are written before the ledger records them."""

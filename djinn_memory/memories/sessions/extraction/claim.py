@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from djinn_memory.languages.fact_keys import meaning_of
+from djinn_memory.languages.word_lists import meaning_of
 from djinn_memory.notes.slugs import flat, fold
 
 ClaimType = Literal["fact", "preference", "decision", "commitment", "lesson"]

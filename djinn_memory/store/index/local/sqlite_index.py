@@ -26,14 +26,17 @@ from djinn_memory.store.index.records import Forms, IndexedLink, Phrase, WordMat
 from djinn_memory.store.index.selection import Condition
 from djinn_memory.store.index.stored_index import IdClaim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
-from djinn_memory.store.index.stored_words import (
+from djinn_memory.store.index.words import (
     COMPOUND_PART,
     MAX_COMPOUNDS,
     MOST_PHRASES,
     StoredWords,
+    Tokenizer,
+    chunk_count,
+    idf,
+    languages,
     lone,
 )
-from djinn_memory.store.index.words import Tokenizer, chunk_count, idf, languages
 from djinn_memory.store.sqlite import Row, peek, rows
 
 _WEIGHTS = "3, 3, 2, 2, 1, 1"

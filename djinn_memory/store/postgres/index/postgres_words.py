@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.store.index.records import Forms, Phrase, WordMatch
 from djinn_memory.store.index.selection import Condition
-from djinn_memory.store.index.stored_words import (
+from djinn_memory.store.index.words import (
     COMPOUND_PART,
     MAX_COMPOUNDS,
     MOST_PHRASES,
     StoredWords,
+    Tokenizer,
+    idf,
     lone,
 )
-from djinn_memory.store.index.words import Tokenizer, idf
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
 from djinn_memory.store.postgres.index.posting_lists import PostingLists
 from djinn_memory.store.postgres.index.postings import TermMatches, nothing, only, summed
