@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from djinn_memory.scoring import Record, ScoringConfig, score
 from djinn_memory.store.ledger.events import PROJECTED, Event, ScoreKey, StoredEvent, effect
-from djinn_memory.store.sqlite import rows
+from djinn_memory.store.sqlite import Row, rows
 
 GAPS = ("gap.reported", "gap.closed", "gap.reopened")
 """Kinds of events whose subject is a gap."""
@@ -120,12 +120,12 @@ def rebuild(connection: apsw.Connection, config: ScoringConfig) -> None:
 
 
 def _all(connection: apsw.Connection) -> Iterator[StoredEvent]:
-    for key, at, kind, subject, text in connection.execute(
+    events = connection.execute(
         "select id, at, kind, subject, data from event "
         "where kind in (select value from json_each(?)) order by id",
         (json.dumps(PROJECTED),),
-    ):
-        yield StoredEvent(key, at, Event(kind, subject, parse_data(text)))
+    )
+    return parse_events(events)
 
 
 def _score(
@@ -171,6 +171,12 @@ def _mark(connection: apsw.Connection, config: ScoringConfig) -> None:
 
 def _settings(config: ScoringConfig) -> str:
     return msgspec.json.encode(config).decode()
+
+
+def parse_events(events: Iterable[Row]) -> Iterator[StoredEvent]:
+    """Events from their rows of id, time, kind, subject and data."""
+    for key, at, kind, subject, text in events:
+        yield StoredEvent(key, at, Event(kind, subject, parse_data(text)))
 
 
 def parse_data(text: str) -> dict[str, object]:
