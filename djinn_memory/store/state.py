@@ -60,7 +60,7 @@ class State:
     ) -> None:
         """A `resident` process answers many queries and keeps more in memory.
 
-        A `read_only` process records no events; see `store.read_only`.
+        A `read_only` process records no events; see `ReadOnlyLedger`.
         """
         self.home = home
         self._read_only = read_only
