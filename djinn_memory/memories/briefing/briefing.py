@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from djinn_memory.memories.briefing.requests import AgentContext, BuildContext, WakeOptions
-from djinn_memory.memories.catalog.excerpts import EXCERPT_TOKENS, TokenBudget
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.catalog.standing import StandingMemories
+from djinn_memory.memories.catalog.standing import EXCERPT_TOKENS, StandingMemories, TokenBudget
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.profiles.day import events_of_day, fit_events
 from djinn_memory.memories.profiles.reading import profile_of, zone_of

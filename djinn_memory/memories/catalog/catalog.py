@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from msgspec import UNSET, Struct
 
-from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
+from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable, UsageError
+from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.requests import CatalogField
 from djinn_memory.models import Filters, Memory, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.markdown import body
+from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.files import on_disk
+from djinn_memory.notes.vault.walk import walk
 from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.index.memories import shares_file
@@ -227,3 +230,20 @@ def body_of(vault: Vault, memory: MemoryRef) -> str:
         return body.text_of(data)
     record = journal.find(memory.path, decode(data)[0], memory.block)
     return record.words if record else ""
+
+
+def notes_on_disk(
+    home: Home, vault: Vault, pattern: re.Pattern[bytes]
+) -> Iterator[tuple[str, Note]]:
+    """The paths and notes of the files of a vault in which a pattern occurs.
+
+    This costs a read of every file. Raises `OSError`, or `Unavailable`, for a file or folder that
+    cannot be read.
+    """
+    listing = walk(vault, home.config.exclude)
+    if listing.unseen:
+        raise Unavailable(f"{vault.name}/{listing.unseen[0]} cannot be read; check its permissions")
+    for file in listing.files:
+        data = disk.read(vault, file.path)
+        if pattern.search(data):
+            yield file.path, parse(file.path, data, vault.dialect)

@@ -10,7 +10,7 @@ from itertools import islice
 from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
-from djinn_memory.memories.catalog.excerpts import TokenBudget
+from djinn_memory.memories.catalog.standing import TokenBudget
 from djinn_memory.memories.profiles.agenda import TYPE, PlannedEvent, on_day, read_events
 from djinn_memory.memories.profiles.requests import CalendarEvent
 from djinn_memory.models import Filters

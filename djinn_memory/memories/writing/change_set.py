@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked
-from djinn_memory.memories.changes.domains import changed_domains
+from djinn_memory.memories.changes.history import changed_domains
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault.walk import MAX_BYTES

@@ -8,8 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from djinn_memory.home.access import is_own
-from djinn_memory.memories.changes.erase import expired
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.kept_bytes import KeptBytes, expired
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.files import TRASH
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
