@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from djinn_memory.errors import Remedy
-from djinn_memory.memories.hooks.status import hook_state
+from djinn_memory.memories.hooks.installation import hook_state
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.findings import INDEX, Check, CheckedHome, hint, ok, warning
 

@@ -14,7 +14,7 @@ from djinn_memory.cli.output import clean, columns, say, say_verbatim, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.memories.episodes import requests
-from djinn_memory.memories.episodes.importance import Importance
+from djinn_memory.memories.episodes.requests import Importance
 from djinn_memory.system.plural import count
 
 WINDOW = {"since": Field("DATE"), "until": Field("DATE")}

@@ -66,7 +66,7 @@ def remove(call: Call, answer: HookSettings) -> None:
 
 
 def _status(call: Call) -> HookState:
-    from djinn_memory.memories.hooks.status import hook_state
+    from djinn_memory.memories.hooks.installation import hook_state
 
     return hook_state(call.djinn.home)
 

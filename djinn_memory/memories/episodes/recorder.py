@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, UsageError
 from djinn_memory.memories.episodes import journals
 from djinn_memory.memories.episodes.entities import Known, KnownNames, find_entities
-from djinn_memory.memories.episodes.importance import ACTIONS, importance
-from djinn_memory.memories.episodes.intents import find_intents
+from djinn_memory.memories.episodes.intents import ACTIONS, find_intents, importance
 from djinn_memory.memories.episodes.requests import (
     MAX_CONTEXT,
     MAX_TEXT,

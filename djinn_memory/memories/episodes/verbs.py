@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog import catalog
-from djinn_memory.memories.episodes.importance import importance
+from djinn_memory.memories.episodes.intents import importance, nearest_intents
 from djinn_memory.memories.episodes.reading import (
     EPISODES,
     FIELDS,
@@ -178,11 +178,7 @@ class Episodes(Namespace, name="episodes"):
     def _similar_intents(self, message: str) -> tuple[str, ...]:
         """The intents by similar sentences. No model is loaded for this."""
         embedder = self.runtime.models.loaded
-        if embedder is None:
-            return ()
-        from djinn_memory.memories.episodes.prototypes import nearest_intents
-
-        return nearest_intents(message, embedder)
+        return nearest_intents(message, embedder) if embedder else ()
 
     def _filters(
         self,

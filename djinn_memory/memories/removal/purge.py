@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -22,7 +23,8 @@ from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.changes.kept_bytes import erase_quotes
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.statements import FACT
-from djinn_memory.memories.hooks.redaction import redact_events
+from djinn_memory.memories.hooks.payloads import NAMES
+from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
@@ -41,6 +43,7 @@ from djinn_memory.store.ledger.sync_state import mark_purged
 from djinn_memory.store.sqlite import transaction
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
+from djinn_memory.system.locks import lock
 
 SENTENCE = 20
 """Minimum length at which text inside a value identifies the memory. Shorter text, such as a title,
@@ -105,7 +108,7 @@ def purge(
     named = [*texts, *(() if memory.block else memory.paths)]
     events = ledger.redact(named, agent, may_quote) if ledger else 0
     values = _forget_values(state, texts, agent, memory.vault, excluded)
-    redact_events(state, phrases(texts), may_quote)
+    _redact_events(state, phrases(texts), may_quote)
     if ledger and not memory.block:
         # The next synchronization removes it from the server and from other homes.
         mark_purged(ledger, memory.vault.id, memory.files, {*_digests(memory)})
@@ -258,3 +261,37 @@ def _hashes(note: Note, vault: Vault) -> Iterator[bytes]:
     """The hashes under which the vectors of a note's texts are cached."""
     for _, windows in cut(note, outline=RULES[vault.dialect].outline):
         yield from (window.hash for window in windows if window.hash)
+
+
+def _redact_events(
+    state: State, phrases: Sequence[str], may_quote: Callable[[Mapping[str, object]], bool]
+) -> None:
+    """Remove phrases from the events that wait, and from those that could not be taken in.
+
+    `may_quote` decides from the agent of a waiting event whether it may quote the phrases. Raises
+    `Unavailable` when the events cannot be changed.
+    """
+
+    def of_agent(entry: Any) -> Any:
+        named = entry.get("agent") if isinstance(entry, dict) else None
+        own = may_quote({"agent": named or state.home.agent(None)})
+        return _redacted(entry, phrases) if own else entry
+
+    spool = Spool(str(state.home.state))
+    try:
+        if spool.size():
+            # A command that takes events in has them in memory, and would write them back.
+            with lock(Path(spool.intake_lock)):
+                spool.edit(of_agent)
+        spool.edit_rejected(lambda entry: _redacted(entry, phrases))
+    except (OSError, SpoolBusyError) as error:
+        raise Unavailable(f"events of hooks cannot be changed: {error}; purge it again") from None
+
+
+def _redacted(entry: Any, phrases: Sequence[str]) -> Any:
+    if not isinstance(entry, dict):
+        return redacted(entry, phrases, frozenset())
+    return {
+        key: value if key in NAMES else redacted(value, phrases, frozenset())
+        for key, value in entry.items()
+    }
