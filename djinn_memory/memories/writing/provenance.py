@@ -15,6 +15,9 @@ from djinn_memory.notes.note import Note
 ORIGIN = ("rule", "evidence", "author", "client", "session")
 """The fields of front matter that say where a memory comes from, besides its domain."""
 
+LEARNINGS_RULE = "maintain.learnings"
+"""The rule of the copies of learnings that an agent shares."""
+
 _NO_MARKUP = str.maketrans("[]#`", "()  ")
 
 

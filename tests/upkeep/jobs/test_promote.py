@@ -17,8 +17,8 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.memories.working.promotion import MARK
 from djinn_memory.notes import frontmatter, journal
+from djinn_memory.upkeep.jobs.promote import MARK
 from djinn_memory.upkeep.requests import MaintenanceReport
 from tests.memories.changes.test_change_set import kill_at, killed
 from tests.memories.proposals.test_proposals import APPENDED
