@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
     from djinn_memory.sync.verbs import Sync
-    from djinn_memory.upkeep.backup.create import Backups
+    from djinn_memory.upkeep.backups import Backups
     from djinn_memory.upkeep.lint import LintReport
     from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell

@@ -9,7 +9,7 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, problems, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.backup.requests import (
+from djinn_memory.upkeep.requests import (
     BackupContent,
     CreateBackup,
     CreatedBackup,
@@ -41,7 +41,7 @@ def create(call: Call, answer: CreatedBackup) -> None:
 
 def _restore(call: Call) -> RestoredHome:
     from djinn_memory.home.config import variable
-    from djinn_memory.upkeep.backup.restore import restore_backup
+    from djinn_memory.upkeep.backups import restore_backup
 
     request = call.request
     place = request.folder or call.ctx.obj or variable("DJINN_HOME") or Path.home() / "djinn"

@@ -16,7 +16,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, NotFound, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
-from djinn_memory.upkeep.backup.restore import restore_backup
+from djinn_memory.upkeep.backups import restore_backup
 from tests.conftest import Run
 
 

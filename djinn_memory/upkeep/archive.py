@@ -22,7 +22,7 @@ import msgspec
 
 from djinn_memory.errors import Changed, NotFound, Refused
 from djinn_memory.home.settings import NAME
-from djinn_memory.upkeep.backup.requests import (
+from djinn_memory.upkeep.requests import (
     CONFIG,
     FORMAT,
     LEDGER,
