@@ -16,6 +16,7 @@ from djinn_memory.memories.episodes.reading import (
     EPISODES,
     FIELDS,
     KINDS,
+    MARKED,
     as_episode,
     read_episodes,
 )
@@ -42,9 +43,6 @@ from djinn_memory.search.narrowing import day
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event
-
-MARKED = "episode.marked"
-"""The kind of the event that an episode was marked for consolidation. Its subject is the id."""
 
 
 class Episodes(Namespace, name="episodes"):

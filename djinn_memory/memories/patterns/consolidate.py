@@ -14,7 +14,7 @@ from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.patterns import notes
-from djinn_memory.memories.patterns.log import (
+from djinn_memory.memories.patterns.notes import (
     ConsolidationLog,
     KnownPattern,
     digest,
@@ -46,7 +46,7 @@ from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.patterns.detection.occasion import Occasion
+    from djinn_memory.memories.patterns.reading import Occasion
 
 
 class _Edit(Struct, frozen=True):
@@ -307,7 +307,7 @@ def _patterns(
     occasions: Sequence[Occasion], outcomes: Sequence[Outcome], today: date, config: PatternsConfig
 ) -> list[LearnedPattern]:
     # numpy takes longer to load than a run that finds nothing new.
-    from djinn_memory.memories.patterns.causes import find_causes
+    from djinn_memory.memories.patterns.correlations import find_causes
     from djinn_memory.memories.patterns.detection.history import History
     from djinn_memory.memories.patterns.detection.learn import learn
 

@@ -16,8 +16,12 @@ from msgspec import Struct
 
 from djinn_memory.memories.patterns.detection import naming
 from djinn_memory.memories.patterns.detection.chance import binomial_tail
-from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, FEWEST_WEEKS, History
-from djinn_memory.memories.patterns.detection.words import stem_of
+from djinn_memory.memories.patterns.detection.history import (
+    FEWEST_DAYS,
+    FEWEST_WEEKS,
+    History,
+    stem_of,
+)
 
 LEAST_SHARE = 0.6
 """The least share of the days on which the choice was the same."""

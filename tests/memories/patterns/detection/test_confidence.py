@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from djinn_memory.home.settings import PatternsConfig
-from djinn_memory.memories.patterns.confidence import confidence, status_of
+from djinn_memory.memories.patterns.detection.chance import confidence, status_of
 
 TODAY = date(2026, 3, 4)
 
