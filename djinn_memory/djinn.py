@@ -56,9 +56,8 @@ if TYPE_CHECKING:
     from djinn_memory.memories.library.verbs import Documents
     from djinn_memory.memories.patterns.outcomes import Outcomes
     from djinn_memory.memories.patterns.verbs import Patterns
-    from djinn_memory.memories.proposals.contradictions import Contradictions
     from djinn_memory.memories.proposals.gaps import Gaps
-    from djinn_memory.memories.proposals.verbs import Proposals
+    from djinn_memory.memories.proposals.verbs import Contradictions, Proposals
     from djinn_memory.memories.recall.rating import RatingResult
     from djinn_memory.memories.recall.recall import RecallResult
     from djinn_memory.memories.recall.scores import Scores

@@ -13,7 +13,7 @@ from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.contradictions.finder import ContradictionSide
-    from djinn_memory.memories.proposals.contradictions import (
+    from djinn_memory.memories.proposals.verbs import (
         ContradictionList,
         SettledContradiction,
     )

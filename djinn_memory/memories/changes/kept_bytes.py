@@ -2,7 +2,7 @@
 
 `changes/ID/3` holds the bytes of the fourth file of a plan, and has the time when that file was
 last saved. `changes/ID.pending` holds the plan from before the first step of a change set until
-after its last.
+after its last. Bytes that hold a purged memory, and those that are too old, are removed.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Facts with one category and key are compared by their values. Other memories are compared sentence
 by sentence: sentences with the same words, or with words that say the same, meet under one key,
 apart from their numbers, dates and negations. So the cost grows with the number of sentences and
-not with its square. Notes that are near each other in meaning are also compared pair by pair.
+not with its square. Notes that are near each other in meaning, by the vectors of the index, are
+also compared pair by pair; nothing is embedded for this.
 """
 
 from __future__ import annotations

@@ -2,9 +2,13 @@
 
 An agent shares a note of its own vault with `share: true` in the front matter. Only notes of the
 semantic plane are shared, such as lessons, decisions and preferences: facts and entities have a
-shared form of their own. The copy follows edits of the original, and goes when the mark goes. If
-somebody edited the copy, it stays, which is reported once. `djinn undo` takes a copy back, and it
-does not return until the note is marked anew.
+shared form of their own. `djinn undo` takes a copy back.
+
+A copy is made from its original alone, so the same original always gives the same bytes. It follows
+edits of the original, and is removed when the mark or the original is. A copy that somebody edited
+is left as it is, which is reported once, and one that was removed from the shared vault does not
+return until the original is marked anew. The events in the ledger are `learning.shared`,
+`learning.kept` and `learning.withdrawn`, with the digest of the copy.
 """
 
 from __future__ import annotations

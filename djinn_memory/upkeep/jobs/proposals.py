@@ -16,9 +16,8 @@ from datetime import timedelta
 
 from djinn_memory.memories.proposals.kind import ProposalKind
 from djinn_memory.memories.proposals.kinds import archive, contradiction, gap, merge
-from djinn_memory.memories.proposals.lifecycle import propose
+from djinn_memory.memories.proposals.lifecycle import as_proposal, propose
 from djinn_memory.memories.proposals.log import CONTRADICTION
-from djinn_memory.memories.proposals.reading import as_proposal
 from djinn_memory.memories.proposals.requests import Proposal
 from djinn_memory.memories.recall.gap_answers import PossibleAnswer, certain_answers, close
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
