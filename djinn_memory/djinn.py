@@ -367,14 +367,14 @@ class Djinn(Namespace):
     @operation(Checkpoint, writes=True, embeds=("text",), positional=("text",))
     def checkpoint(self, request: Checkpoint) -> RememberResult:
         """Save the state of the work as a separate note."""
-        from djinn_memory.memories.sessions.listing import checkpoint
+        from djinn_memory.memories.sessions.marks import checkpoint
 
         return checkpoint(self.runtime, request)
 
     @operation(Handoff, writes=True, embeds=("summary",))
     def sleep(self, request: Handoff) -> RememberResult:
         """End a session and save a handoff for the next one as a separate note."""
-        from djinn_memory.memories.sessions.listing import sleep
+        from djinn_memory.memories.sessions.marks import sleep
 
         return sleep(self.runtime, request)
 

@@ -10,10 +10,11 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, clean_lines, columns, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.briefing.requests import WakeOptions
-from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
-from djinn_memory.memories.sessions.session_requests import (
+from djinn_memory.memories.sessions.requests import (
+    Checkpoint,
     EndSession,
     ExtractSessions,
+    Handoff,
     ListSessions,
     ShowHistory,
     StartSession,
@@ -23,7 +24,7 @@ from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.briefing.requests import WakeContext
-    from djinn_memory.memories.sessions.session_requests import (
+    from djinn_memory.memories.sessions.requests import (
         EndedSession,
         ExtractionReport,
         SessionHistory,

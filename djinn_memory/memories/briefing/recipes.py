@@ -32,8 +32,7 @@ from djinn_memory.memories.profiles.reading import project_names
 from djinn_memory.memories.proposals.log import CONTRADICTION, recorded_proposals
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
-from djinn_memory.memories.sessions.left_open import ended_by_upkeep
-from djinn_memory.memories.sessions.listing import or_problem
+from djinn_memory.memories.sessions.marks import ended_by_upkeep, or_problem
 from djinn_memory.models import PLANES, Filters, Problem, Vault
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.slugs import fold

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from djinn_memory.errors import NotFound, Remedy
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.sessions.history import history
-from djinn_memory.memories.sessions.session_requests import (
+from djinn_memory.memories.sessions.history import history, list_sessions
+from djinn_memory.memories.sessions.requests import (
     EndedSession,
     EndSession,
     ExtractionReport,
@@ -51,8 +51,6 @@ class Sessions(Namespace, name="sessions"):
     @operation(ListSessions)
     def list(self, request: ListSessions) -> SessionPage:
         """List the sessions of an agent that have turns or are open, newest first."""
-        from djinn_memory.memories.sessions.listing import list_sessions
-
         self.runtime.fresh_scope(request.agent)
         return list_sessions(self.runtime, request)
 

@@ -12,9 +12,8 @@ from datetime import timedelta
 from djinn_memory.memories.patterns.consolidate import consolidate
 from djinn_memory.memories.patterns.requests import Consolidate, PatternChange
 from djinn_memory.memories.sessions.extraction.run import extract
-from djinn_memory.memories.sessions.left_open import LeftOpenSession, end_left_open, left_open
-from djinn_memory.memories.sessions.requests import BuildSummary
-from djinn_memory.memories.sessions.session_requests import ExtractedMemory, ExtractSessions
+from djinn_memory.memories.sessions.marks import LeftOpenSession, end_left_open, left_open
+from djinn_memory.memories.sessions.requests import BuildSummary, ExtractedMemory, ExtractSessions
 from djinn_memory.memories.sessions.summary import Summaries, is_stale
 from djinn_memory.memories.writing.change_set import check_writable
 from djinn_memory.notes.dates import moment

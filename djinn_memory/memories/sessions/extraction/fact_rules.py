@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from djinn_memory.memories.sessions.extraction.claim import Claim
-from djinn_memory.memories.sessions.extraction.sentences import BLANK
+from djinn_memory.memories.sessions.extraction.claims import BLANK, Claim
 
 USER = "user"
 """The category of facts about the person who speaks with the agent."""

@@ -14,10 +14,10 @@ from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
 from djinn_memory.memories.facts.writer import set_fact
-from djinn_memory.memories.sessions.extraction.claim import Claim, claim_digest
-from djinn_memory.memories.sessions.extraction.log import ExtractionLog
+from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest
 from djinn_memory.memories.sessions.extraction.rules import REMEMBERED
-from djinn_memory.memories.sessions.session_requests import ExtractedMemory, SkippedStatement
+from djinn_memory.memories.sessions.extraction.turns import ExtractionLog
+from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import (
     SAME_WORDS,
