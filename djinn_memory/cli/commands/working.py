@@ -35,7 +35,7 @@ class SetOptions(Struct, frozen=True):
 
 
 def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
-    from djinn_memory.memories.working.values import from_json
+    from djinn_memory.memories.working.scopes import from_json
 
     given = call.values
     if given["value"] is not None and call.view.json_value:

@@ -25,8 +25,8 @@ from djinn_memory.memories.profiles.reading import (
     zone_of,
 )
 from djinn_memory.memories.profiles.settings import KEYS, key_name, read_settings, read_value
-from djinn_memory.memories.writing.changes import dated
-from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
+from djinn_memory.memories.writing.change_set import VaultWriter, writing
+from djinn_memory.memories.writing.existing import dated
 from djinn_memory.models import Problem
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment

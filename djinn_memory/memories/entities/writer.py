@@ -21,11 +21,10 @@ from djinn_memory.memories.entities.requests import (
 )
 from djinn_memory.memories.facts.statements import Action, Statement
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.change_set import check_writable
-from djinn_memory.memories.writing.changes import dated
+from djinn_memory.memories.writing.change_set import VaultWriter, check_writable, writing
 from djinn_memory.memories.writing.drafts import Draft, draft_of
+from djinn_memory.memories.writing.existing import dated
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import PLANES, Problem, Vault, plane_of
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import edit_fields

@@ -12,7 +12,7 @@ from socket import gethostname
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
-from djinn_memory.memories.writing.vault_writer import VaultWriter
+from djinn_memory.memories.writing.change_set import VaultWriter
 from djinn_memory.models import Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.ids import crockford

@@ -24,7 +24,7 @@ from djinn_memory.memories.episodes.requests import (
     RecordedEpisode,
 )
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.vault_writer import writing
+from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dates import moment

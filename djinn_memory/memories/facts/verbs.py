@@ -42,7 +42,7 @@ from djinn_memory.memories.facts.writer import (
     unindexed,
     unmarked_expired,
 )
-from djinn_memory.memories.writing.vault_writer import writing
+from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.periods import end_of_day

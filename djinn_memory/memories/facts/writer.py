@@ -31,9 +31,8 @@ from djinn_memory.memories.facts.statements import (
     with_statement,
 )
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.change_set import change_set
+from djinn_memory.memories.writing.change_set import VaultWriter, change_set, writing
 from djinn_memory.memories.writing.provenance import Provenance, domain_value
-from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import date_field

@@ -11,7 +11,7 @@ from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.requests import WrittenCalendar
 from djinn_memory.memories.profiles.agenda import TYPE, PlannedEvent, event_line, sort_key
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
+from djinn_memory.memories.writing.change_set import VaultWriter, writing
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment

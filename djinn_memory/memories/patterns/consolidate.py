@@ -32,7 +32,7 @@ from djinn_memory.memories.patterns.requests import (
     SkippedPattern,
 )
 from djinn_memory.memories.writing.change_set import change_set
-from djinn_memory.memories.writing.changes import dated
+from djinn_memory.memories.writing.existing import dated
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, Vault, extended

@@ -14,7 +14,8 @@ from djinn_memory.home.access import is_private
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.catalog.hiding import hides_file
 from djinn_memory.memories.catalog.requests import RestoreMemory
-from djinn_memory.memories.writing.versions import HISTORY, versions
+from djinn_memory.memories.writing.existing import HISTORY
+from djinn_memory.memories.writing.memory_files import versions
 from djinn_memory.models import Vault
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.slugs import fold

@@ -29,8 +29,16 @@ from djinn_memory.memories.working.requests import (
     WorkingLookup,
     WorkingValues,
 )
-from djinn_memory.memories.working.scopes import WorkingScopes, kept_for, live, new_entry
-from djinn_memory.memories.working.values import appended, as_json, iso, value_of
+from djinn_memory.memories.working.scopes import (
+    WorkingScopes,
+    appended,
+    as_json,
+    iso,
+    kept_for,
+    live,
+    new_entry,
+    value_of,
+)
 from djinn_memory.models import Problem, extended
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard

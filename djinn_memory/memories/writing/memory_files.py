@@ -1,4 +1,4 @@
-"""Finds all files of a memory, also where only the trash has it, for deletion and purge."""
+"""Finds all files of a memory, with its earlier versions, also where only the trash has it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from djinn_memory.memories.catalog.catalog import find_memory, part_of_journal, 
 from djinn_memory.memories.catalog.hiding import hides_file, hides_note
 from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.catalog import history, original_path, read_fields
-from djinn_memory.memories.writing.versions import versions
+from djinn_memory.memories.writing.existing import HISTORY
 from djinn_memory.models import Memory, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.note import Note, parse
@@ -25,6 +25,7 @@ from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.files import TRASH
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.state import State
+from djinn_memory.system.files import inside
 
 
 class MemoryFiles(Struct, frozen=True):
@@ -231,3 +232,34 @@ def trash_memory(state: State, vault: Vault, memory: Memory) -> tuple[Path, list
     others = [*_parts(state, vault, memory), *versions(vault, memory.path)]
     paths = [path for path in dict.fromkeys((*others, memory.path)) if not disk.trashed(path)]
     return [disk.trash(vault, path) for path in paths][-1], paths
+
+
+def versions(vault: Vault, path: str) -> list[str]:
+    """The earlier versions of a note, newest first, including those in the trash.
+
+    They are in a folder beside it. Each next version links to the previous one.
+    """
+    beside = PurePosixPath(path.removeprefix(f"{TRASH}/")).parent / HISTORY
+    files = {
+        file.stem: f"{place}/{file.name}"
+        for place in (PurePosixPath(TRASH) / beside, beside)
+        if (folder := inside(vault.root, str(place))).is_dir()
+        for file in folder.glob("*.md")
+    }
+    note = PurePosixPath(path.removeprefix(f"{TRASH}/")).with_suffix("")
+    linked: list[str] = []
+    while (name := _linked(read_fields(vault, path), "supersedes").name) in files:
+        path = files.pop(name)
+        linked.append(path)
+    # A revision that was interrupted left a version that the note does not link to.
+    unlinked = (
+        file
+        for file in files.values()
+        if _linked(read_fields(vault, file), "superseded_by") == note
+    )
+    return [*linked, *unlinked]
+
+
+def _linked(fields: dict[str, str], field: str) -> PurePosixPath:
+    """The path, without extension, in a field's link."""
+    return PurePosixPath(fields.get(field, "").removeprefix("[[").removesuffix("]]"))

@@ -18,7 +18,7 @@ from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.catalog.hiding import file_name
 from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.working.requests import WorkingValue
-from djinn_memory.memories.working.values import value_of
+from djinn_memory.memories.working.scopes import value_of
 from djinn_memory.memories.writing.change_set import ChangeSet, change_set
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import DuplicateFinder

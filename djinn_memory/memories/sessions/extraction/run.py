@@ -1,4 +1,4 @@
-"""Extraction: reads idle sessions, and writes what was stated in them or what the model proposes."""
+"""Extraction: reads idle sessions, and writes what was stated in them, or proposed by a model."""
 
 from __future__ import annotations
 
