@@ -15,18 +15,24 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, UsageError
-from djinn_memory.memories.imports.formats.chat_log import MESSAGES, is_chat
-from djinn_memory.memories.imports.formats.chatgpt import is_chatgpt
-from djinn_memory.memories.imports.formats.claude import is_claude
-from djinn_memory.memories.imports.formats.slack import is_slack
-from djinn_memory.memories.imports.records import LINES, BadRecord, Gate, parsed, read_records
+from djinn_memory.memories.imports.chat_exports import is_chatgpt, is_claude, is_slack
+from djinn_memory.memories.imports.chat_log import MESSAGES, is_chat
+from djinn_memory.memories.imports.records import (
+    HEAD,
+    LINES,
+    BadRecord,
+    Gate,
+    Tree,
+    open_tree,
+    parsed,
+    read_records,
+)
 from djinn_memory.memories.imports.requests import (
     FORMATS,
     FormatChoice,
     ImportFormat,
     ImportHistory,
 )
-from djinn_memory.memories.imports.trees import HEAD, Tree, open_tree
 from djinn_memory.models import Problem
 from djinn_memory.system.files import expand
 

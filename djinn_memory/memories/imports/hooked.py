@@ -15,8 +15,8 @@ from functools import cached_property
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.episodes.recorder import title_of
 from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
-from djinn_memory.memories.imports.formats.coding_agents import CLAUDE_CODE, CODEX
-from djinn_memory.memories.imports.turns import TurnDraft
+from djinn_memory.memories.imports.chat_log import CLAUDE_CODE, CODEX
+from djinn_memory.memories.imports.messages import TurnDraft
 from djinn_memory.models import Filters
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import Selection

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-import pickle
+import threading
 import time
-from array import array
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import PurePosixPath
+from types import TracebackType
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, Refused, Unavailable
+from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
 from djinn_memory.home.hidden_paths import HiddenPaths
+from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.episodes.requests import CALENDAR
-from djinn_memory.memories.imports.ahead import EmbeddingAhead
-from djinn_memory.memories.imports.calendars import MOST_EVENTS, nearest, write_calendars
+from djinn_memory.memories.imports.calendar import MOST_EVENTS, nearest, write_calendars
 from djinn_memory.memories.imports.detect import Export, requested_exports
-from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
 from djinn_memory.memories.imports.hooked import HookedPrompts
-from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
+from djinn_memory.memories.imports.messages import (
+    Chronology,
+    Exchange,
+    LeftOut,
+    TurnDraft,
+    continuation,
+    draft,
+    exchanges,
+    pieces,
+    timed,
+)
+from djinn_memory.memories.imports.occurrences import ImportPeriod
 from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.imports.requests import (
     ImportedFile,
@@ -32,53 +42,85 @@ from djinn_memory.memories.imports.requests import (
     ImportReport,
     WrittenCalendar,
 )
-from djinn_memory.memories.imports.turns import TurnDraft, continuation, draft, pieces
 from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.durations import duration
-from djinn_memory.system.files import Scratch
 from djinn_memory.system.locks import lock
+from djinn_memory.system.waits import WaitBudget, limited
 
 
-class Chronology:
-    """Exchanges that were read, each with a number that says what it belongs to.
+class EmbeddingAhead:
+    """A thread that embeds what is indexed, until the end of a block.
 
-    The events of a calendar are in no order: recorded as they come, they would open each journal
-    hundreds of times.
+    Recording keeps one core busy, and the model can use the others meanwhile. It is a help only:
+    what it does not embed, or cannot, is left for `djinn index`.
     """
 
-    def __init__(self) -> None:
-        self._scratch = Scratch()
-        self._times, self._places = array("d"), array("q")
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._thread: threading.Thread | None = None
+        self._more = threading.Event()
+        self._ends = threading.Event()
+        self._waits = WaitBudget()
+        self.embedded = 0
+        """The number of texts that were embedded."""
 
-    def __len__(self) -> int:
-        return len(self._times)
+    def __enter__(self) -> EmbeddingAhead:
+        return self
 
-    @property
-    def size(self) -> int:
-        """The size of the exchanges in bytes."""
-        return self._scratch.size
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ends.set()
+        self._waits.end()
+        self._more.set()
+        if self._thread:
+            self._thread.join()
 
-    def close(self) -> None:
-        """Remove the exchanges."""
-        self._scratch.close()
+    def begin(self) -> None:
+        """Embed what is indexed now. The call returns at once."""
+        self._more.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="djinn-embed", daemon=True)
+            self._thread.start()
 
-    def add(self, number: int, exchange: Exchange) -> None:
-        """Add an exchange whose message has a time."""
-        assert exchange.first.at is not None
-        self._times.append(exchange.first.at.timestamp())
-        data = pickle.dumps((number, exchange), pickle.HIGHEST_PROTOCOL)
-        self._places.append(self._scratch.put(data))
+    def _run(self) -> None:
+        # A home's databases serve one thread at a time.
+        runtime = Runtime(Home(self._home.root))
+        try:
+            while self._more.wait() and not self._ends.is_set():
+                self._more.clear()
+                with suppress(DjinnError), limited(self._waits):
+                    self._embed(runtime)
+        finally:
+            runtime.close()
 
-    def take(self) -> Iterator[tuple[int, Exchange]]:
-        """The exchanges in the order of their times. Afterwards there are none."""
-        times, places = self._times, self._places
-        self._times, self._places = array("d"), array("q")
-        for position in sorted(range(len(times)), key=times.__getitem__):
-            yield pickle.loads(self._scratch.get(places[position]))
-        self._scratch.clear()
+    def _embed(self, runtime: Runtime) -> None:
+        from djinn_memory.indexing.embed import embed_all
+
+        models = runtime.models
+        embedder, recipe = models.embedder, models.recipe
+        if embedder is None or not embedder.local or not embedder.ready:
+            return
+
+        def wanted() -> bool:
+            return not self._ends.is_set() and models.wanted(recipe)
+
+        embedded, _ = embed_all(
+            runtime.state,
+            embedder,
+            recipe,
+            progress=runtime.progress,
+            rebuild=False,
+            waits=False,
+            wanted=wanted,
+        )
+        self.embedded += embedded
 
 
 FIRST_BATCH = 125

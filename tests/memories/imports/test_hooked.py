@@ -14,7 +14,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
 from djinn_memory.memories.imports.hooked import HookedPrompts
-from djinn_memory.memories.imports.turns import TurnDraft
+from djinn_memory.memories.imports.messages import TurnDraft
 from tests.growth import assert_linear
 from tests.memories.hooks.events import prompt, record, stop, tool
 from tests.memories.imports.exports import lines

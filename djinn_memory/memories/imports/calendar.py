@@ -1,34 +1,46 @@
-"""Reads calendar files. Each occurrence until now becomes a message."""
+"""Reads calendar files: occurrences until now become messages, those to come a note."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.catalog.hiding import file_name
 from djinn_memory.memories.episodes.requests import CALENDAR
-from djinn_memory.memories.imports.formats.calendar_file import CalendarFile, CalendarPart
-from djinn_memory.memories.imports.formats.occurrences import (
+from djinn_memory.memories.imports.calendar_file import CalendarFile, CalendarPart
+from djinn_memory.memories.imports.messages import LeftOut, Message, Read
+from djinn_memory.memories.imports.occurrences import (
     MOST_FOLLOWED,
     EventOccurrence,
     ImportPeriod,
     RepeatingEvent,
     UnreadableEventError,
     end_of,
-    moment,
+    instant,
     start_of,
 )
-from djinn_memory.memories.imports.formats.values import EARLIEST, digest, name_of
-from djinn_memory.memories.imports.messages import LeftOut, Message, Read
-from djinn_memory.memories.profiles.agenda import PlannedEvent
-from djinn_memory.models import Problem
+from djinn_memory.memories.imports.requests import WrittenCalendar
+from djinn_memory.memories.imports.values import EARLIEST, digest, name_of
+from djinn_memory.memories.profiles.agenda import TYPE, PlannedEvent, event_line, sort_key
+from djinn_memory.memories.profiles.reading import domain_to_write
+from djinn_memory.memories.writing.change_set import VaultWriter, writing
+from djinn_memory.models import Filters, Problem, Vault
+from djinn_memory.notes import frontmatter
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.ids import new_id
+from djinn_memory.notes.markdown import body
+from djinn_memory.notes.slugs import folder, slug
+from djinn_memory.runtime import Runtime
+from djinn_memory.secrets import masked
+from djinn_memory.store.index.records import Selection
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from icalendar import Calendar, Event
-
-CHANNEL = CALENDAR
 
 MOST_OCCURRENCES = 10_000
 """Maximum number of occurrences of an event: one each day for 27 years."""
@@ -82,7 +94,7 @@ def _part(
     file: CalendarFile, part: CalendarPart, calendar: Calendar, now: datetime, period: ImportPeriod
 ) -> Iterator[Read]:
     """The events of one calendar of a file."""
-    name = name_of(calendar.get("X-WR-CALNAME")) or CHANNEL
+    name = name_of(calendar.get("X-WR-CALNAME")) or CALENDAR
     if part.others:
         yield LeftOut("tasks and journal entries", part.others)
     for why, number in part.lost.items():
@@ -150,7 +162,7 @@ def _series(
     coming = False
     recorded = beyond = 0
     for occurrence in repeating.within():
-        start = moment(occurrence.start)
+        start = instant(occurrence.start)
         if start > now:
             coming = True
             yield from _planned(occurrence, name, now)
@@ -178,7 +190,7 @@ def _series(
 
 
 def _occurrence(occurrence: EventOccurrence, name: str, key: str, now: datetime) -> Read:
-    event, at = occurrence.event, moment(occurrence.start)
+    event, at = occurrence.event, instant(occurrence.start)
     if at > now:
         return LeftOut(COMING)
     if _cancelled(event):
@@ -186,7 +198,7 @@ def _occurrence(occurrence: EventOccurrence, name: str, key: str, now: datetime)
     if at < EARLIEST:
         return LeftOut(OLD)
     text = _text(occurrence)
-    return Message(key, name, "note", text, at, CHANNEL, CHANNEL, {"calendar": name})
+    return Message(key, name, "note", text, at, CALENDAR, CALENDAR, {"calendar": name})
 
 
 def _cancelled(event: Event) -> bool:
@@ -196,7 +208,7 @@ def _cancelled(event: Event) -> bool:
 def _planned(occurrence: EventOccurrence, name: str, now: datetime) -> Iterator[PlannedEvent]:
     """The occurrence of an event that is about to come, or was on this day; nothing for others."""
     event, start, end = occurrence.event, occurrence.start, occurrence.end
-    over = moment(end or start) < now - PAST - timedelta(days=1)
+    over = instant(end or start) < now - PAST - timedelta(days=1)
     if over or start.year == date.max.year or _cancelled(event):
         return
     if isinstance(start, datetime):
@@ -234,7 +246,7 @@ def _when(start: date, end: date | None) -> str:
         return f"{start} to {last}, all day" if last > start else f"{start}, all day"
     zone = str(start.tzinfo) if start.tzinfo else ""
     until = ""
-    if isinstance(end, datetime) and moment(end) > moment(start):
+    if isinstance(end, datetime) and instant(end) > instant(start):
         until = f" to {end:%H:%M}" if end.date() == start.date() else f" to {end:%Y-%m-%d %H:%M}"
     return f"{start:%Y-%m-%d %H:%M}{until} {zone}".rstrip()
 
@@ -243,3 +255,71 @@ def _person(value: Any) -> str:
     """The name in a property of a person or a place."""
     named = getattr(value, "params", {}).get("CN")
     return name_of(str(named or value or "").removeprefix("mailto:").removeprefix("MAILTO:"))
+
+
+MOST_EVENTS = 1_000
+"""Maximum number of events in a note."""
+
+HEAD = "The coming events of this calendar. The next import of it writes this note again."
+
+Planned = Mapping[str, Sequence[PlannedEvent]]
+"""The coming events of calendars, by the name of the calendar."""
+
+
+def write_calendars(
+    runtime: Runtime, agent: str, vault: Vault, planned: Planned, domain: str | None
+) -> tuple[list[WrittenCalendar], list[Problem]]:
+    """Write a note for each calendar, in place of that of an earlier import.
+
+    A calendar without coming events gets no new note. Secrets are masked.
+    """
+    paths = {name: _path(runtime, vault, name) for name in planned}
+    wanted = [name for name, events in planned.items() if events or paths[name]]
+    if not wanted:
+        return [], []
+    default = domain_to_write(runtime, vault, agent, domain, CALENDAR)
+    written = []
+    with writing(runtime, vault, "import", agent, embeds=False) as writer:
+        for name in wanted:
+            events = nearest(planned[name])
+            text = "\n".join([HEAD, "", *(masked(event_line(event))[0] for event in events)])
+            path = paths[name]
+            if path is None:
+                path = _create(writer, name, text, default)
+            else:
+                writer.rewrite(path, partial(_with_events, text=text, domain=domain))
+            written.append(WrittenCalendar(vault.name, path, name, len(events)))
+    return written, writer.problems
+
+
+def nearest(events: Iterable[PlannedEvent]) -> list[PlannedEvent]:
+    """The next ones of the events of a calendar, as many as its note has, in order."""
+    return sorted(set(events), key=sort_key)[:MOST_EVENTS]
+
+
+def _path(runtime: Runtime, vault: Vault, name: str) -> str | None:
+    """The path of the note of a calendar, if an earlier import wrote one."""
+    filters = Filters(types=(TYPE,), where=((TYPE, name),))
+    with runtime.index([vault]) as index:
+        memories = index.memories(Selection(filters), order="written", limit=1, fields=())
+        return next((memory.path for memory in memories), None)
+
+
+def _with_events(data: bytes, text: str, domain: str | None) -> bytes:
+    """A note with other events, and with the domain of this import if it gives one."""
+    changed = body.replace(data, text)
+    return changed if domain is None else frontmatter.edit_fields(changed, {DOMAIN: domain})
+
+
+def _create(writer: VaultWriter, name: str, text: str, domain: str | None) -> str:
+    fields = {
+        "id": new_id(),
+        "title": f"Calendar: {name}",
+        "type": TYPE,
+        TYPE: name,
+        **({DOMAIN: domain} if domain is not None else {}),
+        "created": moment(writer.now),
+    }
+    note = frontmatter.compose(fields, f"{text}\n")
+    file = file_name(writer.vault, slug(name))
+    return writer.put(folder(TYPE), file, note.encode("utf-8", "replace"))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct, field
 
-from djinn_memory.memories.imports.formats.values import name_of
+from djinn_memory.memories.imports.values import name_of
 from djinn_memory.system.files import Scratch
 
 if TYPE_CHECKING:

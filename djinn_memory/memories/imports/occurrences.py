@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from djinn_memory.memories.imports.formats.values import EARLIEST
+from djinn_memory.memories.imports.values import EARLIEST
 
 if TYPE_CHECKING:
     from icalendar import Calendar, Event
@@ -70,10 +70,10 @@ class RepeatingEvent:
         self._period = period
         self._rules = [rule for event in events for rule in _listed(event.get("RRULE"))]
         self._endless = any("COUNT" not in rule and "UNTIL" not in rule for rule in self._rules)
-        starts = [moment(start) for event in events if (start := start_of(event)) is not None]
+        starts = [instant(start) for event in events if (start := start_of(event)) is not None]
         if not starts:
             raise UnreadableEventError("has no DTSTART, or several")
-        dates = [moment(each) for event in events for each in _dates(event)]
+        dates = [instant(each) for event in events for each in _dates(event)]
         self.first = min([*starts, *dates])
         """The first time that an occurrence may have."""
         self.skips = False
@@ -95,7 +95,7 @@ class RepeatingEvent:
         if start is None:
             return
         number = _interval(rule) * _DAYS.get(frequency, 24 / _A_DAY.get(frequency, 24))
-        days = (self._period.end + AHEAD - moment(start)) / timedelta(days=1)
+        days = (self._period.end + AHEAD - instant(start)) / timedelta(days=1)
         if days / number <= MOST_FOLLOWED:
             return
         length = max(timedelta(0), (end_of(event, start) or start) - start)
@@ -103,7 +103,7 @@ class RepeatingEvent:
         if not unit or "COUNT" in rule or len(_listed(event.get("RRULE"))) > 1:
             why = f"has more than {MOST_FOLLOWED:,} occurrences, of which the first ones are old"
             raise UnreadableEventError(why)
-        skipped = (self._period.begin - moment(start) - length) // unit - 2
+        skipped = (self._period.begin - instant(start) - length) // unit - 2
         if skipped > 0:
             self.skips = True
             for key in ("DTSTART", "DTEND"):
@@ -148,7 +148,7 @@ class RepeatingEvent:
             return
         timed = []
         for number, each in enumerate(self._query.between(begin - timedelta(days=1), end)):
-            if begin <= (at := moment(each.start)) < end:
+            if begin <= (at := instant(each.start)) < end:
                 timed.append((at, number, each))
         for _, _, each in sorted(timed, key=lambda entry: entry[:2]):
             yield each.at_its_time()
@@ -203,7 +203,7 @@ def end_of(event: Event, start: date) -> date | None:
     return end if same else None
 
 
-def moment(value: date) -> datetime:
+def instant(value: date) -> datetime:
     """The time of a start. A day begins at midnight, a time without a zone is local."""
     if not isinstance(value, datetime):
         value = datetime.combine(value, time())
@@ -242,7 +242,7 @@ def _check(rule: Any) -> None:
 
 def _limit(rule: Any, start: date | None, last: datetime) -> None:
     """End a rule at a time at the latest, unless it counts its occurrences."""
-    if "COUNT" not in rule and all(moment(until) > last for until in rule.get("UNTIL", ())):
+    if "COUNT" not in rule and all(instant(until) > last for until in rule.get("UNTIL", ())):
         until: date = last.date()
         if isinstance(start, datetime):
             until = last.replace(microsecond=0, tzinfo=start.tzinfo and UTC)
