@@ -9,11 +9,7 @@ from msgspec import UNSET, Struct
 
 from djinn_memory.errors import Changed, DjinnError
 from djinn_memory.memories.catalog import catalog
-from djinn_memory.memories.catalog.catalog import (
-    LinkEnd,
-    MemoryDetail,
-    as_memory,
-)
+from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail, as_memory
 from djinn_memory.memories.catalog.requests import (
     CountMemories,
     DeleteMemory,

@@ -22,14 +22,7 @@ import msgspec
 
 from djinn_memory.errors import Changed, NotFound, Refused
 from djinn_memory.home.settings import NAME
-from djinn_memory.upkeep.requests import (
-    CONFIG,
-    FORMAT,
-    LEDGER,
-    WORKING,
-    ArchivedFile,
-    Manifest,
-)
+from djinn_memory.upkeep.requests import CONFIG, FORMAT, LEDGER, WORKING, ArchivedFile, Manifest
 
 MANIFEST = "manifest.json"
 

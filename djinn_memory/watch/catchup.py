@@ -70,12 +70,7 @@ def embed_some(state: State, models: ModelRegistry, urgent: Urgent) -> int:
     with state.lock("embed", timeout=0):
         for most in (FIRST, None):
             done += embed(
-                state,
-                embedder,
-                models.recipe,
-                step=STEP,
-                at_most=most,
-                wanted=lambda: not urgent(),
+                state, embedder, models.recipe, step=STEP, at_most=most, wanted=lambda: not urgent()
             )[0]
     return done
 

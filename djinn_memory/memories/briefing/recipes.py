@@ -102,11 +102,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         problems=(*problems, *briefing.problems()),
         **parts,
     )
-    advice = (
-        *(ended or ()),
-        *_for_session(context),
-        *_contradictions(briefing),
-    )
+    advice = (*(ended or ()), *_for_session(context), *_contradictions(briefing))
     return fit(replace(context, suggestions=advice), budget)
 
 

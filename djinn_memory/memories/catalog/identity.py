@@ -70,11 +70,7 @@ def former_names(
 
 
 def _gone(
-    state: State,
-    ledger: Ledger,
-    former: set[str],
-    hidden: Collection[str],
-    vaults: Sequence[Vault],
+    state: State, ledger: Ledger, former: set[str], hidden: Collection[str], vaults: Sequence[Vault]
 ) -> list[str]:
     """The names of deleted memories that were known by path, and their earlier names.
 

@@ -57,8 +57,7 @@ class ShowMemory(NamedMemory, frozen=True):
     """Show a whole note, its links and its backlinks. This counts as a use of the note."""
 
     why: Annotated[
-        bool,
-        Meta(description="Show its origin: evidence, author, rule, session and history."),
+        bool, Meta(description="Show its origin: evidence, author, rule, session and history.")
     ] = False
 
 

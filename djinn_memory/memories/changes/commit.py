@@ -17,13 +17,7 @@ from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.indexing.refresh import Searchable, index_notes
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
-from djinn_memory.memories.changes.plan import (
-    DONE,
-    PLANNED,
-    ChangePlan,
-    from_event,
-    to_event,
-)
+from djinn_memory.memories.changes.plan import DONE, PLANNED, ChangePlan, from_event, to_event
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Runtime

@@ -14,14 +14,7 @@ from djinn_memory.memories.changes.plan import FileChange, digest
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import MAX_BYTES
-from djinn_memory.system.files import (
-    create,
-    inside,
-    make_folder,
-    replace,
-    set_saved,
-    sync_folder,
-)
+from djinn_memory.system.files import create, inside, make_folder, replace, set_saved, sync_folder
 
 Vaults = Mapping[str, Vault]
 """Vaults by their ids."""

@@ -24,13 +24,7 @@ from djinn_memory.models import Vault
 from djinn_memory.store.ledger.reading import events_of
 from djinn_memory.store.ledger.redaction import CONTAINED, phrases
 from djinn_memory.store.state import State
-from djinn_memory.system.files import (
-    make_folder,
-    saved_ns,
-    set_saved,
-    sync_folder,
-    write_private,
-)
+from djinn_memory.system.files import make_folder, saved_ns, set_saved, sync_folder, write_private
 
 FOLDER = "changes"
 

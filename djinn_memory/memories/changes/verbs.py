@@ -139,11 +139,7 @@ def _chosen(changes: Sequence[PastChange], identity: str | None) -> PastChange:
 
 
 def _edited(
-    vault: Vault,
-    file: FileChange,
-    change: PastChange,
-    changes: Sequence[PastChange],
-    edit: str,
+    vault: Vault, file: FileChange, change: PastChange, changes: Sequence[PastChange], edit: str
 ) -> Refused:
     """The error for a file that is not as the change left it."""
     place = f"{vault.name}/{file.path}"

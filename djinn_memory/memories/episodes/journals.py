@@ -124,11 +124,7 @@ def _journals(vault: Vault, days: Container[str]) -> Mapping[str, list[str]]:
 
 
 def _append(
-    writer: VaultWriter,
-    path: str,
-    header: bytes,
-    records: Mapping[str, str],
-    created: list[Path],
+    writer: VaultWriter, path: str, header: bytes, records: Mapping[str, str], created: list[Path]
 ) -> Sequence[str]:
     """Append to one file what it has room for. Returns the blocks of these records.
 

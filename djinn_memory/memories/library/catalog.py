@@ -103,13 +103,7 @@ _RUN = re.compile(r"[0-9a-f-]{36}")
 """The id of a run. It becomes a file name, so an id in a foreign ledger must have this form."""
 
 
-_TEXTS = (
-    "content_type",
-    "document_type",
-    "chunk_strategy",
-    "uploaded_at",
-    "processed_at",
-)
+_TEXTS = ("content_type", "document_type", "chunk_strategy", "uploaded_at", "processed_at")
 _NUMBERS = ("total_pages", "chunk_size", "file_size_bytes")
 """Numeric front matter of a document that a list shows."""
 

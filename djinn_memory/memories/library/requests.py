@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 DocumentStatus = Literal["pending", "processing", "indexed", "failed"]
 
 DocumentName = Annotated[
-    RawText,
-    Meta(description="The document: the name of its file, its id, its path or its title."),
+    RawText, Meta(description="The document: the name of its file, its id, its path or its title.")
 ]
 
 

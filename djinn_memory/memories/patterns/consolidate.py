@@ -128,7 +128,7 @@ class PatternWriter:
                 for number, pattern in enumerate(patterns)
                 for key, each in known.items()
                 if (likeness := similar(each, pattern))
-            ),
+            )
         )
         chosen: dict[int, str] = {}
         for _, number, key in pairs:

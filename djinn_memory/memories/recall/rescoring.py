@@ -22,14 +22,7 @@ from djinn_memory.memories.recall.scores import LedgerRecords, records_of
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
-from djinn_memory.scoring import (
-    Rating,
-    Score,
-    blended,
-    own_word,
-    score,
-    share_of,
-)
+from djinn_memory.scoring import Rating, Score, blended, own_word, score, share_of
 from djinn_memory.search.candidate import Candidate, once
 from djinn_memory.search.fusion import NOISE, known
 from djinn_memory.search.legs.words_query import content
@@ -155,13 +148,7 @@ class Rescorer:
     links to.
     """
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        profile: ProfileConfig,
-        agent: str,
-        question: str,
-    ) -> None:
+    def __init__(self, runtime: Runtime, profile: ProfileConfig, agent: str, question: str) -> None:
         self._state = runtime.state
         self._profile = profile
         self._scoring = runtime.home.config.scoring
@@ -238,10 +225,7 @@ class Rescorer:
         return self._content_of(search, self._question) <= frozenset[str]().union(*said)
 
     def _judge(
-        self,
-        search: Search,
-        candidates: Sequence[Candidate],
-        memories: Mapping[int, IndexedMemory],
+        self, search: Search, candidates: Sequence[Candidate], memories: Mapping[int, IndexedMemory]
     ) -> list[Judged]:
         """Judge each candidate, and leave out those that the profile excludes."""
         entries, ratings = self._known([memories[each.memory_id] for each in candidates])

@@ -18,17 +18,10 @@ from djinn_memory.memories.episodes.reading import EPISODES
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import OUTSIDE, Session, Step
 from djinn_memory.memories.sessions.history import turns_of
-from djinn_memory.memories.sessions.requests import (
-    Checkpoint,
-    Handoff,
-)
+from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
-from djinn_memory.memories.writing.provenance import (
-    Provenance,
-    evidence_line,
-    evidence_link,
-)
+from djinn_memory.memories.writing.provenance import Provenance, evidence_line, evidence_link
 from djinn_memory.memories.writing.remember import RememberResult, remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Problem, Vault

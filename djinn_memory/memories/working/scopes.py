@@ -235,8 +235,7 @@ class WorkingScopes:
             lags = entry.expires < now + ttl * (1 - LAG)
             if _same_scope(entry, slot) and entry.ttl == ttl and lags:
                 self._state.working.change(
-                    entry.slot,
-                    lambda current, now: current and replace(current, expires=now + ttl),
+                    entry.slot, lambda current, now: current and replace(current, expires=now + ttl)
                 )
 
     @staticmethod

@@ -210,11 +210,7 @@ def _superseded(
 
 
 def _mark_superseded(
-    runtime: Runtime,
-    old: Memory,
-    link: str,
-    agent: str | None,
-    writer: VaultWriter | None = None,
+    runtime: Runtime, old: Memory, link: str, agent: str | None, writer: VaultWriter | None = None
 ) -> Sequence[Problem]:
     """Mark a note as superseded by the note of a link. Returns the reason if this fails.
 

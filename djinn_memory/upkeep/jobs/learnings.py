@@ -44,14 +44,7 @@ from djinn_memory.secrets import guard
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.sqlite import DamagedDatabase
-from djinn_memory.upkeep.jobs.job import (
-    Job,
-    JobContext,
-    JobReport,
-    Work,
-    for_each_agent,
-    reason,
-)
+from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent, reason
 from djinn_memory.upkeep.requests import JobAction
 
 MARK = "share"

@@ -264,10 +264,7 @@ def _finding(memory: IndexedMemory, use: NoteUse, index: Index) -> Finding:
     if use.is_over:
         reason = f"It no longer holds, and was neither used nor changed for {count(days, 'day')}."
     return Finding(
-        ((ledger_name(memory, vault).memory, memory.hash),),
-        reason,
-        tuple(_evidence(use)),
-        vault.id,
+        ((ledger_name(memory, vault).memory, memory.hash),), reason, tuple(_evidence(use)), vault.id
     )
 
 

@@ -54,10 +54,7 @@ _I = (
         ),
     ),
     ("from", re.compile(rf"(?i:I)(?:'m|’m| am)(?: originally)? from (?P<value>{_NAME})")),
-    (
-        "works at",
-        re.compile(rf"(?i:I)(?: now| currently)? work (?:at|for) (?P<value>{_NAME})"),
-    ),
+    ("works at", re.compile(rf"(?i:I)(?: now| currently)? work (?:at|for) (?P<value>{_NAME})")),
     ("born", re.compile(rf"(?i:I) was born (?:in|on) (?P<value>{_NAME}|[\w ,.]*\d[\w ,.]*)")),
 )
 _PROGRAMS = _words(

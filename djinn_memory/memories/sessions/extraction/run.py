@@ -64,12 +64,7 @@ def extract(runtime: Runtime, request: ExtractSessions) -> ExtractionReport:
 
 
 def _run(
-    runtime: Runtime,
-    agent: str,
-    session: str | None,
-    problems: list[Problem],
-    *,
-    dry_run: bool,
+    runtime: Runtime, agent: str, session: str | None, problems: list[Problem], *, dry_run: bool
 ) -> ExtractionReport:
     log = ExtractionLog(runtime.state, agent, keep=not dry_run)
     writer = ClaimWriter(runtime, agent, log, dry_run=dry_run)

@@ -16,12 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.memories.episodes.journals import home_name_if_any
-from djinn_memory.memories.episodes.reading import (
-    EPISODES,
-    FIELDS,
-    EpisodeText,
-    read_episodes,
-)
+from djinn_memory.memories.episodes.reading import EPISODES, FIELDS, EpisodeText, read_episodes
 from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest, key_digest
 from djinn_memory.models import Filters
 from djinn_memory.notes.dates import moment
