@@ -81,15 +81,6 @@ SimilarIntents = Callable[[str], tuple[str, ...]]
 """Returns the intents of a message by similar sentences."""
 
 
-class RecordedTurns(Struct, frozen=True):
-    """The result of recording turns."""
-
-    episodes: list[RecordedEpisode]
-    """The new episodes, in the order of their turns."""
-    known: int
-    """The number of turns that had been recorded before."""
-
-
 class _Draft(Struct, frozen=True):
     """An episode that is not written yet. `episode` lacks its place."""
 
@@ -105,8 +96,11 @@ def record_turns(
     agent: str,
     turns: Iterable[Turn],
     similar: SimilarIntents = lambda message: (),
-) -> RecordedTurns:
+) -> list[RecordedEpisode]:
     """Append turns to the journals of an agent's vault, with their secrets masked.
+
+    Returns the new episodes, in the order of their turns. Those of turns that had been recorded
+    before are not among them.
 
     They are searchable by words at once. The next question embeds them. `similar` is asked for the
     action of a message in which the patterns find none. Turns without a domain get the default of
@@ -137,7 +131,7 @@ def record_turns(
                 days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record
             places = journals.append(writer, home, days, once=once)
     root = vault.root.resolve()
-    episodes = [
+    return [
         replace(
             draft.episode,
             path=path,
@@ -148,7 +142,6 @@ def record_turns(
         for draft in drafts
         if (path := places.get(str(draft.episode.block)))
     ]
-    return RecordedTurns(episodes, len(turns) - len(episodes))
 
 
 def _with_domains(runtime: Runtime, vault: Vault, agent: str, turns: Iterable[Turn]) -> list[Turn]:

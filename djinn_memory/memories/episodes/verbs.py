@@ -170,7 +170,7 @@ class Episodes(Namespace, name="episodes"):
             self.runtime.client,
             domain=request.domain,
         )
-        [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents).episodes
+        [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents)
         return episode
 
     def _similar_intents(self, message: str) -> tuple[str, ...]:

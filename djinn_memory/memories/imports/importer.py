@@ -356,8 +356,8 @@ class _Run(Struct):
         self.batch, self.characters = [], 0
         if turns and not self.request.dry_run:
             with self._writes():
-                result = record_turns(self.runtime, self.agent, turns)
-            self.masked += sum(episode.masked for episode in result.episodes)
+                episodes = record_turns(self.runtime, self.agent, turns)
+            self.masked += sum(episode.masked for episode in episodes)
             self.written = True
 
     def _new_turns(self) -> list[Turn]:

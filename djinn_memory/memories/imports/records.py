@@ -35,11 +35,9 @@ UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplemen
 """The errors of reading a file or a member of an archive."""
 
 
-class Entry(Struct, frozen=True):
+class _Entry(Struct, frozen=True):
     """A file in a tree."""
 
-    name: str
-    """Its path in the tree, with `/`; empty for a single file."""
     size: int
     """Its size in bytes, unpacked."""
     at: datetime
@@ -51,8 +49,8 @@ class Tree(Struct, frozen=True):
 
     path: Path
     """Its path, as it was given."""
-    entries: dict[str, Entry]
-    """Its files, by name, in order."""
+    entries: dict[str, _Entry]
+    """Its files in order, by their paths in the tree, with `/`; by "" for a single file."""
     opener: Callable[[str], IO[bytes]]
 
     @property
@@ -123,7 +121,7 @@ def _file(path: Path) -> Tree:
             "cannot be read: the archive is damaged, or cut off after "
             f"{path.stat().st_size:,} bytes; download it again"
         )
-    entry = Entry("", path.stat().st_size, _changed(path))
+    entry = _Entry(path.stat().st_size, _changed(path))
     return Tree(path, {"": entry}, lambda _: path.open("rb", buffering=0))
 
 
@@ -143,7 +141,7 @@ def _folder(root: Path, hides: Container[Path]) -> Tree:
                 )
                 if not file.startswith(".") and inside and place.is_file():
                     name = place.relative_to(root).as_posix()
-                    entries[name] = Entry(name, place.stat().st_size, _changed(place))
+                    entries[name] = _Entry(place.stat().st_size, _changed(place))
     return Tree(root, entries, lambda name: (root / name).open("rb", buffering=0))
 
 
@@ -157,7 +155,7 @@ def _archive(path: Path) -> Tree:
         at = _changed(path)
         with suppress(ValueError):
             at = datetime(*info.date_time).astimezone(UTC)
-        entries[info.filename] = Entry(info.filename, info.file_size, at)
+        entries[info.filename] = _Entry(info.file_size, at)
 
     def opener(name: str) -> IO[bytes]:
         info = archive.getinfo(name)

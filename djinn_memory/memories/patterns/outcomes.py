@@ -71,7 +71,7 @@ class Outcomes(Namespace, name="outcomes"):
             time_of_request(request.at, now), session_log.current(self._state, agent), "api",
             context, domain=request.domain,
         )  # fmt: skip
-        [episode] = record_turns(self.runtime, agent, [turn]).episodes
+        [episode] = record_turns(self.runtime, agent, [turn])
         return episode
 
     @operation(ListOutcomes)

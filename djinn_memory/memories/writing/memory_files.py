@@ -101,7 +101,7 @@ def _trashed(state: State, name: str, vaults: Sequence[Vault]) -> MemoryFiles:
     matches: list[tuple[Vault, str, Note]] = []
     sections: dict[tuple[str, str], MemoryFiles] = {}
     for vault in vaults:
-        for path, note in _trash(state, vault):
+        for path, note in trashed_notes(state, vault):
             before = _before(path)
             names = (note.id, path, before, f"{vault.name}/{before}", f"{vault.name}:{before}")
             loose = (note.title, PurePosixPath(before).stem)
@@ -138,7 +138,7 @@ def _copies(
     """The files in the trash that belong to a note with one of these ids or to its versions."""
     wanted = {identity for identity in (note.id, *ids) if identity}
     copies = []
-    for place, copy in _trash(state, vault):
+    for place, copy in trashed_notes(state, vault):
         same_name = copy.title == note.title and _is_copy(_before(path), _before(place))
         if copy.id in wanted if copy.id else same_name:
             copies += [*_originals(vault, place, copy), place]
@@ -147,7 +147,7 @@ def _copies(
 
 def _section_copies(state: State, vault: Vault, block: str) -> Iterator[str]:
     """The journals in the trash that hold a section."""
-    for path, _ in _trash(state, vault):
+    for path, _ in trashed_notes(state, vault):
         if any(block == other for other, _ in _sections(state, vault, path)):
             yield path
 
@@ -191,9 +191,9 @@ def _originals(vault: Vault, place: str, note: Note) -> list[str]:
     return originals
 
 
-def _trash(state: State, vault: Vault) -> Iterator[tuple[str, Note]]:
-    """The notes in a vault's trash that its reader may see."""
-    root: Path = vault.root / TRASH
+def trashed_notes(state: State, vault: Vault) -> Iterator[tuple[str, Note]]:
+    """The paths and notes in a vault's trash that its reader may see."""
+    root = vault.root / TRASH
     for path in sorted(root.rglob("*.md")) if root.is_dir() and not root.is_symlink() else ():
         name = path.relative_to(vault.root).as_posix()
         with suppress(OSError, DjinnError):

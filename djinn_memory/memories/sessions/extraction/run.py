@@ -107,9 +107,9 @@ def _of_session(
 ) -> Iterator[ExtractedMemory | SkippedStatement]:
     """Take the claims of a session's turns, in order."""
     for turn in unread.turns:
-        for passage in stated_texts(turn):
-            for claim in claims_in(passage.text, time_of(turn), personal=passage.personal):
-                yield writer.take(claim, turn, unread.session, proposed=not passage.personal)
+        for text, personal in stated_texts(turn):
+            for claim in claims_in(text, time_of(turn), personal=personal):
+                yield writer.take(claim, turn, unread.session, proposed=not personal)
 
 
 def _proposed(
@@ -124,14 +124,13 @@ def _proposed(
         return True
     wrong: list[str] = []
     try:
-        proposals = list(propose(config, unread.turns, wrong))
+        proposals = list(_propose(config, unread.turns, wrong))
     except DjinnError as error:
         problems.append(Problem("llm", f"session {unread.session}: {error}"))
         return False
     problems += (Problem("llm", f"session {unread.session}: {why}") for why in wrong)
-    for proposal in proposals:
-        result = writer.take(proposal.claim, proposal.turn, unread.session, proposed=True)
-        results.append(result)
+    for claim, turn in proposals:
+        results.append(writer.take(claim, turn, unread.session, proposed=True))
     return True
 
 
@@ -180,19 +179,13 @@ class _Answer(Struct):
     memories: list[Any]
 
 
-class ProposedClaim(Struct, frozen=True):
-    """A claim that a model proposed, and the turn that it named."""
-
-    claim: Claim
-    turn: EpisodeText
-
-
-def propose(
+def _propose(
     config: LlmConfig, turns: Sequence[EpisodeText], problems: list[str]
-) -> Iterator[ProposedClaim]:
-    """Ask the model about some turns. Adds to `problems` why an answer did not count.
+) -> Iterator[tuple[Claim, EpisodeText]]:
+    """The claims that the model proposes for some turns, each with the turn that it named.
 
-    Raises the errors of `chat_model.ask` if there is no answer.
+    Adds to `problems` why an answer did not count. Raises the errors of `chat_model.ask` if there
+    is no answer.
     """
     from djinn_memory.search.chat_model import ask
 
@@ -234,7 +227,7 @@ def _shown(turn: EpisodeText) -> str:
 
 def _claims(
     answer: str, turns: Sequence[EpisodeText], problems: list[str]
-) -> Iterator[ProposedClaim]:
+) -> Iterator[tuple[Claim, EpisodeText]]:
     """The claims in an answer. Adds to `problems` why a part of it did not count."""
     # Some models think aloud first, and some put words around what was asked for.
     answer = answer.rpartition("</think>")[2]
@@ -257,7 +250,7 @@ def _claims(
         problems.append(f"{left_out} {verb} left out: no turn, no plain text or no key")
 
 
-def _from_entry(entry: Any, turns: Sequence[EpisodeText]) -> ProposedClaim | None:
+def _from_entry(entry: Any, turns: Sequence[EpisodeText]) -> tuple[Claim, EpisodeText] | None:
     """The claim in an entry of an answer; None for an entry that is not what was asked for."""
     try:
         proposal = msgspec.convert(entry, _Proposal)
@@ -266,7 +259,7 @@ def _from_entry(entry: Any, turns: Sequence[EpisodeText]) -> ProposedClaim | Non
     claim = _claim(proposal)
     if claim is None or not 0 < proposal.turn <= len(turns):
         return None
-    return ProposedClaim(claim, turns[proposal.turn - 1])
+    return claim, turns[proposal.turn - 1]
 
 
 def _claim(proposal: _Proposal) -> Claim | None:

@@ -160,14 +160,6 @@ class UnreadSession(Struct, frozen=True):
     """How far it is read after these."""
 
 
-class StatedText(Struct, frozen=True):
-    """A text of a turn in which something may be stated."""
-
-    text: str
-    personal: bool
-    """Whether the user said it. The rest is from tools and observations."""
-
-
 def unread_sessions(
     runtime: Runtime, agent: str, log: ExtractionLog, session: str | None
 ) -> Iterator[UnreadSession]:
@@ -222,20 +214,23 @@ def _turns(
     return [*read_episodes(runtime, memories)]
 
 
-def stated_texts(turn: EpisodeText) -> Iterator[StatedText]:
-    """The texts of a turn in which something may be stated. The agent's response is none."""
+def stated_texts(turn: EpisodeText) -> Iterator[tuple[str, bool]]:
+    """The texts of a turn in which something may be stated, and whether the user said them.
+
+    The rest is from tools and observations. The agent's response is none.
+    """
     context = turn.context or {}
     if turn.memory.type == "interaction":
-        yield StatedText(turn.message, personal=True)
+        yield turn.message, True
     elif "tool_name" not in context:
-        yield StatedText(turn.message, personal=False)
+        yield turn.message, False
     for key in TOOL_KEYS if "tool_name" in context else ():
         for text in _strings(context.get(key)):
-            yield StatedText(text, personal=False)
+            yield text, False
     tools = context.get("tools")
     for text in tools if isinstance(tools, list) else ():
         if isinstance(text, str):
-            yield StatedText(text[:TOOL_TEXT], personal=False)
+            yield text[:TOOL_TEXT], False
 
 
 def tool_text(value: object) -> str:
