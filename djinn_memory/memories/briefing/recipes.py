@@ -323,14 +323,14 @@ def _patterns_now(
             pattern
             for pattern in index.memories(selection)
             if fold(pattern.field("status") or "active") not in {*OVER, "emerging", "deprecated"}
-            and applies(pattern, local)
+            and _applies(pattern, local)
         ]
     patterns.sort(key=lambda pattern: -(share_of(pattern.field("confidence")) or 0))
     for pattern in islice(patterns, MOST):
         yield f"Applies now: {pattern.title} (pattern, {pattern.id or pattern.address})."
 
 
-def applies(pattern: IndexedMemory, local: datetime) -> bool:
+def _applies(pattern: IndexedMemory, local: datetime) -> bool:
     """Whether a pattern with weekdays or hours applies at a local time.
 
     Rhythms of activity, such as peak hours, are no habits and suggest nothing.

@@ -46,7 +46,7 @@ def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
         if status == "done" and (record.purged or not kept.holds(record.id)):
             status = "expired"
         changes.append(PastChange(record, status))
-    visible = visible_plans(state, vaults, (change.record.plan for change in changes))
+    visible = _visible_plans(state, vaults, (change.record.plan for change in changes))
     return [change for change, is_visible in zip(changes, visible, strict=True) if is_visible]
 
 
@@ -112,7 +112,7 @@ def _memories(
     return {(memory.block, memory.digest): memory for memory in memories}
 
 
-def visible_plans(
+def _visible_plans(
     state: State, vaults: Sequence[Vault], plans: Iterable[ChangePlan]
 ) -> Iterator[bool]:
     """Whether the readers of these vaults may know of each plan.

@@ -172,7 +172,7 @@ def _between_neighbours(
     common: Container[tuple[str, ...]],
 ) -> Iterator[Pair]:
     """Notes near each other in meaning, with sentences of akin words. `common` words are forms."""
-    for left, right in near_notes(index, memories):
+    for left, right in _near_notes(index, memories):
         for first, second in product(
             compared[left][:MOST_COMPARED], compared[right][:MOST_COMPARED]
         ):
@@ -245,7 +245,7 @@ BLOCK = 500
 """Notes that are compared with all others at once."""
 
 
-def near_notes(index: Index, memories: Sequence[IndexedMemory]) -> Iterator[tuple[int, int]]:
+def _near_notes(index: Index, memories: Sequence[IndexedMemory]) -> Iterator[tuple[int, int]]:
     """Pairs of positions in `memories` of notes whose beginnings are near each other in meaning.
 
     There are none without vectors, as long as no note is embedded.

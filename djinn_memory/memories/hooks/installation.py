@@ -53,7 +53,7 @@ _OURS = re.compile(r"\bdjinn(?:_memory|\.exe)?[\"']* hook .*--client[ =]")
 _EMPTY = "{}\n"
 
 
-class HookClient(Struct, frozen=True):
+class _HookClient(Struct, frozen=True):
     """Where and for which events a client calls hooks."""
 
     folder: str
@@ -68,7 +68,7 @@ class HookClient(Struct, frozen=True):
 
 
 HOOK_CLIENTS = {
-    "claude": HookClient(
+    "claude": _HookClient(
         ".claude",
         "CLAUDE_CONFIG_DIR",
         "settings.json",
@@ -77,7 +77,7 @@ HOOK_CLIENTS = {
         "Sessions that start from now on are recorded.",
     ),
     # Codex does not send the summary of a compaction.
-    "codex": HookClient(
+    "codex": _HookClient(
         ".codex",
         "CODEX_HOME",
         "hooks.json",

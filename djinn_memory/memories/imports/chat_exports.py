@@ -203,7 +203,7 @@ def is_slack(record: object) -> bool:
     )
 
 
-class Conversation(Struct, frozen=True):
+class _Conversation(Struct, frozen=True):
     """A channel or a direct message."""
 
     id: str
@@ -218,7 +218,7 @@ class Workspace(Struct):
 
     people: dict[str, str] = field(default_factory=dict)
     """Their names, by id."""
-    conversations: dict[str, Conversation] = field(default_factory=dict)
+    conversations: dict[str, _Conversation] = field(default_factory=dict)
     """The conversations, by the name of their folder."""
     users: frozenset[str] = frozenset()
     """The ids of the person who counts as the user."""
@@ -252,13 +252,13 @@ class Workspace(Struct):
             else:
                 shown = f"#{name}"
             for folder in filter(None, (name, identity)):
-                self.conversations[folder] = Conversation(identity or name, shown, direct)
+                self.conversations[folder] = _Conversation(identity or name, shown, direct)
 
-    def conversation(self, folder: str) -> Conversation:
+    def conversation(self, folder: str) -> _Conversation:
         """The conversation in a folder, which may be listed nowhere."""
-        return self.conversations.get(folder) or Conversation(folder, f"#{folder}")
+        return self.conversations.get(folder) or _Conversation(folder, f"#{folder}")
 
-    def read(self, message: Mapping[str, Any], place: Conversation) -> Read:
+    def read(self, message: Mapping[str, Any], place: _Conversation) -> Read:
         """A message of a conversation. Raises `ValueError` if it is none."""
         if str(message.get("subtype") or "") not in SAID or message.get("hidden"):
             return LeftOut("joins, edits and other notices")

@@ -42,19 +42,19 @@ _SERVICE = (
 """How texts begin that a program wrote in the name of the user."""
 
 
-def is_claude_code(record: Mapping[str, Any]) -> bool:
+def _is_claude_code(record: Mapping[str, Any]) -> bool:
     """Whether a record is a line of a transcript of Claude Code."""
     return str(record.get("type")) in _CLAUDE_LINES and (
         "sessionId" in record or "leafUuid" in record or "snapshot" in record
     )
 
 
-def is_codex(record: Mapping[str, Any]) -> bool:
+def _is_codex(record: Mapping[str, Any]) -> bool:
     """Whether a record is a line of a transcript of Codex."""
     return str(record.get("type")) in _CODEX_LINES and isinstance(record.get("payload"), dict)
 
 
-def read_claude_code(line: Mapping[str, Any]) -> Iterator[Read]:
+def _read_claude_code(line: Mapping[str, Any]) -> Iterator[Read]:
     """The messages of a line of Claude Code's transcript."""
     message = line.get("message")
     if line.get("type") not in ("user", "assistant") or not isinstance(message, dict):
@@ -82,7 +82,7 @@ def read_claude_code(line: Mapping[str, Any]) -> Iterator[Read]:
         yield LeftOut("messages without text")
 
 
-def read_codex(line: Mapping[str, Any], session: str) -> tuple[str, list[Read]]:
+def _read_codex(line: Mapping[str, Any], session: str) -> tuple[str, list[Read]]:
     """The session of a line of Codex's transcript, which it may name itself, and its messages."""
     payload, kind = line["payload"], line.get("type")
     if kind == "session_meta":
@@ -133,7 +133,7 @@ def is_chat(record: object) -> bool:
     """Whether a record has one of the known forms."""
     if not isinstance(record, dict):
         return False
-    if is_claude_code(record) or is_codex(record) or _listed(record) is not None:
+    if _is_claude_code(record) or _is_codex(record) or _listed(record) is not None:
         return True
     if _turn(record) is not None:
         return True
@@ -157,10 +157,10 @@ class ChatLog(Struct):
 
     def read(self, record: Mapping[str, Any]) -> Iterator[Read]:
         """The messages of a record."""
-        if is_claude_code(record):
-            yield from read_claude_code(record)
-        elif is_codex(record):
-            self.session, messages = read_codex(record, self.session or self.name)
+        if _is_claude_code(record):
+            yield from _read_claude_code(record)
+        elif _is_codex(record):
+            self.session, messages = _read_codex(record, self.session or self.name)
             yield from messages
         elif (listed := _listed(record)) is not None:
             yield from self._conversation(record, listed)

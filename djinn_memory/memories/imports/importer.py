@@ -51,7 +51,7 @@ from djinn_memory.system.locks import lock
 from djinn_memory.system.waits import WaitBudget, limited
 
 
-class EmbeddingAhead:
+class _EmbeddingAhead:
     """A thread that embeds what is indexed, until the end of a block.
 
     Recording keeps one core busy, and the model can use the others meanwhile. It is a help only:
@@ -67,7 +67,7 @@ class EmbeddingAhead:
         self.embedded = 0
         """The number of texts that were embedded."""
 
-    def __enter__(self) -> EmbeddingAhead:
+    def __enter__(self) -> _EmbeddingAhead:
         return self
 
     def __exit__(
@@ -158,7 +158,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     problems: list[Problem] = []
     exports = [*requested_exports(request, HiddenPaths(runtime.home, agent), problems)]
     total = sum(export.size for export in exports)
-    ahead, hooked = EmbeddingAhead(runtime.home), HookedPrompts(runtime, agent)
+    ahead, hooked = _EmbeddingAhead(runtime.home), HookedPrompts(runtime, agent)
     run = _Run(runtime, request, agent, vault, problems, ahead, hooked, total)
     with _alone(runtime, vault):
         # What is recorded is told by the index, so it must know all of it.
@@ -238,7 +238,7 @@ class _Run(Struct):
     agent: str
     vault: Vault
     problems: list[Problem]
-    ahead: EmbeddingAhead
+    ahead: _EmbeddingAhead
     hooked: HookedPrompts
     bytes: int
     """The size of all exports."""

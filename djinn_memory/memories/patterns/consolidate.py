@@ -60,7 +60,7 @@ class _Edit(Struct, frozen=True):
     after: bytes
 
 
-class PatternWriter:
+class _PatternWriter:
     """Writes the patterns of one agent. With `dry_run` it only tells what it would write."""
 
     def __init__(
@@ -276,7 +276,7 @@ def _run(
     config, now = runtime.home.config.patterns, runtime.now()
     log = ConsolidationLog(runtime.state, agent, keep=not dry_run)
     scope = EpisodeScope(runtime.home.personal(agent), now - age, tuple(log.marked))
-    writer = PatternWriter(runtime, agent, log, dry_run=dry_run)
+    writer = _PatternWriter(runtime, agent, log, dry_run=dry_run)
     today = now.astimezone().date()
     with runtime.index([scope.vault]) as index:
         total = scope.count(index)

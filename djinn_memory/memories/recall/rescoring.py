@@ -45,7 +45,7 @@ SAME_WORDS = 0.6
 _WORD = re.compile(r"\w+")
 
 
-def repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
+def _repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
     """For each candidate, how many earlier ones say nearly the same. One candidate per memory."""
     compared = candidates[:COMPARED]
     by_meaning = search.scores_all
@@ -366,7 +366,7 @@ def _by_score(judged: Judged) -> float:
 
 def _varied(search: Search, judged: Sequence[Judged]) -> list[Judged]:
     """The same order, with lower scores for memories that nearly repeat a better one."""
-    counts = repeats(search, [candidate for candidate, _ in judged])
+    counts = _repeats(search, [candidate for candidate, _ in judged])
     varied = []
     for (candidate, judgement), count in zip(judged, counts, strict=True):
         weight, variety = judgement.weight, 1 / (1 + count)

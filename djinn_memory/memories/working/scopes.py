@@ -95,7 +95,7 @@ def appended(before: WorkingEntry | None, entry: WorkingEntry, most: int) -> Wor
     )  # fmt: skip
 
 
-def check_name(field: str, name: str) -> str:
+def _check_name(field: str, name: str) -> str:
     """Return `name`. Raises `UsageError` for the field if it is not a valid name."""
     odd = any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name)
     if odd or not name.strip() or len(name) > MOST_CHARACTERS:
@@ -141,11 +141,11 @@ class WorkingScopes:
                 "a value belongs to one session, one task or one sharing agent", *given
             )
         agent = self._state.home.agent(agent)
-        check_name("key", key)
+        _check_name("key", key)
         if giver is not None:
             return WorkingSlot(agent, "from", giver, key)
         if task is not None:
-            return WorkingSlot(agent, "task", check_name("task", task), key)
+            return WorkingSlot(agent, "task", _check_name("task", task), key)
         name = (
             session_log.current(self._state, agent)
             if session is None

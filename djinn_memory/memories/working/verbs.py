@@ -49,7 +49,7 @@ STEP = "step"
 """The type of an entry that is a step."""
 
 
-class StepValue(Struct):
+class _StepValue(Struct):
     """The parsed value of a step's entry."""
 
     status: StepStatus = "pending"
@@ -81,9 +81,9 @@ def _task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
 def _step_of(entry: WorkingEntry) -> TaskStep:
     """The step in an entry."""
     try:
-        step = msgspec.json.decode(entry.value, type=StepValue)
+        step = msgspec.json.decode(entry.value, type=_StepValue)
     except (msgspec.DecodeError, RecursionError):
-        step = StepValue()
+        step = _StepValue()
     return TaskStep(entry.key, step.status, step.result, tuple(step.after), iso(entry.updated))
 
 
@@ -229,7 +229,7 @@ class WorkingMemory(Namespace, name="working"):
                 raise UsageError(
                     f"{title!r} is a value of the task, not a step; choose another name"
                 )
-            step = StepValue(request.status, request.result, request.after)
+            step = _StepValue(request.status, request.result, request.after)
             if before:
                 last = _step_of(before)
                 step.result = last.result if step.result is None else step.result

@@ -53,7 +53,7 @@ class Habit(Struct, frozen=True):
     """The probability times the number of tests (Bonferroni), at most 1."""
 
 
-class HabitJoiner:
+class _HabitJoiner:
     """Joins habits that are parts of known ones."""
 
     def __init__(self, history: History, rhythm: Rhythm) -> None:
@@ -151,7 +151,7 @@ class _HabitSearch:
         self._history, self._significance = history, significance
         self._rhythm = Rhythm(history)
         self._fitter = WindowFitter(history, self._rhythm)
-        self._joiner = HabitJoiner(history, self._rhythm)
+        self._joiner = _HabitJoiner(history, self._rhythm)
         self._left: list[Integers] = list(history.episodes)
         self._taken: list[list[TimeWindow]] = [[] for _ in history.names]
         self._tests = len(history.names) * len(self._rhythm.windows)

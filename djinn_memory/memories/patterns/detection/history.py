@@ -65,7 +65,7 @@ def stems_of(text: str) -> Sequence[str]:
     return [stem for stem in stems if stem][:MOST_WORDS]
 
 
-def features_of(text: str) -> set[str]:
+def _features_of(text: str) -> set[str]:
     """The stems of a text, and its pairs of neighbouring stems, each pair in alphabetical order."""
     stems = stems_of(text)
     pairs = pairwise(stems)
@@ -162,7 +162,7 @@ def _indexed(
     """The features that occur on enough days and weeks, and the episodes of each."""
     numbers_of: dict[str, list[int]] = {}
     for number, occasion in enumerate(occasions):
-        for name in features_of(occasion.text):
+        for name in _features_of(occasion.text):
             numbers_of.setdefault(name, []).append(number)
         if occasion.domain:
             numbers_of.setdefault(f"domain:{occasion.domain}", []).append(number)

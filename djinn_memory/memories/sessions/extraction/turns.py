@@ -34,7 +34,7 @@ of its name; the fourth of a session."""
 Outcome = Literal["written", "known"]
 
 
-class ReadMark(Struct, frozen=True):
+class _ReadMark(Struct, frozen=True):
     """How far a session was read."""
 
     through: str
@@ -58,16 +58,16 @@ class ExtractionLog:
         self._events: dict[str, list[Event]] = {}
         """The events of claims and facts that were read or appended, by subject, oldest first."""
 
-    def marks(self, sessions: Sequence[str]) -> dict[str, ReadMark]:
+    def marks(self, sessions: Sequence[str]) -> dict[str, _ReadMark]:
         """How far these sessions were read, by name without case. Unread ones are left out."""
         ledger = self._state.ledger_if_any
         names = [*{name for session in sessions for name in (session, session.casefold())}]
-        marks: dict[str, ReadMark] = {}
+        marks: dict[str, _ReadMark] = {}
         for event in reading.events_of(ledger, (READ,), names) if ledger else ():
             through, last, turns = (event.data.get(name) for name in ("through", "last", "turns"))
             own = event.data.get("agent") == self._agent
             if own and isinstance(last, int) and isinstance(turns, int):
-                marks[event.subject.casefold()] = ReadMark(str(through or ""), last, turns)
+                marks[event.subject.casefold()] = _ReadMark(str(through or ""), last, turns)
         return marks
 
     def was_taken(self, claim: Claim, said: str) -> bool:
@@ -117,7 +117,7 @@ class ExtractionLog:
             events.append(Event(VALUED, key_digest(self._agent, claim), data))
         self._append(*events)
 
-    def read(self, session: str, mark: ReadMark) -> None:
+    def read(self, session: str, mark: _ReadMark) -> None:
         """Record how far a session was read."""
         data = {
             "agent": self._agent, "through": mark.through, "last": mark.last, "turns": mark.turns,
@@ -156,7 +156,7 @@ class UnreadSession(Struct, frozen=True):
     """The name of the session."""
     turns: tuple[EpisodeText, ...]
     """The turns that were not read, oldest first."""
-    mark: ReadMark
+    mark: _ReadMark
     """How far it is read after these."""
 
 
@@ -196,11 +196,11 @@ def unread_sessions(
             count = sum(turn.memory.date == last for turn in turns)
             if mark and mark.through == last and len(turns) < group.count and not session:
                 count += mark.last
-            yield UnreadSession(group.value, tuple(turns), ReadMark(last, count, group.count))
+            yield UnreadSession(group.value, tuple(turns), _ReadMark(last, count, group.count))
 
 
 def _turns(
-    runtime: Runtime, agent: str, filters: Filters, mark: ReadMark | None, total: int
+    runtime: Runtime, agent: str, filters: Filters, mark: _ReadMark | None, total: int
 ) -> list[EpisodeText]:
     """The turns of a session after a mark, oldest first; all if turns were added before it."""
     vault = runtime.home.personal(agent)
