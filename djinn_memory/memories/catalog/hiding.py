@@ -10,7 +10,6 @@ from djinn_memory.models import Vault
 from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.note import Note
-from djinn_memory.notes.note_file import parse_file
 from djinn_memory.store.index.records import IndexedMemory
 
 
@@ -37,11 +36,3 @@ def file_name(vault: Vault, name: str) -> str:
 def hides_note(home: Home, vault: Vault, note: Note) -> bool:
     """Whether the domains of a note hide it from the reader of the vault."""
     return vault.reader is not None and home.hides(vault, domains_of(note))
-
-
-def hides_file(home: Home, vault: Vault, path: str, data: bytes) -> bool:
-    """Whether all memories in the bytes of a file are hidden from the reader of the vault."""
-    if vault.reader is None:
-        return False
-    file = parse_file(path, data, vault.dialect)
-    return all(hides_note(home, vault, memory.parse()) for memory in file.memories)

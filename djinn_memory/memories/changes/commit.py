@@ -17,7 +17,15 @@ from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.indexing.refresh import Searchable, index_notes
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.kept_bytes import KeptBytes
-from djinn_memory.memories.changes.plan import DONE, PLANNED, ChangePlan, from_event, to_event
+from djinn_memory.memories.changes.plan import (
+    DONE,
+    PLANNED,
+    ChangePlan,
+    FileChange,
+    digest,
+    from_event,
+    to_event,
+)
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Runtime
@@ -199,7 +207,8 @@ def _is_complete(vaults: Mapping[str, Vault], plan: ChangePlan) -> bool:
     """Whether all files are as they are after a plan."""
     with suppress(OSError, DjinnError):
         return all(
-            file.vault in vaults and files.state_of(vaults[file.vault], file) == file.after
+            file.vault in vaults
+            and digest(files.current(vaults[file.vault], file.path)) == file.after
             for file in plan.files
         )
     return False
@@ -210,12 +219,7 @@ def _take_back(state: State, identity: str, plan: ChangePlan) -> None:
     kept = KeptBytes(state.home)
     vaults = {vault.id: vault for vault in state.home.vaults}
     try:
-        edited = files.take_back(
-            vaults,
-            plan.files,
-            lambda number: kept.read(identity, number),
-            lambda number: kept.saved_ns(identity, number),
-        )
+        edited = _restored(vaults, plan, kept, identity)
         files.remove_folders(vaults, plan.folders)
     except (OSError, DjinnError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
@@ -245,3 +249,24 @@ def _vaults_of(state: State, plan: ChangePlan) -> list[Vault]:
 
 def _changes_lock(state: State, seconds: float) -> AbstractContextManager[object]:
     return lock(state.home.state / "changes.lock", timeout=seconds)
+
+
+def _restored(
+    vaults: Mapping[str, Vault], plan: ChangePlan, kept: KeptBytes, identity: str
+) -> list[FileChange]:
+    """Take back the changes of files that were made, last first.
+
+    A file that somebody has changed meanwhile stays as it is. Returns those files.
+    """
+    edited = []
+    for number, file in reversed([*enumerate(plan.files)]):
+        vault = vaults.get(file.vault)
+        state = digest(files.current(vault, file.path)) if vault else ""
+        if vault and state == file.before:
+            continue
+        data = kept.read(identity, number) if file.before is not None else None
+        if vault is None or state != file.after or (file.before is not None and data is None):
+            edited.append(file)
+        else:
+            files.apply(vault, files.reversed_file(file), data, kept.saved_ns(identity, number))
+    return edited

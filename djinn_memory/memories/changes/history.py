@@ -17,9 +17,7 @@ from djinn_memory.memories.changes.plan import (
     RecordedChange,
     from_event,
 )
-from djinn_memory.models import Dialect, Vault
-from djinn_memory.notes.domains import domains_of
-from djinn_memory.notes.note_file import NoteMemory, parse_file
+from djinn_memory.models import Vault
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Ledger
 from djinn_memory.store.ledger.reading import events_by_kind
@@ -89,27 +87,6 @@ def taken_back(
         if change.status == "taken back" and change.record.plan.command == command
         for file in change.record.plan.files
     )
-
-
-def changed_domains(
-    path: str, dialect: Dialect, before: bytes | None, after: bytes | None
-) -> tuple[str, ...]:
-    """The domains of the memories that a change of a file adds, changes or removes."""
-    old, new = _memories(path, before, dialect), _memories(path, after, dialect)
-    changed = [
-        old.get(key) or new[key] for key in {**old, **new} if not (key in old and key in new)
-    ]
-    domains = (domain for memory in changed for domain in domains_of(memory.parse()))
-    return tuple(sorted(set(domains)))
-
-
-def _memories(
-    path: str, data: bytes | None, dialect: Dialect
-) -> dict[tuple[str | None, bytes], NoteMemory]:
-    if data is None or not path.endswith(".md"):
-        return {}
-    memories = parse_file(path, data, dialect).memories
-    return {(memory.block, memory.digest): memory for memory in memories}
 
 
 def _visible_plans(

@@ -20,7 +20,8 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.changes.commit import recover
-from djinn_memory.memories.changes.kept_bytes import erase_quotes
+from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import PLANNED, from_event
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.statements import FACT
 from djinn_memory.memories.hooks.payloads import NAMES
@@ -38,7 +39,8 @@ from djinn_memory.store.erasing import erase
 from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
 from djinn_memory.store.ledger import EPISODE_PURGED, Event
-from djinn_memory.store.ledger.redaction import phrases, redacted
+from djinn_memory.store.ledger.reading import events_of
+from djinn_memory.store.ledger.redaction import CONTAINED, phrases, redacted
 from djinn_memory.store.ledger.sync_state import mark_purged
 from djinn_memory.store.sqlite import transaction
 from djinn_memory.store.state import State
@@ -104,7 +106,7 @@ def purge(
     agent = state.home.agent(request.agent)
     if ledger:
         recover(state)
-        erase_quotes(state, memory.vault, memory.paths, texts, memory.id)
+        _erase_kept(state, memory.vault, memory.paths, texts, memory.id)
     named = [*texts, *(() if memory.block else memory.paths)]
     events = ledger.redact(named, agent, may_quote) if ledger else 0
     values = _forget_values(state, texts, agent, memory.vault, excluded)
@@ -295,3 +297,39 @@ def _redacted(entry: Any, phrases: Sequence[str]) -> Any:
         key: value if key in NAMES else redacted(value, phrases, frozenset())
         for key, value in entry.items()
     }
+
+
+def _erase_kept(
+    state: State, vault: Vault, paths: Collection[str], texts: Sequence[str], memory: str | None
+) -> None:
+    """Remove the kept bytes of changes that hold a purged memory.
+
+    These are changes of its files, and of files that hold its id, its text or a long line of it.
+    Only vaults with the readers of `vault` count, unless every agent may read that vault, so that
+    nobody learns what was purged. The changes can no longer be taken back.
+    """
+    kept = KeptBytes(state.home)
+    ids = kept.ids()
+    if not ids:
+        return
+    related = {
+        other.id
+        for other in state.home.vaults
+        if access.is_open(vault) or access.same_readers(other, vault)
+    }
+    wanted = [phrase.encode() for phrase in phrases(texts) if len(phrase) >= CONTAINED]
+    wanted += [memory.encode()] if memory else []
+    for event in events_of(state.ledger, (PLANNED,), ids):
+        record = from_event(event)
+        files = enumerate(record.plan.files if record else ())
+        if record is None or any(
+            (file.vault == vault.id and file.path in paths)
+            or (file.vault in related and _holds(kept.read(event.subject, number), wanted))
+            for number, file in files
+        ):
+            kept.drop(event.subject)
+
+
+def _holds(data: bytes | None, wanted: Sequence[bytes]) -> bool:
+    # Line endings differ between the parsed text and the file, lines do not.
+    return data is not None and any(phrase in data for phrase in wanted)

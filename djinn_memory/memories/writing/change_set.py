@@ -21,10 +21,11 @@ from djinn_memory.indexing.refresh import Searchable, index_notes
 from djinn_memory.memories.catalog.hiding import file_name
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked, recover
-from djinn_memory.memories.changes.history import changed_domains
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
 from djinn_memory.memories.writing.drafts import Draft
-from djinn_memory.models import Problem, Vault
+from djinn_memory.models import Dialect, Problem, Vault
+from djinn_memory.notes.domains import domains_of
+from djinn_memory.notes.note_file import NoteMemory, parse_file
 from djinn_memory.notes.slugs import folder, slug, unique
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.notes.vault.walk import MAX_BYTES
@@ -144,7 +145,7 @@ class ChangeSet:
             digest(before),
             digest(after),
             None if rewritten else self._modes[key],
-            changed_domains(key[1], self._vaults[key[0]].dialect, before, after),
+            _changed_domains(key[1], self._vaults[key[0]].dialect, before, after),
         )
 
 
@@ -304,3 +305,24 @@ def _make_root(home: Home, vault: Vault) -> None:
             raise Unavailable(f"{vault.root} of vault {vault.name} does not exist; mount it")
         make_folder(vault.root.parent)
         make_folder(vault.root, private=is_private(vault))
+
+
+def _changed_domains(
+    path: str, dialect: Dialect, before: bytes | None, after: bytes | None
+) -> tuple[str, ...]:
+    """The domains of the memories that a change of a file adds, changes or removes."""
+    old, new = _memories_in(path, before, dialect), _memories_in(path, after, dialect)
+    changed = [
+        old.get(key) or new[key] for key in {**old, **new} if not (key in old and key in new)
+    ]
+    domains = (domain for memory in changed for domain in domains_of(memory.parse()))
+    return tuple(sorted(set(domains)))
+
+
+def _memories_in(
+    path: str, data: bytes | None, dialect: Dialect
+) -> dict[tuple[str | None, bytes], NoteMemory]:
+    if data is None or not path.endswith(".md"):
+        return {}
+    memories = parse_file(path, data, dialect).memories
+    return {(memory.block, memory.digest): memory for memory in memories}

@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, UsageError
+from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.catalog import find_memory, part_of_journal, require_note
-from djinn_memory.memories.catalog.hiding import hides_file, hides_note
+from djinn_memory.memories.catalog.hiding import hides_note
 from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.catalog import history, original_path, read_fields
 from djinn_memory.memories.writing.existing import HISTORY
@@ -198,7 +199,7 @@ def trashed_notes(state: State, vault: Vault) -> Iterator[tuple[str, Note]]:
         name = path.relative_to(vault.root).as_posix()
         with suppress(OSError, DjinnError):
             data = disk.read(vault, name)
-            if not hides_file(state.home, vault, _before(name), data):
+            if not _hides_file(state.home, vault, _before(name), data):
                 yield name, parse(name, data, vault.dialect)
 
 
@@ -263,3 +264,11 @@ def versions(vault: Vault, path: str) -> list[str]:
 def _linked(fields: dict[str, str], field: str) -> PurePosixPath:
     """The path, without extension, in a field's link."""
     return PurePosixPath(fields.get(field, "").removeprefix("[[").removesuffix("]]"))
+
+
+def _hides_file(home: Home, vault: Vault, path: str, data: bytes) -> bool:
+    """Whether all memories in the bytes of a file are hidden from the reader of the vault."""
+    if vault.reader is None:
+        return False
+    file = parse_file(path, data, vault.dialect)
+    return all(hides_note(home, vault, memory.parse()) for memory in file.memories)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from djinn_memory.home.access import is_own
-from djinn_memory.memories.changes.kept_bytes import KeptBytes, expired
+from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.facts.writer import mark_expired, unmarked_expired
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.files import TRASH
@@ -70,11 +70,15 @@ def _empty_trash(context: JobContext) -> JobReport:
             _remove_empty_folders(vault.root / TRASH)
     # The changes of a home may be in vaults that an agent does not see.
     whole = context.vaults == context.runtime.home.vaults
-    for identity in expired(context.runtime.state, context.runtime.now(), age) if whole else ():
+    kept = KeptBytes(context.runtime.home)
+    pending = set(kept.pending())
+    for identity in kept.ids() if whole else ():
+        if identity in pending or kept.changed(identity) >= limit:
+            continue
         what = "can no longer be taken back" if not context.dry_run else "is to be forgotten"
         actions.append(JobAction("trash", f"{identity} {what}"))
         if not context.dry_run:
-            KeptBytes(context.runtime.home).drop(identity)
+            kept.drop(identity)
     return JobReport(tuple(actions), tuple(problems))
 
 
