@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound
-from djinn_memory.memories.catalog.identity import located
+from djinn_memory.memories.catalog.catalog import located
 from djinn_memory.memories.recall.gap_answers import CLOSED
 from djinn_memory.store.ledger.affected import RETRIEVED, USES
 from djinn_memory.store.ledger.changes import StoredEvent

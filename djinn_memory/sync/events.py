@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound
-from djinn_memory.memories.catalog.identity import located
+from djinn_memory.memories.catalog.catalog import located
 from djinn_memory.memories.patterns.requests import Correlation
 from djinn_memory.memories.patterns.verbs import correlations_until
 from djinn_memory.memories.proposals.log import SETTLED

@@ -17,7 +17,7 @@ from djinn_memory.memories.catalog.requests import ShowMemory
 from djinn_memory.system import programs
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalog.catalog import MemoryDetail
+    from djinn_memory.memories.verbs import MemoryWithOrigin
 
 Program = Literal["editor", "obsidian", "system"]
 
@@ -88,7 +88,7 @@ def _arguments(program: Program, file: Path, line: int) -> list[str]:
     return opener(programs.obsidian_address(file) if program == "obsidian" else str(file))
 
 
-def _target(call: Call) -> tuple[MemoryDetail, int]:
+def _target(call: Call) -> tuple[MemoryWithOrigin, int]:
     """The memory and the line that a location, a heading or a section means."""
     name, agent = call.request.name, call.request.agent
     memories = call.djinn.memories
@@ -106,7 +106,7 @@ def _target(call: Call) -> tuple[MemoryDetail, int]:
     return detail, _section_line(call, detail)
 
 
-def _heading_line(detail: MemoryDetail, heading: str) -> int:
+def _heading_line(detail: MemoryWithOrigin, heading: str) -> int:
     from djinn_memory.notes.markdown.headings import headings
     from djinn_memory.notes.markdown.markup import mask
     from djinn_memory.notes.markdown.plain_text import inline
@@ -125,7 +125,7 @@ def _heading_line(detail: MemoryDetail, heading: str) -> int:
     raise NotFound(f"no heading {wanted!r} in {detail.vault}/{detail.path}", *meant)
 
 
-def _section_line(call: Call, detail: MemoryDetail) -> int:
+def _section_line(call: Call, detail: MemoryWithOrigin) -> int:
     """The line of a section of a journal; 1 for a whole note."""
     if detail.block is UNSET:
         return 1

@@ -15,7 +15,7 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
+    from djinn_memory.memories.verbs import LinkEnd, MemoryWithOrigin
     from djinn_memory.models import AskedPeriod, Hit, SearchResult
 
 NO_MATCH = "No confident match."
@@ -142,7 +142,7 @@ def _csv(result: SearchResult, explain: bool) -> None:
         writer.writerow([clean(cell) if isinstance(cell, str) else cell for cell in row])
 
 
-def print_memory(detail: MemoryDetail) -> None:
+def print_memory(detail: MemoryWithOrigin) -> None:
     """Print the text of a note, and its links in both directions."""
     talk(dim(output.link(clean(f"{detail.vault}/{detail.path}"), detail.file, sys.stderr)))
     say(output.clean_lines(detail.text.rstrip("\n")))

@@ -17,8 +17,7 @@ from djinn_memory.mcp.tool import (
     required_text,
     tool,
 )
-from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
-from djinn_memory.memories.verbs import MemoryLinks
+from djinn_memory.memories.verbs import LinkEnd, MemoryLinks, MemoryWithOrigin
 from djinn_memory.models import Mode, Problem, SearchResult
 
 PAGE = 20_000
@@ -112,7 +111,7 @@ class ReadAnswer(MemoryPlace):
     problems: Sequence[Problem] = ()
 
 
-def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
+def _present_note(note: MemoryWithOrigin, arguments: Any) -> ReadAnswer:
     lines = note.text.splitlines(keepends=True)
     first = min(arguments.from_line, len(lines) or 1)
     last, size = first - 1, 0

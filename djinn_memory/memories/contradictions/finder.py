@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.catalog.catalog import is_diary
-from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.catalog.catalog import is_diary, ledger_name
 from djinn_memory.memories.contradictions.statements import (
     ComparedSentence,
     Difference,

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.memories.catalog.catalog import MOST_PLACES
-from djinn_memory.memories.catalog.identity import MERGED
+from djinn_memory.memories.catalog.catalog import MERGED, MOST_PLACES
 from djinn_memory.memories.entities.requests import KINDS
 from djinn_memory.models import PLANES, Filters
 from djinn_memory.notes.slugs import fold, name_key

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.languages.fact_keys import meaning_of
-from djinn_memory.memories.catalog.hiding import domains_in
+from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes.dates import iso_date, moment, over
 from djinn_memory.notes.domains import domains_of

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.memories.catalog.hiding import file_name
+from djinn_memory.memories.catalog.catalog import file_name
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.calendar_file import CalendarFile, CalendarPart
 from djinn_memory.memories.imports.messages import LeftOut, Message, Read

@@ -20,8 +20,7 @@ from msgspec.structs import asdict
 from djinn_memory.errors import Busy, DjinnError, Refused
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
-from djinn_memory.memories.catalog.catalog import notes_on_disk
-from djinn_memory.memories.catalog.hiding import hides_note
+from djinn_memory.memories.catalog.catalog import hides_note, notes_on_disk
 from djinn_memory.memories.profiles.hours import read_hours, working_time
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.memories.profiles.settings import VOICES, ProfileSettings, read_settings

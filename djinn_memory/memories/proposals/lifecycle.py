@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.catalog.identity import located
+from djinn_memory.memories.catalog.catalog import located
 from djinn_memory.memories.changes.history import undone_changes
 from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal, LiveSubject, ProposalKind
 from djinn_memory.memories.proposals.kinds import KINDS

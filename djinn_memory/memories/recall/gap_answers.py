@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.settings import SecretsConfig
-from djinn_memory.memories.catalog.catalog import body_of, find_memory
-from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.catalog.catalog import body_of, find_memory, ledger_name
 from djinn_memory.memories.recall.requests import LONGEST_GAP
 from djinn_memory.models import Calibration, Hit, Vault
 from djinn_memory.notes.dates import local_day

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
-from djinn_memory.memories.catalog.catalog import find_memory
-from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.catalog.catalog import find_memory, ledger_name
 from djinn_memory.memories.recall import gap_answers, session_log
 from djinn_memory.memories.recall.requests import RankOrName, RatingRequest
 from djinn_memory.models import Problem, Vault

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from djinn_memory import scoring
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.settings import ProfileConfig
-from djinn_memory.memories.catalog.identity import MERGED, LedgerName
+from djinn_memory.memories.catalog.catalog import MERGED, LedgerName
 from djinn_memory.memories.recall.scores import LedgerRecords, records_of
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.slugs import fold

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
-from djinn_memory.memories.catalog.catalog import find
-from djinn_memory.memories.catalog.identity import MERGED, LedgerName, ledger_name, located
+from djinn_memory.memories.catalog.catalog import MERGED, LedgerName, find, ledger_name, located
 from djinn_memory.memories.recall.requests import ShowScores
 from djinn_memory.models import Vault
 from djinn_memory.operations.operation import Namespace, operation

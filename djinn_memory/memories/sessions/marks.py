@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, UsageError
-from djinn_memory.memories.catalog.hiding import domains_in
+from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.memories.catalog.standing import StandingMemories
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.episodes.reading import EPISODES

@@ -18,7 +18,7 @@ from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable, index_notes
-from djinn_memory.memories.catalog.hiding import file_name
+from djinn_memory.memories.catalog.catalog import file_name
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked, recover
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, Changed, DjinnError, Refused, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.memories.catalog.catalog import part_of_journal
-from djinn_memory.memories.catalog.hiding import hides_note
+from djinn_memory.memories.catalog.catalog import hides_note, part_of_journal
 from djinn_memory.memories.writing.change_set import VaultWriter
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.duplicates import Duplicate

@@ -12,8 +12,12 @@ from msgspec import Struct
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.memories.catalog.catalog import find_memory, part_of_journal, require_note
-from djinn_memory.memories.catalog.hiding import hides_note
+from djinn_memory.memories.catalog.catalog import (
+    find_memory,
+    hides_note,
+    part_of_journal,
+    require_note,
+)
 from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.catalog import history, original_path, read_fields
 from djinn_memory.memories.writing.existing import HISTORY

@@ -16,8 +16,7 @@ from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, current_wordi
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable, sweep
-from djinn_memory.memories.catalog.catalog import find_memory, require_note
-from djinn_memory.memories.catalog.hiding import hidden_from
+from djinn_memory.memories.catalog.catalog import find_memory, hidden_from, require_note
 from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.change_set import VaultWriter, writing
 from djinn_memory.memories.writing.drafts import Draft, draft_of, link_to

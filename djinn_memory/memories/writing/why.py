@@ -8,8 +8,7 @@ from contextlib import suppress
 from msgspec import UNSET, Struct
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.catalog.catalog import body_of
-from djinn_memory.memories.catalog.identity import LedgerName, ledger_name
+from djinn_memory.memories.catalog.catalog import LedgerName, body_of, ledger_name
 from djinn_memory.memories.writing.provenance import evidence_of, text_digest
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import iso_date

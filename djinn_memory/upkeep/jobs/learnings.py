@@ -24,8 +24,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.memories.catalog.catalog import notes_on_disk
-from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.catalog.catalog import ledger_name, notes_on_disk
 from djinn_memory.memories.changes.files import current
 from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.writing.change_set import change_set

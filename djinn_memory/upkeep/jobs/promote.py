@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.indexing.refresh import read
-from djinn_memory.memories.catalog.hiding import file_name
+from djinn_memory.memories.catalog.catalog import file_name
 from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.working.requests import WorkingValue
 from djinn_memory.memories.working.scopes import value_of

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
 from djinn_memory.home.access import DOMAIN, excluded, grants_of, same_readers
-from djinn_memory.memories.catalog.identity import MERGED
+from djinn_memory.memories.catalog.catalog import MERGED
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.properties import merged_timelines, with_lines
 from djinn_memory.memories.entities.requests import MergeEntities

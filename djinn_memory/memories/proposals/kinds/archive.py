@@ -30,8 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.home.settings import UpkeepConfig
-from djinn_memory.memories.catalog.catalog import is_diary
-from djinn_memory.memories.catalog.identity import MERGED, ledger_name
+from djinn_memory.memories.catalog.catalog import MERGED, is_diary, ledger_name
 from djinn_memory.memories.proposals.kind import (
     Acceptance,
     LiveProposal,

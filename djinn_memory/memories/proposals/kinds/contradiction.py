@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from djinn_memory.errors import Refused, Remedy
 from djinn_memory.home import access
-from djinn_memory.memories.catalog.catalog import require_note
-from djinn_memory.memories.catalog.hiding import hidden_from
+from djinn_memory.memories.catalog.catalog import hidden_from, require_note
 from djinn_memory.memories.contradictions.finder import Pair, find_pairs
 from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal, ProposalKind
 from djinn_memory.memories.proposals.log import CONTRADICTION, Finding

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.memories.catalog.catalog import is_diary
-from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.catalog.catalog import is_diary, ledger_name
 from djinn_memory.memories.contradictions.finder import vectors_of
 from djinn_memory.memories.contradictions.statements import difference, statements
 from djinn_memory.memories.entities.merging.merge import add_merge

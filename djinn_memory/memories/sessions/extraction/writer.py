@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, Changed, DjinnError, Refused, UsageError
 from djinn_memory.languages.fact_keys import meaning_of
-from djinn_memory.memories.catalog.hiding import domains_in
+from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
