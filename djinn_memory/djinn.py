@@ -381,7 +381,7 @@ class Djinn(Namespace):
 
 def _recover_changes(runtime: Runtime) -> None:
     """Take back interrupted changes of notes. Most of the time there are none."""
-    from djinn_memory.memories.changes.kept_bytes import KeptBytes
+    from djinn_memory.memories.changes.plan import KeptBytes
 
     if not runtime.read_only and KeptBytes(runtime.home).pending():
         from djinn_memory.memories.changes.commit import recover_before_reading

@@ -12,7 +12,7 @@ from djinn_memory.errors import Remedy
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
 from djinn_memory.memories.changes.commit import recover
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import KeptBytes
 from djinn_memory.memories.hooks.installation import hook_state
 from djinn_memory.system.disks import network, open_to, synced
 from djinn_memory.system.files import is_abandoned, is_leftover, make_folder

@@ -16,12 +16,12 @@ from msgspec import Struct, field
 from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.indexing.refresh import Searchable, index_notes
 from djinn_memory.memories.changes import files
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import (
     DONE,
     PLANNED,
     ChangePlan,
     FileChange,
+    KeptBytes,
     digest,
     from_event,
     to_event,

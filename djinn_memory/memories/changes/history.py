@@ -8,12 +8,12 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import (
     DONE,
     PLANNED,
     ChangePlan,
     FileChange,
+    KeptBytes,
     RecordedChange,
     from_event,
 )

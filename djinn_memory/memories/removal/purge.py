@@ -20,8 +20,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.changes.commit import recover
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
-from djinn_memory.memories.changes.plan import PLANNED, from_event
+from djinn_memory.memories.changes.plan import PLANNED, KeptBytes, from_event
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.facts.statements import FACT
 from djinn_memory.memories.hooks.payloads import NAMES

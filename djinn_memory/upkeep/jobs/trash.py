@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from djinn_memory.home.access import is_own
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import KeptBytes
 from djinn_memory.memories.facts.writer import mark_expired, unmarked_expired
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault.files import TRASH

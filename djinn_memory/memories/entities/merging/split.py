@@ -9,8 +9,7 @@ from msgspec import Struct
 from djinn_memory.errors import NotFound, Refused, Remedy
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.history import PastChange, past_changes
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
-from djinn_memory.memories.changes.plan import FileChange, digest
+from djinn_memory.memories.changes.plan import FileChange, KeptBytes, digest
 from djinn_memory.memories.entities.merging.merge import COMMAND, by_name, merged, repointed
 from djinn_memory.memories.entities.merging.three_way import taken_back
 from djinn_memory.memories.entities.names import find_entity
