@@ -207,7 +207,7 @@ def history(call: Call, answer: SessionHistory) -> None:
         djinn session history s20261120-093000-000000 --last 10
         djinn session history --agent finn --json
     """
-    from djinn_memory.memories.sessions.history import spoken_lines
+    from djinn_memory.memories.sessions.verbs import spoken_lines
 
     if not answer.turns:
         _print_no_turns(answer.session, answer.near)

@@ -17,7 +17,7 @@ from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.profiles.settings import fit_profile
 from djinn_memory.memories.recall.recall import RecallResult, recall
 from djinn_memory.memories.recall.requests import MOST, RecallOptions
-from djinn_memory.memories.sessions.history import previous_turns, spoken_lines
+from djinn_memory.memories.sessions.verbs import previous_turns, spoken_lines
 from djinn_memory.models import Problem, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable

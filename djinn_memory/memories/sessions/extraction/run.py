@@ -27,13 +27,13 @@ from djinn_memory.memories.sessions.extraction.turns import (
     unread_sessions,
 )
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
-from djinn_memory.memories.sessions.history import near_sessions
 from djinn_memory.memories.sessions.requests import (
     ExtractedMemory,
     ExtractionReport,
     ExtractSessions,
     SkippedStatement,
 )
+from djinn_memory.memories.sessions.verbs import near_sessions
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.runtime import Runtime
