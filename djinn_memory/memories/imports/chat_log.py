@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -15,7 +15,6 @@ from djinn_memory.memories.imports.values import (
     TOOL_ROLES,
     USER_ROLES,
     digest,
-    first_of,
     name_of,
     text_of,
     time_of,
@@ -137,8 +136,8 @@ def is_chat(record: object) -> bool:
         return True
     if _turn(record) is not None:
         return True
-    speaks = _speaker(record) or first_of(record, SESSIONS) is not None
-    return bool(speaks and text_of(first_of(record, TEXTS)))
+    speaks = _speaker(record) or _first_of(record, SESSIONS) is not None
+    return bool(speaks and text_of(_first_of(record, TEXTS)))
 
 
 class ChatLog(Struct):
@@ -165,8 +164,8 @@ class ChatLog(Struct):
         elif (listed := _listed(record)) is not None:
             yield from self._conversation(record, listed)
         elif turn := _turn(record):
-            scope, context, at = _session(record), _context(record), first_of(record, TIMES)
-            identity = name_of(first_of(record, IDS))
+            scope, context, at = _session(record), _context(record), _first_of(record, TIMES)
+            identity = name_of(_first_of(record, IDS))
             key = f"{scope}:{identity}" if scope and identity else digest(identity, *turn, str(at))
             session, when = scope or self.name, time_of(at)
             yield Message(key, session, "user", turn[0], when, CHANNEL, None, context)
@@ -177,19 +176,19 @@ class ChatLog(Struct):
 
     def _conversation(self, record: Mapping[str, Any], listed: list[Any]) -> Iterator[Read]:
         """The messages of a record that is a whole conversation."""
-        scope, shown = name_of(first_of(record, (*IDS, *SESSIONS))), ""
+        scope, shown = name_of(_first_of(record, (*IDS, *SESSIONS))), ""
         if not scope:
             # The first exchange names it, so that a longer copy of it has the same name.
             scope = digest(*(text_of(_content(message)) for message in listed[:3]))
             shown = f"{self.name}-{scope[:8]}"
-        at, context = first_of(record, TIMES), _context(record)
+        at, context = _first_of(record, TIMES), _context(record)
         for message in listed:
             if isinstance(message, str):
                 message = {"text": message}
             if not isinstance(message, dict):
                 yield LeftOut("messages of an unknown form")
                 continue
-            given = message if first_of(message, TIMES) else {**message, "at": None}
+            given = message if _first_of(message, TIMES) else {**message, "at": None}
             yield from self._message(given, scope, shown, context, at)
 
     def _message(
@@ -204,7 +203,7 @@ class ChatLog(Struct):
         session = shown or scope or self.name
         content = _content(record)
         text, speaker = text_of(content), _speaker(record)
-        given = time_of(first_of(record, TIMES))
+        given = time_of(_first_of(record, TIMES))
         at = given or time_of(conversation_at)
         key = self._key(record, scope, speaker, text, str(given or ""))
         role, text = self._role(speaker, text)
@@ -237,7 +236,7 @@ class ChatLog(Struct):
         The key does not depend on the name of the file or on the place in it. An id outside of a
         conversation may be a number that other files use too.
         """
-        identity = name_of(first_of(record, IDS))
+        identity = name_of(_first_of(record, IDS))
         if identity and scope:
             return f"{scope}:{identity}"
         if at or identity:
@@ -250,12 +249,12 @@ class ChatLog(Struct):
 
 def _session(record: Mapping[str, Any]) -> str:
     """The conversation that a record names; may be empty."""
-    return name_of(first_of(record, SESSIONS))
+    return name_of(_first_of(record, SESSIONS))
 
 
 def _context(record: Mapping[str, Any]) -> dict[str, Any]:
-    title = name_of(first_of(record, TITLES)) if _listed(record) is not None else ""
-    title = title or name_of(first_of(record, TITLES[:2]))
+    title = name_of(_first_of(record, TITLES)) if _listed(record) is not None else ""
+    title = title or name_of(_first_of(record, TITLES[:2]))
     return {"conversation": title} if title else {}
 
 
@@ -273,8 +272,8 @@ def _listed(record: Mapping[str, Any]) -> list[Any] | None:
 
 def _turn(record: Mapping[str, Any]) -> tuple[str, str] | None:
     """The prompt and the response of a record that is a turn; None if it is none."""
-    response = first_of(record, RESPONSES)
-    prompt = first_of(record, PROMPTS)
+    response = _first_of(record, RESPONSES)
+    prompt = _first_of(record, PROMPTS)
     if prompt is None and isinstance(response, str):
         prompt = record.get("message")
     if prompt is None or response is None or not isinstance(response, str | list | dict):
@@ -289,7 +288,7 @@ def _turn(record: Mapping[str, Any]) -> tuple[str, str] | None:
 def _content(record: object) -> Any:
     if not isinstance(record, dict):
         return record
-    content = first_of(record, TEXTS)
+    content = _first_of(record, TEXTS)
     # `message` may be a message itself.
     return _content(content) if isinstance(content, dict) and "content" in content else content
 
@@ -299,7 +298,7 @@ def _speaker(record: Mapping[str, Any]) -> str:
     for name in SPEAKERS:
         value = record.get(name)
         if isinstance(value, dict):
-            value = first_of(value, ("role", "name", "username", "id"))
+            value = _first_of(value, ("role", "name", "username", "id"))
         if speaker := name_of(value):
             return speaker
     inner = record.get("message")
@@ -314,3 +313,8 @@ def _calls(record: Mapping[str, Any], content: object) -> Iterator[str]:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             yield tool_call(function.get("name"), function.get("arguments"))
+
+
+def _first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """The value of the first of these keys that has one."""
+    return next((record[name] for name in names if record.get(name) not in (None, "")), None)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 """An earlier time is a default value of a program, not the time of a message."""
@@ -59,11 +58,6 @@ def _counted(number: float) -> datetime | None:
     while number > 1e11:
         number /= 1_000
     return _EPOCH + timedelta(seconds=number)
-
-
-def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """The value of the first of these keys that has one."""
-    return next((record[name] for name in names if record.get(name) not in (None, "")), None)
 
 
 def name_of(value: object) -> str:

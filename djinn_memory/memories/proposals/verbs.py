@@ -15,7 +15,7 @@ from djinn_memory.memories.contradictions.finder import (
     find_pairs,
 )
 from djinn_memory.memories.proposals.kind import LiveProposal
-from djinn_memory.memories.proposals.kinds import KINDS, check_kind
+from djinn_memory.memories.proposals.kinds import KINDS
 from djinn_memory.memories.proposals.kinds.contradiction import KIND, finding
 from djinn_memory.memories.proposals.lifecycle import (
     LOCK,
@@ -61,7 +61,7 @@ class Proposals(Namespace, name="proposals"):
         With an agent, those that concern this agent alone. A proposal is withdrawn, and no longer
         listed, when a note that it is about has changed or is gone.
         """
-        check_kind(request.kind)
+        _check_kind(request.kind)
         proposals = self._proposals(request.agent)
         kinds = Counter(each.record.kind for each in proposals if each.status == "open")
         chosen = [
@@ -124,7 +124,7 @@ class Proposals(Namespace, name="proposals"):
         self, request: AcceptProposals | DismissProposals
     ) -> tuple[Sequence[LiveProposal], Sequence[Problem]]:
         """The open proposals that a request names, and a problem for each of the others."""
-        check_kind(request.kind)
+        _check_kind(request.kind)
         if bool(request.proposals) == request.all:
             raise UsageError(
                 "both ids and all are given" if request.all else "no proposals are given",
@@ -260,3 +260,9 @@ class Contradictions(Namespace, name="contradictions"):
         proposals = undecided(self.runtime, KIND, map(finding, pairs), reader)
         contradictions = {pair.contradiction.id: pair.contradiction for pair in pairs}
         return [(contradictions[each.record.id], each) for each in proposals], complete
+
+
+def _check_kind(name: str | None) -> None:
+    """Raise `UsageError` for an unknown kind."""
+    if name is not None and name not in KINDS:
+        raise UsageError(f"{name[:40]!r}: give one of {', '.join(KINDS)}", argument="kind")

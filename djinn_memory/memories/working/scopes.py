@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,11 +15,7 @@ from djinn_memory.memories.working.requests import MOST_CHARACTERS, WorkingValue
 from djinn_memory.models import extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.store.expiring import WorkingEntry, WorkingSlot, forget
-from djinn_memory.store.ledger import uuid7
 from djinn_memory.store.state import State
-
-MOST_BYTES = 1_000_000
-"""Maximum bytes of a value as JSON. A longer text is a document."""
 
 
 def value_of(entry: WorkingEntry) -> WorkingValue:
@@ -55,44 +50,6 @@ def from_json(text: str) -> object:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"is not JSON: {error}", argument="json_value") from None
-
-
-def as_json(value: object, key: str) -> str:
-    """Encode a value. Raises `UsageError` if JSON cannot represent it, or if it is too long."""
-    try:
-        text = msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        raise UsageError(f"the value of {key!r} is not UTF-8 text") from None
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the value of {key!r} cannot be written as JSON: {error}") from None
-    if len(text) > MOST_BYTES:
-        raise UsageError(
-            f"the value of {key!r} takes {len(text):,} bytes, more than {MOST_BYTES:,}",
-            Remedy("remember", purpose="write a note instead"),
-            Remedy("documents.ingest", purpose="turn a file into a document"),
-        )
-    return text.decode()
-
-
-def appended(before: WorkingEntry | None, entry: WorkingEntry, most: int) -> WorkingEntry:
-    """The list `before` with `entry` as its last element.
-
-    If the list exceeds `most` elements or `MOST_BYTES`, the first elements are dropped.
-    """
-    elements = msgspec.json.decode(before.value if before else "[]")
-    if not isinstance(elements, list):
-        raise UsageError(f"{entry.key!r} is not a list; clear it before you append")
-    texts = [msgspec.json.encode(element).decode() for element in elements] + [entry.value]
-    del texts[:-most]
-    while len(texts) > 1 and sum(len(text.encode()) + 1 for text in texts) >= MOST_BYTES:
-        del texts[0]
-    value = f"[{','.join(texts)}]"
-    if before is None:
-        return replace(entry, value=value)
-    return replace(
-        before, value=value, updated=entry.updated, ttl=entry.ttl, tier=entry.tier,
-        type=entry.type or before.type,
-    )  # fmt: skip
 
 
 def _check_name(field: str, name: str) -> str:
@@ -245,18 +202,6 @@ class WorkingScopes:
             f"no value {slot.key!r} {where[slot.space]} {slot.name}, or it has expired",
             Remedy("working.list", {"all": True}, "list all values"),
         )
-
-
-def new_entry(slot: WorkingSlot, now: float, ttl: int, **fields: Any) -> WorkingEntry:
-    """A new entry that is kept for `ttl` seconds."""
-    times = {"created": now, "updated": now, "ttl": ttl, "expires": now + ttl}
-    return extended(slot, WorkingEntry, id=uuid7(), **times, **fields)
-
-
-def kept_for(entry: WorkingEntry, now: float, ttl: int | None) -> WorkingEntry:
-    """An entry that is kept from now on, for its original time or for `ttl` seconds."""
-    seconds = entry.ttl if ttl is None else ttl
-    return replace(entry, ttl=seconds, expires=now + seconds)
 
 
 def live(entry: WorkingEntry | None, now: float) -> WorkingEntry | None:

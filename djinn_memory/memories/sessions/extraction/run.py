@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -18,12 +19,8 @@ from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, is_plain, title_of
 from djinn_memory.memories.sessions.extraction.rules import claims_in
 from djinn_memory.memories.sessions.extraction.turns import (
-    TOOL_KEYS,
     ExtractionLog,
     UnreadSession,
-    stated_texts,
-    time_of,
-    tool_text,
     unread_sessions,
 )
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
@@ -40,6 +37,12 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask
 from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
+
+TOOL_TEXT = 500
+"""Maximum characters that are read of a tool call and of its result."""
+
+TOOL_KEYS = ("tool_input", "tool_response")
+"""Keys of a context with the call of a tool and its result."""
 
 PATIENCE = 30.0
 """Seconds to wait for another extraction for the same agent."""
@@ -107,8 +110,9 @@ def _of_session(
 ) -> Iterator[ExtractedMemory | SkippedStatement]:
     """Take the claims of a session's turns, in order."""
     for turn in unread.turns:
-        for text, personal in stated_texts(turn):
-            for claim in claims_in(text, time_of(turn), personal=personal):
+        at = datetime.fromisoformat(turn.memory.created or turn.memory.date).astimezone()
+        for text, personal in _stated_texts(turn):
+            for claim in claims_in(text, at, personal=personal):
                 yield writer.take(claim, turn, unread.session, proposed=not personal)
 
 
@@ -221,7 +225,7 @@ def _shown(turn: EpisodeText) -> str:
     if turn.response:
         lines.append(f"agent: {turn.response[:TURN_TEXT]}")
     if "tool_name" in context:
-        lines += [f"{key}: {tool_text(context.get(key))}" for key in TOOL_KEYS if key in context]
+        lines += [f"{key}: {_tool_text(context.get(key))}" for key in TOOL_KEYS if key in context]
     return mask("\n".join(lines))
 
 
@@ -275,3 +279,44 @@ def _claim(proposal: _Proposal) -> Claim | None:
     due = iso_date(proposal.due) if proposal.type == "commitment" else None
     text = text.rstrip(".")
     return Claim("model", proposal.type, title_of(text), text, due=due)
+
+
+def _stated_texts(turn: EpisodeText) -> Iterator[tuple[str, bool]]:
+    """The texts of a turn in which something may be stated, and whether the user said them.
+
+    The rest is from tools and observations. The agent's response is none.
+    """
+    context = turn.context or {}
+    if turn.memory.type == "interaction":
+        yield turn.message, True
+    elif "tool_name" not in context:
+        yield turn.message, False
+    for key in TOOL_KEYS if "tool_name" in context else ():
+        for text in _strings(context.get(key)):
+            yield text, False
+    tools = context.get("tools")
+    for text in tools if isinstance(tools, list) else ():
+        if isinstance(text, str):
+            yield text[:TOOL_TEXT], False
+
+
+def _tool_text(value: object) -> str:
+    """The call of a tool, or its result, as a text of limited length."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text[:TOOL_TEXT]
+
+
+def _strings(value: object, left: int = TOOL_TEXT) -> Iterator[str]:
+    """The texts in the call of a tool or in its result, `TOOL_TEXT` characters together."""
+    waiting = [value]
+    while waiting and left > 0:
+        inner = waiting.pop()
+        if isinstance(inner, str):
+            yield inner[:left]
+            left -= len(inner)
+        elif isinstance(inner, dict):
+            waiting += reversed(inner.values())
+        elif isinstance(inner, list):
+            waiting += reversed(inner)

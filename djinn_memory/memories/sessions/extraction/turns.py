@@ -7,9 +7,8 @@ After a crash between them, the note tells what happened.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from msgspec import Struct
@@ -142,13 +141,6 @@ def _said(event: Event) -> str:
     return str(event.data.get("said") or "")
 
 
-TOOL_TEXT = 500
-"""Maximum characters that are read of a tool call and of its result."""
-
-TOOL_KEYS = ("tool_input", "tool_response")
-"""Keys of a context with the call of a tool and its result."""
-
-
 class UnreadSession(Struct, frozen=True):
     """A session with turns that were not read."""
 
@@ -212,49 +204,3 @@ def _turns(
             if mark.turns + len(memories) != total:
                 memories = [*index.memories(Selection(filters), fields=FIELDS)][::-1]
     return [*read_episodes(runtime, memories)]
-
-
-def stated_texts(turn: EpisodeText) -> Iterator[tuple[str, bool]]:
-    """The texts of a turn in which something may be stated, and whether the user said them.
-
-    The rest is from tools and observations. The agent's response is none.
-    """
-    context = turn.context or {}
-    if turn.memory.type == "interaction":
-        yield turn.message, True
-    elif "tool_name" not in context:
-        yield turn.message, False
-    for key in TOOL_KEYS if "tool_name" in context else ():
-        for text in _strings(context.get(key)):
-            yield text, False
-    tools = context.get("tools")
-    for text in tools if isinstance(tools, list) else ():
-        if isinstance(text, str):
-            yield text[:TOOL_TEXT], False
-
-
-def tool_text(value: object) -> str:
-    """The call of a tool, or its result, as a text of limited length."""
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text[:TOOL_TEXT]
-
-
-def _strings(value: object, left: int = TOOL_TEXT) -> Iterator[str]:
-    """The texts in the call of a tool or in its result, `TOOL_TEXT` characters together."""
-    waiting = [value]
-    while waiting and left > 0:
-        inner = waiting.pop()
-        if isinstance(inner, str):
-            yield inner[:left]
-            left -= len(inner)
-        elif isinstance(inner, dict):
-            waiting += reversed(inner.values())
-        elif isinstance(inner, list):
-            waiting += reversed(inner)
-
-
-def time_of(turn: EpisodeText) -> datetime:
-    """The local time of a turn."""
-    return datetime.fromisoformat(turn.memory.created or turn.memory.date).astimezone()
