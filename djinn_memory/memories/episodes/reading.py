@@ -1,4 +1,4 @@
-"""Reads the words of episodes from their journals, each journal once."""
+"""Reads the words of episodes from their journals, each journal once, and names their sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.journal import JournalRecord
 from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.search.suggest import near_names
+from djinn_memory.store.index.records import IndexedMemory, Selection
 
 KINDS = ("interaction", "observation", "outcome")
 """The types of episodes. Handoffs and checkpoints are separate notes."""
@@ -82,6 +83,13 @@ def as_episode(memory: IndexedMemory) -> Episode:
         channel=memory.field("channel"),
         importance=number,
     )
+
+
+def near_sessions(runtime: Runtime, agent: str, name: str) -> tuple[str, ...]:
+    """The sessions with turns whose names are similar to a name that has none."""
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
+        groups = index.groups("session", Selection(EPISODES))
+    return tuple(near_names(name, (group.value for group in reversed(groups))))
 
 
 def _records(runtime: Runtime, vault_name: str, path: str) -> _Records:

@@ -14,6 +14,7 @@ from djinn_memory.memories.episodes.reading import (
     FIELDS,
     EpisodeText,
     as_episode,
+    near_sessions,
     read_episodes,
 )
 from djinn_memory.memories.episodes.requests import CALENDAR
@@ -38,7 +39,6 @@ from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.search.narrowing import day
-from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
 
@@ -167,13 +167,6 @@ def previous_turns(
         last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
     name = last.field("session") if last else None
     return _last_turns(runtime, agent, limit, name, domains) if name else []
-
-
-def near_sessions(runtime: Runtime, agent: str, name: str) -> tuple[str, ...]:
-    """The sessions with turns whose names are similar to a name that has none."""
-    with runtime.index(runtime.home.personal_vaults(agent)) as index:
-        groups = index.groups("session", Selection(EPISODES))
-    return tuple(near_names(name, (group.value for group in reversed(groups))))
 
 
 def turns_of(session: str | None) -> Filters:

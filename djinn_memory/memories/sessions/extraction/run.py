@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
 from djinn_memory.home.settings import LlmConfig
 from djinn_memory.indexing.refresh import read
-from djinn_memory.memories.episodes.reading import EpisodeText
+from djinn_memory.memories.episodes.reading import EpisodeText, near_sessions
 from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, is_plain, title_of
@@ -30,7 +30,6 @@ from djinn_memory.memories.sessions.requests import (
     ExtractSessions,
     SkippedStatement,
 )
-from djinn_memory.memories.sessions.verbs import near_sessions
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.runtime import Runtime
