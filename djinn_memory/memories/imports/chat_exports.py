@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from djinn_memory.memories.imports.messages import LeftOut, Message, Read, Role
+from djinn_memory.memories.imports.requests import ImportFormat
 from djinn_memory.memories.imports.values import (
     REPLY_ROLES,
     USER_ROLES,
@@ -21,12 +22,19 @@ from djinn_memory.memories.imports.values import (
     tools_of,
 )
 
-CLAUDE = "claude"
+CLAUDE, CHATGPT, SLACK = "claude", "chatgpt", "slack"
 
 
-def is_claude(record: object) -> bool:
-    """Whether a record is a conversation of Claude's export."""
-    return isinstance(record, dict) and isinstance(record.get("chat_messages"), list)
+def export_format(record: object) -> ImportFormat | None:
+    """The format of a conversation of Claude's or ChatGPT's export, or of a message of Slack's."""
+    if not isinstance(record, dict):
+        return None
+    if isinstance(record.get("mapping"), dict):
+        return "chatgpt"
+    if isinstance(record.get("chat_messages"), list):
+        return "claude"
+    is_message = isinstance(record.get("ts"), str) and record.get("type") == "message"
+    return "slack" if is_message else None
 
 
 def read_claude(conversation: Mapping[str, Any]) -> Iterator[Read]:
@@ -77,18 +85,11 @@ def _dicts(value: object) -> Iterator[Mapping[str, Any]]:
     )
 
 
-CHATGPT = "chatgpt"
-
 _HIDDEN = frozenset({
     "thoughts", "reasoning_recap", "user_editable_context", "model_editable_context",
     "system_error", "sonic_webpage", "tether_browsing_display", "app_pairing_content",
 })  # fmt: skip
 """The contents that ChatGPT does not show as messages."""
-
-
-def is_chatgpt(record: object) -> bool:
-    """Whether a record is a conversation of ChatGPT's export."""
-    return isinstance(record, dict) and isinstance(record.get("mapping"), dict)
 
 
 def read_chatgpt(conversation: Mapping[str, Any]) -> Iterator[Read]:
@@ -183,8 +184,6 @@ def _chatgpt_text(content: object) -> str:
     return text_of(content.get("text") or content.get("result") or content.get("content"))
 
 
-SLACK = "slack"
-
 SAID = frozenset({
     "", "bot_message", "me_message", "thread_broadcast", "reply_broadcast", "file_share",
     "file_comment",
@@ -192,15 +191,6 @@ SAID = frozenset({
 """The subtypes of messages that someone said. The others tell of joins, edits and settings."""
 
 _MARKED = re.compile(r"<([^<>\n]{1,4000})>")
-
-
-def is_slack(record: object) -> bool:
-    """Whether a record is a message of Slack's export."""
-    return (
-        isinstance(record, dict)
-        and isinstance(record.get("ts"), str)
-        and record.get("type") == "message"
-    )
 
 
 class _Conversation(Struct, frozen=True):

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, UsageError
-from djinn_memory.memories.imports.chat_exports import is_chatgpt, is_claude, is_slack
+from djinn_memory.memories.imports.chat_exports import export_format
 from djinn_memory.memories.imports.chat_log import MESSAGES, is_chat
 from djinn_memory.memories.imports.records import (
     HEAD,
@@ -263,13 +263,7 @@ def _document(head: bytes, stream: Any) -> tuple[ImportFormat | None, str]:
 
 def _record_format(record: Any) -> ImportFormat | None:
     """The format of a record."""
-    if is_chatgpt(record):
-        return "chatgpt"
-    if is_claude(record):
-        return "claude"
-    if is_slack(record):
-        return "slack"
-    return "jsonl" if is_chat(record) else None
+    return export_format(record) or ("jsonl" if is_chat(record) else None)
 
 
 class _Joined(io.RawIOBase):
