@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -27,7 +27,6 @@ from djinn_memory.memories.imports.messages import (
     Chronology,
     Exchange,
     LeftOut,
-    TurnDraft,
     continuation,
     draft,
     exchanges,
@@ -362,35 +361,38 @@ class _Run(Struct):
 
     def _new_turns(self) -> list[Turn]:
         """The turns of the exchanges of the batch that are new, in chronological order."""
-        drafts: dict[str, tuple[_FileCount, TurnDraft]] = {}
+        drafts: dict[str, tuple[_FileCount, Turn, Sequence[str]]] = {}
         now = self.runtime.now()
         for count, exchange in self.batch:
-            entry = draft(count.export.format, exchange, now)
-            if entry.source in self.seen or entry.source in drafts:
+            turn = draft(count.export.format, exchange, now)
+            source = str(turn.source)
+            if source in self.seen or source in drafts:
                 count.known += 1
             else:
-                drafts[entry.source] = count, entry
+                drafts[source] = count, turn, exchange.replies
         if self.request.dry_run:
             self.seen.update(drafts)
         recorded = known_replies(self.runtime, self.agent, [*drafts])
         turns: list[Turn] = []
-        for source, (count, entry) in drafts.items():
-            more = self._continued(entry, recorded[source]) if source in recorded else entry
-            if more is None or (source not in recorded and self.hooked.take(entry)):
+        for source, (count, turn, replies) in drafts.items():
+            known = source in recorded
+            more = self._continued(turn, replies, recorded[source]) if known else turn
+            if more is None or (not known and self.hooked.take(turn)):
                 count.known += 1
             else:
                 count.recorded += 1
-                turns += (replace(turn, domain=self.request.domain) for turn in pieces(more))
+                turns += (replace(piece, domain=self.request.domain) for piece in pieces(more))
         return sorted(turns, key=lambda turn: turn.at)
 
-    def _continued(self, entry: TurnDraft, have: int) -> TurnDraft | None:
+    def _continued(self, turn: Turn, replies: Sequence[str], have: int) -> Turn | None:
         """The replies to a recorded message that are not recorded yet; None if there are none."""
-        while have < len(entry.replies):
-            more = continuation(entry, have)
-            recorded = known_replies(self.runtime, self.agent, [more.source])
-            if more.source not in recorded:
+        while have < len(replies):
+            more = continuation(turn, replies[have:], have)
+            source = str(more.source)
+            recorded = known_replies(self.runtime, self.agent, [source])
+            if source not in recorded:
                 return more
-            have += recorded[more.source]
+            have += recorded[source]
         return None
 
     def index(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.memories.episodes.recorder import Turn
-from djinn_memory.memories.episodes.requests import MAX_TEXT, EpisodeType
+from djinn_memory.memories.episodes.requests import MAX_TEXT
 from djinn_memory.memories.imports.requests import ImportFormat
 from djinn_memory.memories.imports.values import digest
 from djinn_memory.memories.profiles.agenda import PlannedEvent
@@ -188,22 +188,11 @@ LONGEST_SESSION = 100
 """Maximum characters of a session. A filter takes no longer one."""
 
 
-class TurnDraft(Struct, frozen=True):
-    """An exchange with its source."""
+def draft(form: ImportFormat, exchange: Exchange, now: datetime) -> Turn:
+    """The turn of an exchange whose message has a time. A time after `now` is replaced by it.
 
-    source: str
-    kind: EpisodeType
-    message: str
-    replies: tuple[str, ...]
-    at: datetime
-    session: str
-    channel: str
-    client: str | None
-    context: dict[str, Any]
-
-
-def draft(form: ImportFormat, exchange: Exchange, now: datetime) -> TurnDraft:
-    """The draft of an exchange whose message has a time. A time after `now` is replaced by it."""
+    It may be longer than a turn can be; see `pieces`.
+    """
     first = exchange.first
     assert first.at is not None
     source = f"{form}:{first.key}"
@@ -215,57 +204,46 @@ def draft(form: ImportFormat, exchange: Exchange, now: datetime) -> TurnDraft:
     context = dict(first.context)
     if exchange.tools:
         context["tools"] = exchange.tools
-    return TurnDraft(
-        source,
+    return Turn(
         "interaction" if first.role == "user" else "observation",
         first.text,
-        tuple(exchange.replies),
+        "\n\n".join(filter(None, exchange.replies)),
         min(first.at, now),
         session,
         first.channel,
+        context or None,
         first.client,
-        context,
+        source,
+        len(exchange.replies),
     )
 
 
-def continuation(entry: TurnDraft, have: int) -> TurnDraft:
-    """The draft of the replies behind the first `have`, which an earlier import did not see."""
+def continuation(turn: Turn, replies: Sequence[str], have: int) -> Turn:
+    """The turn of the `replies` behind the first `have`, which an earlier import did not see."""
     return replace(
-        entry,
-        source=f"{entry.source}+{have}",
+        turn,
+        source=f"{turn.source}+{have}",
         kind="observation",
-        message="\n\n".join(entry.replies[have:]),
+        message="\n\n".join(replies),
+        response="",
         # As many as it has, so that a later import knows what is recorded.
-        replies=("",) * (len(entry.replies) - have),
-        context={**entry.context, "continues": entry.source},
+        replies=len(replies),
+        context={**(turn.context or {}), "continues": turn.source},
     )
 
 
-def pieces(entry: TurnDraft) -> Iterator[Turn]:
+def pieces(turn: Turn) -> Iterator[Turn]:
     """The turns of a draft. A message that is too long for one turn continues in further ones."""
-    response = "\n\n".join(filter(None, entry.replies))
-    turn = Turn(
-        entry.kind,
-        entry.message[:MAX_TEXT],
-        response[:MAX_TEXT],
-        entry.at,
-        entry.session,
-        entry.channel,
-        entry.context or None,
-        entry.client,
-        entry.source,
-        len(entry.replies),
-    )
-    yield turn
+    yield replace(turn, message=turn.message[:MAX_TEXT], response=turn.response[:MAX_TEXT])
     number = 1
-    for text in (entry.message, response):
+    for text in (turn.message, turn.response):
         for start in range(MAX_TEXT, len(text), MAX_TEXT):
             part = text[start : start + MAX_TEXT]
             if not part.strip():
                 continue
             number += 1
-            context = {**entry.context, "continues": entry.source}
-            source = f"{entry.source}#{number}"
+            context = {**(turn.context or {}), "continues": turn.source}
+            source = f"{turn.source}#{number}"
             yield replace(
                 turn, kind="observation", message=part, response="", context=context,
                 source=source, replies=0,
