@@ -163,7 +163,7 @@ class _PatternWriter:
         fields = notes.fields_of(pattern, self._agent)
         own = {"confidence", "status"}
         request = NewMemory(
-            notes.TYPE, pattern.name, notes.text_of(pattern),
+            notes.TYPE, pattern.name, _text_of(pattern),
             confidence=pattern.confidence, source=notes.SOURCE, status=pattern.status,
             existing="new", force=True, agent=self._agent,
             fields={
@@ -320,3 +320,12 @@ def _age(text: str) -> timedelta:
     except ValueError:
         why = f"{text}: not an age; write 7d or 2w"
         raise UsageError(why, argument="min_age") from None
+
+
+def _text_of(pattern: LearnedPattern) -> str:
+    """The text of the note of a pattern."""
+    if not pattern.habit:
+        return f"{pattern.name}. This is the rhythm of the episodes, not a habit in it."
+    wordings = "\n".join(f"- {wording}" for wording in pattern.wordings)
+    words = f"In the words of the episodes:\n\n{wordings}" if wordings else ""
+    return "\n\n".join(filter(None, (f"{pattern.name}.", words)))

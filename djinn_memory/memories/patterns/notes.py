@@ -60,15 +60,6 @@ def changing(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: fields[name] for name in FIELDS if name in fields and name not in _FIXED}
 
 
-def text_of(pattern: LearnedPattern) -> str:
-    """The text of the note of a pattern."""
-    if not pattern.habit:
-        return f"{pattern.name}. This is the rhythm of the episodes, not a habit in it."
-    wordings = "\n".join(f"- {wording}" for wording in pattern.wordings)
-    words = f"In the words of the episodes:\n\n{wordings}" if wordings else ""
-    return "\n\n".join(filter(None, (f"{pattern.name}.", words)))
-
-
 def pattern_in(memory: IndexedMemory) -> Pattern:
     """The pattern in a note. A note that a person wrote may have only some of the fields."""
     values = {name: [each for key, each in memory.fields if key == name] for name in FIELDS}

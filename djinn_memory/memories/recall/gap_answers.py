@@ -178,12 +178,6 @@ def _says(gap: Gap, sentence: str) -> bool:
     return not _NUMBERED.search(gap.description) or bool(_SAID_NUMBER.search(sentence))
 
 
-def close(runtime: Runtime, answer: PossibleAnswer, rule: str) -> None:
-    """Close a gap with the memory that answers it. `gaps.reopen` takes this back."""
-    data = {"by": answer.name, "rule": rule}
-    runtime.state.ledger.append([Event(CLOSED, answer.gap.id, data)])
-
-
 def _is_newer(gap: Gap, written: str) -> bool:
     """Whether a note of a time in UTC, or of a local day, was certainly written after a gap."""
     return written > (gap.created if "T" in written else local_day(gap.created))
