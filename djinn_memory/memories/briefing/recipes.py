@@ -313,7 +313,7 @@ def _open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
 
 
 def _patterns_now(
-    runtime: Runtime, vaults: Sequence[Vault], now: datetime, domains: Sequence[str] = ()
+    runtime: Runtime, vaults: Sequence[Vault], now: datetime, domains: Sequence[str]
 ) -> Iterator[str]:
     """The patterns that apply on this weekday at this hour, in the time zone of this machine."""
     local = now.astimezone()

@@ -131,12 +131,10 @@ def _record(state: State, identity: str, plan: ChangePlan) -> None:
     KeptBytes(state.home).finish(identity)
 
 
-def index_changed(
-    runtime: Runtime, plan: ChangePlan, result: Commit, *, embeds: bool = False
-) -> None:
+def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
     """Make the changed notes searchable, after the locks were released.
 
-    Without `embeds`, the next question embeds them.
+    The next question embeds them.
     """
     vaults = {vault.id: vault for vault in runtime.home.vaults}
     paths: defaultdict[str, list[str]] = defaultdict(list)
@@ -146,7 +144,7 @@ def index_changed(
         try:
             vault = vaults[vault_id]
             result.searchable = index_notes(
-                runtime.state, runtime.models, vault, changed, embeds=embeds
+                runtime.state, runtime.models, vault, changed, embeds=False
             )
         except DjinnError as error:
             # The notes are whole: the next search reads them.

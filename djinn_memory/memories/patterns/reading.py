@@ -68,14 +68,11 @@ class EpisodeScope(Struct, frozen=True):
     def occasions(self, index: Index, days: int) -> list[Occasion]:
         """The episodes of the last `days` that count."""
         since = moment(self.cutoff - timedelta(days=days))
-        aged = self._aged(since)
+        aged = Selection(replace(ACTIONS, since=since, until=moment(self.cutoff)))
         openings: Iterable[MemoryOpening] = index.openings(
             aged, characters=MESSAGE, fields=_FIELDS, limit=MOST_EPISODES
         )
         return [*_occasions((*openings, *self._marked(index)))]
-
-    def _aged(self, since: str | None = None) -> Selection:
-        return Selection(replace(ACTIONS, since=since, until=moment(self.cutoff)))
 
     def _marked(self, index: Index) -> Iterator[MemoryOpening]:
         """The marked episodes that are younger than the cutoff."""

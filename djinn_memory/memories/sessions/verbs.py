@@ -135,11 +135,7 @@ class Sessions(Namespace, name="sessions"):
 
 
 def _last_turns(
-    runtime: Runtime,
-    agent: str,
-    limit: int,
-    session: str | None = None,
-    domains: Sequence[str] = (),
+    runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str] = ()
 ) -> list[EpisodeText]:
     """The last turns of an agent's session, or of all its sessions, oldest first.
 
@@ -152,7 +148,7 @@ def _last_turns(
 
 
 def previous_turns(
-    runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str] = ()
+    runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str]
 ) -> list[EpisodeText]:
     """The last turns of the last conversation before `session`, oldest first.
 

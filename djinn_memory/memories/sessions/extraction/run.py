@@ -307,9 +307,9 @@ def _tool_text(value: object) -> str:
     return text[:TOOL_TEXT]
 
 
-def _strings(value: object, left: int = TOOL_TEXT) -> Iterator[str]:
+def _strings(value: object) -> Iterator[str]:
     """The texts in the call of a tool or in its result, `TOOL_TEXT` characters together."""
-    waiting = [value]
+    waiting, left = [value], TOOL_TEXT
     while waiting and left > 0:
         inner = waiting.pop()
         if isinstance(inner, str):
