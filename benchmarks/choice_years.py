@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from habit_years import YearShape, made_year, occasions_of
 
-from djinn_memory.memories.patterns.detection.occasion import Occasion
+from djinn_memory.memories.patterns.reading import Occasion
 
 SITUATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Ordered {}", ("a flat white", "an oat latte", "an espresso", "a mint tea")),

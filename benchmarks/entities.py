@@ -2,8 +2,8 @@
 
 All names, notes and contexts are made. A context says in other words what a note or an earlier
 mention says. Some contexts tell nothing: `not sure` is then the right answer. The constants of
-`memories/entities/resolution/` were chosen with the first banks of traits and topics and the seeds
-1 to 3. The tables are of the second banks and other seeds.
+`memories/entities/context.py` and `resolve.py` were chosen with the first banks of traits and
+topics and the seeds 1 to 3. The tables are of the second banks and other seeds.
 
 Run: `python benchmarks/entities.py`
 """
@@ -24,7 +24,7 @@ from common import home_with, machine, table
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.memories.entities.requests import KINDS
-from djinn_memory.memories.entities.resolution.resolve import EntityResolution
+from djinn_memory.memories.entities.resolve import EntityResolution
 from djinn_memory.notes import journal
 from djinn_memory.notes.frontmatter import compose
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple
 
-from djinn_memory.memories.patterns.detection.occasion import Occasion
+from djinn_memory.memories.patterns.reading import Occasion
 
 NoiseShape = Literal["episodes", "displaced", "skipped"]
 EmptyShape = Literal["shuffled", "rhythm", "bursty"]

@@ -18,7 +18,7 @@ from habit_years import MadeYear, PlantedHabit, YearShape, empty_year, made_year
 from topic_years import topic_year
 
 from djinn_memory.home.settings import PatternsConfig
-from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
+from djinn_memory.languages.days import WEEKDAY_NAMES
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.learn import learn
 from djinn_memory.memories.patterns.requests import LearnedPattern

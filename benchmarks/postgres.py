@@ -24,7 +24,7 @@ from djinn_memory.search.state import DEPTH
 from djinn_memory.store.export import export_notes
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.index.words import Tokenizer
-from djinn_memory.store.postgres.index import writer
+from djinn_memory.store.postgres.index import postgres_vectors, writer
 from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 
@@ -103,7 +103,7 @@ def fill(djinn: Djinn, scope: UUID, notes: Iterator[NoteRows]) -> None:
     with connected(djinn.home) as server:
         write(server, scope, notes)
         with server.connection.transaction(), server.connection.cursor() as tx:
-            writer.index_vectors(tx, scope)
+            postgres_vectors.index_vectors(tx, scope)
         server.connection.execute("vacuum analyze")
 
 
@@ -115,7 +115,7 @@ def recall(djinn: Djinn, asked: Sequence[str]) -> float:
     near = [_nearest(djinn, vector) for vector in vectors]
     with connected(djinn.home) as server:
         server.connection.execute(
-            f"drop index if exists {writer.near_index(UUID(djinn.home.shared.id))}"
+            f"drop index if exists {postgres_vectors.near_index(UUID(djinn.home.shared.id))}"
         )
     exact = [_nearest(djinn, vector) for vector in vectors]
     shares = [len(one & two) / 10 for one, two in zip(near, exact, strict=True)]

@@ -28,7 +28,7 @@ from djinn_memory.store.index import memories
 from djinn_memory.store.postgres import catalog
 from djinn_memory.store.postgres.connection import connect
 from djinn_memory.store.postgres.servers import server_address
-from djinn_memory.sync.exchange_requests import SyncReport
+from djinn_memory.sync.requests import SyncReport
 
 NOTES = 5_000
 TOKENS = 100

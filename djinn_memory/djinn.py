@@ -23,13 +23,7 @@ from djinn_memory.memories.imports.requests import ImportHistory, ImportReport
 from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
 from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.models import (
-    IndexReport,
-    Problem,
-    ProgressCallback,
-    SearchResult,
-    silent,
-)
+from djinn_memory.models import IndexReport, Problem, ProgressCallback, SearchResult, silent
 from djinn_memory.operations import NAMESPACES, imported
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.operations.wording import PythonWording
@@ -48,7 +42,7 @@ from djinn_memory.upkeep.requests import (
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
-    from djinn_memory.memories.agents.verbs import Agents
+    from djinn_memory.memories.agents import Agents
     from djinn_memory.memories.changes.verbs import Changes
     from djinn_memory.memories.entities.verbs import Entities
     from djinn_memory.memories.episodes.verbs import Episodes
@@ -56,9 +50,8 @@ if TYPE_CHECKING:
     from djinn_memory.memories.library.verbs import Documents
     from djinn_memory.memories.patterns.outcomes import Outcomes
     from djinn_memory.memories.patterns.verbs import Patterns
-    from djinn_memory.memories.proposals.contradictions import Contradictions
     from djinn_memory.memories.proposals.gaps import Gaps
-    from djinn_memory.memories.proposals.verbs import Proposals
+    from djinn_memory.memories.proposals.verbs import Contradictions, Proposals
     from djinn_memory.memories.recall.rating import RatingResult
     from djinn_memory.memories.recall.recall import RecallResult
     from djinn_memory.memories.recall.scores import Scores
@@ -68,7 +61,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
     from djinn_memory.sync.verbs import Sync
-    from djinn_memory.upkeep.backup.create import Backups
+    from djinn_memory.upkeep.backups import Backups
     from djinn_memory.upkeep.lint import LintReport
     from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell
@@ -368,21 +361,21 @@ class Djinn(Namespace):
     @operation(Checkpoint, writes=True, embeds=("text",), positional=("text",))
     def checkpoint(self, request: Checkpoint) -> RememberResult:
         """Save the state of the work as a separate note."""
-        from djinn_memory.memories.sessions.listing import checkpoint
+        from djinn_memory.memories.sessions.marks import checkpoint
 
         return checkpoint(self.runtime, request)
 
     @operation(Handoff, writes=True, embeds=("summary",))
     def sleep(self, request: Handoff) -> RememberResult:
         """End a session and save a handoff for the next one as a separate note."""
-        from djinn_memory.memories.sessions.listing import sleep
+        from djinn_memory.memories.sessions.marks import sleep
 
         return sleep(self.runtime, request)
 
 
 def _recover_changes(runtime: Runtime) -> None:
     """Take back interrupted changes of notes. Most of the time there are none."""
-    from djinn_memory.memories.changes.kept_bytes import KeptBytes
+    from djinn_memory.memories.changes.plan import KeptBytes
 
     if not runtime.read_only and KeptBytes(runtime.home).pending():
         from djinn_memory.memories.changes.commit import recover_before_reading

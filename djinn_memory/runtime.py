@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.store.index.local.sqlite_index import SqliteIndex
     from djinn_memory.store.index.vectors import VectorSpace
-    from djinn_memory.store.postgres.index.opening import ServerIndexes
-    from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
+    from djinn_memory.store.postgres.index.postgres_index import PostgresIndex, ServerIndexes
     from djinn_memory.store.state import State
 
 
@@ -138,7 +137,7 @@ class Runtime:
 
     @cached_property
     def _server_indexes(self) -> ServerIndexes:
-        from djinn_memory.store.postgres.index.opening import ServerIndexes
+        from djinn_memory.store.postgres.index.postgres_index import ServerIndexes
 
         return ServerIndexes(self.home)
 

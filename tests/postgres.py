@@ -25,8 +25,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from djinn_memory.store.postgres import catalog, embedded, migrations
 from djinn_memory.store.postgres.connection import ServerAddress, connect
+from djinn_memory.store.postgres.embedded import as_owner
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.store.postgres.programs import as_owner
 from tests import routing
 
 PREFIX = "djinn-test-postgres-"
@@ -189,10 +189,27 @@ def debian_server() -> Iterator[ServerAddress]:
         shutil.rmtree(root, ignore_errors=True)
 
 
+def release_all() -> None:
+    """Release every embedded server that this process uses."""
+    while embedded._servers:
+        embedded._servers.popitem()[1].release()
+
+
+def stop_abandoned(folder: Path) -> bool:
+    """Stop a server that no process uses, for example because its user was killed.
+
+    Returns whether none runs now.
+    """
+    server = embedded.EmbeddedServer(folder)
+    server._usage = embedded._usage(folder)
+    server.release()
+    return not server.accepts()
+
+
 def _remove_abandoned() -> None:
     """Stop the servers of test processes that were killed."""
     for root in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        if (root / "data.in-use").exists() and embedded.stop_abandoned(root / "data"):
+        if (root / "data.in-use").exists() and stop_abandoned(root / "data"):
             shutil.rmtree(root, ignore_errors=True)
 
 
@@ -213,7 +230,7 @@ def postgres() -> Iterator[DatabaseServer]:
 def _release_embedded() -> Iterator[None]:
     """Stop the servers inside homes that a test started."""
     yield
-    embedded.release_all()
+    release_all()
 
 
 @pytest.fixture

@@ -20,13 +20,13 @@ from tests.cluster_rules import READS_OR_WRITES, violations
 
 CATALOG = "djinn_memory.store.postgres.catalog"
 SCOPES = "djinn_memory.store.postgres.scopes"
-STATS = "djinn_memory.store.postgres.projections.stats"
+QUERIES = "djinn_memory.store.postgres.queries"
 
 FANS_OUT = {
     # Administration: it prepares a server, changes its model, lists its vaults and counts rows.
     f"{CATALOG}.count_vectors", f"{CATALOG}.empty_vectors", f"{CATALOG}.secure_rows",
     f"{SCOPES}.names", f"{SCOPES}.scopes",
-    f"{STATS}.consolidation_counts", f"{STATS}.document_counts", f"{STATS}.kind_counts",
+    f"{QUERIES}.count_rows",
     "djinn_memory.store.postgres.migrations.migrate",
 }  # fmt: skip
 """The functions whose statements may read all scopes."""

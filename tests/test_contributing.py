@@ -139,7 +139,7 @@ def test_an_operation_with_its_command_and_its_tool_touches_four_files(
     assert (copy / "tests/cli/transcripts/gap.txt").read_text().count("gap count") == 1
     assert follow("A tool", copy) == 1
     code = (
-        "from djinn_memory.mcp.tools.gap import gap;"
+        "from djinn_memory.mcp.tools.recall import gap;"
         "print(gap.text(gap.answer(count=2)), 'count()' in gap.description)"
     )
     assert python(copy, "-c", code) == "['2 gaps.'] True\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 from djinn_memory.cli import tree
 from djinn_memory.cli.app import root
-from djinn_memory.cli.text.help import Rows, paragraphs, parameters
+from djinn_memory.cli.help import Rows, paragraphs, parameters
 
 HEAD = """# Command line
 

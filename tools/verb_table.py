@@ -55,6 +55,7 @@ def _operations() -> Iterator[Verb]:
                 yield method.verb._replace(
                     name=f"{kind.name}.{name}".removeprefix("."),
                     path=f"{kind.__module__}:{kind.__qualname__}.{name}",
+                    takes=f"{method.request.__module__}:{method.request.__qualname__}",
                     result=_result(method),
                     line=_first(inspect.getdoc(method.method)),
                 )

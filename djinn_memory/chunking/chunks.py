@@ -1,16 +1,88 @@
-"""Cuts a note into chunks at its headings, and chunks into windows that fit the model."""
+"""Cuts a note into chunks at its headings, and chunks into windows with the text to embed."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import date
+from functools import lru_cache
+from operator import itemgetter
 
-from djinn_memory.chunking.spans import Lines, Span, blocks, size, span_across, span_at, trim
-from djinn_memory.models import Chunk, Section
-from djinn_memory.notes.markdown.headings import headings
-from djinn_memory.notes.markdown.markup import code_blocks
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.models import Chunk, Section, plane_of
+from djinn_memory.notes.dates import local_day
+from djinn_memory.notes.markdown import code_blocks, headings, inline, plain
+
+
+class Lines:
+    """Counts lines from the last position asked for, so that nearby positions cost little.
+
+    A list of all line ends would take more memory than the text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._line = 1
+
+    def of(self, place: int) -> int:
+        """The line of a position, from 1."""
+        if place >= self._at:
+            self._line += self._text.count("\n", self._at, place)
+        else:
+            self._line -= self._text.count("\n", place, self._at)
+        self._at = place
+        return self._line
+
+
+Span = tuple[int, int]
+
+_SPACE = re.compile(r"\s*")
+_VISIBLE = re.compile(r"(?s).*\S")
+_TABLE = re.compile(r"(?:\n[ \t]*+\|[^\n]*+)++")
+
+
+def size(span: Span, tokens: Sequence[int]) -> int:
+    """The number of tokens that begin in a span."""
+    return bisect_left(tokens, span[1]) - bisect_left(tokens, span[0])
+
+
+def _span_at(spans: Sequence[Span], place: int) -> Span | None:
+    """The span that holds the character at `place`; `spans` are in order and do not overlap."""
+    at = bisect_right(spans, place, key=itemgetter(0)) - 1
+    return spans[at] if at >= 0 and place < spans[at][1] else None
+
+
+def span_across(spans: Sequence[Span], place: int) -> Span | None:
+    """The span that a cut at `place` would split; `spans` are in order and do not overlap."""
+    span = _span_at(spans, place)
+    return span if span and span[0] < place else None
+
+
+def skip(text: str, start: int, end: int) -> int:
+    """The first position from `start` on that is not white space, or `end` if there is none."""
+    space = _SPACE.match(text, start, end)
+    return space.end() if space else start
+
+
+def trim(text: str, start: int, end: int) -> int:
+    """The end of a span's text, without trailing white space."""
+    visible = _VISIBLE.match(text, start, end)
+    return visible.end() if visible else start
+
+
+def blocks(text: str, fences: Sequence[Span], list_items: Sequence[Span] = ()) -> list[Span]:
+    """Code fences, tables and list items in order. Each stays whole if it fits into a chunk."""
+    # With the newline in front, the first line matches as every other does.
+    tables = [(match.start(), match.end() - 1) for match in _TABLE.finditer("\n" + text)]
+    result: list[Span] = []
+    for start, end in sorted([*fences, *tables, *list_items]):
+        if not result or start >= result[-1][1]:
+            result.append((start, end))
+    return result
+
 
 _ITEM = re.compile(r"(?m)^([ \t]*+)[-*+](?:[ \t]|$)")
 _TAB = 4
@@ -46,7 +118,7 @@ def _list_items(text: str, section: Section, fences: Sequence[Span]) -> list[Spa
     nest: list[tuple[int, int]] = []
     for match in _ITEM.finditer(text, section.start, section.end):
         start, indent = match.start(), len(match[1].expandtabs(_TAB))
-        if span_at(fences, start):
+        if _span_at(fences, start):
             continue
         while nest and nest[-1][0] >= indent:
             ends[nest.pop()[1]] = start
@@ -73,7 +145,7 @@ def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:
     result = [Section((), body, body, len(text))]
     trail: list[tuple[int, str]] = []
     for heading in headings(text, body):
-        if span_at(fences, heading.opens):
+        if _span_at(fences, heading.opens):
             continue
         if len(result) == MAX_SECTIONS:
             break
@@ -213,3 +285,72 @@ def _cut(
             if not block or size(block, tokens) > limit:
                 return place
     return latest
+
+
+PREFIX_TOKENS = 60
+"""Maximum size of a prefix: a title may be a paragraph, but the text needs two thirds."""
+
+LEAST_ROOM = WINDOW_TOKENS - PREFIX_TOKENS
+"""Number of tokens of text that fit into a window whatever its prefix."""
+
+_DAY_IN_WORDS = re.compile(r" \(\w+day \d{1,2} \w+ \d{4}\)\Z")
+
+
+@lru_cache(maxsize=4096)
+def prefix(title: str, headings: tuple[str, ...], day: str | None, kind: str | None = None) -> str:
+    """The title, headings and day put before a window's text to give its context.
+
+    The day of a time is that in the time zone of this machine.
+    The day of an episode is in words. In a made year, hybrid then finds .391 of the sessions that
+    questions with dates ask for, and .270 with `2026-05-12`. Other types keep the short form, with
+    which the thresholds of similarity were measured.
+    """
+    trail = [title, *(heading for heading in headings if heading != title)]
+    line = " > ".join(trail) + (f" ({_shown(local_day(day), kind)})" if day else "")
+    if len(line) <= PREFIX_TOKENS:
+        return line  # No token is shorter than a character.
+    starts = _starts(line)
+    return line[: starts[PREFIX_TOKENS]] if len(starts) > PREFIX_TOKENS else line
+
+
+def path_at(
+    headings: Sequence[str], parts: Sequence[tuple[int, int | None, Sequence[str]]], offset: int
+) -> tuple[str, ...]:
+    """The headings above an offset in a chunk's text.
+
+    `headings` are those at the chunk's start; `parts` are the positions of later headings, as
+    `models.Part`.
+    """
+    at = bisect_right(parts, offset, key=itemgetter(0)) - 1
+    return tuple(parts[at][2] if at >= 0 else headings)
+
+
+@lru_cache(maxsize=4096)
+def room(line: str) -> int:
+    """The number of tokens of text that fit into a window with a prefix."""
+    return WINDOW_TOKENS - len(_starts(line))
+
+
+@lru_cache(maxsize=256)
+def _starts(line: str) -> Sequence[int]:
+    return token_starts(line)
+
+
+def window_text(line: str, text: str) -> str:
+    """The text that is embedded. It has no prefix when the text begins with the same words.
+
+    An episode begins with its title. Of its prefix, the day remains.
+    """
+    words = plain(text).strip()
+    match = _DAY_IN_WORDS.search(line)
+    if match and words.startswith(line[: match.start()][:40]):
+        return f"{match[0].strip()}\n{words}"
+    return words if words.startswith(line[:40]) else f"{line}\n{words}".strip()
+
+
+def _shown(day: str, kind: str | None) -> str:
+    if plane_of(kind) == "episodic":
+        with suppress(ValueError):
+            when = date.fromisoformat(day)
+            return f"{when:%A} {when.day} {when:%B %Y}"
+    return day

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Literal, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.chunking.chunks import sections
-from djinn_memory.chunking.spans import Lines, Span, blocks, size, skip, span_across, trim
+from djinn_memory.chunking.chunks import (
+    Lines,
+    Span,
+    blocks,
+    sections,
+    size,
+    skip,
+    span_across,
+    trim,
+)
+from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import UsageError
 from djinn_memory.languages.scripts import UNSPACED
 from djinn_memory.models import Chunk, Part, Section, Strategy
-from djinn_memory.notes.markdown.markup import code_blocks
-from djinn_memory.notes.pages import MarkedPage
+from djinn_memory.notes.markdown import code_blocks
+from djinn_memory.notes.pages import MarkedPage, hide, pages
 
 Break = Literal["heading", "paragraph", "line", "sentence", "word"]
 
@@ -60,7 +70,7 @@ _OPENINGS = [
 """Where the text that a chunk repeats from the previous chunk may begin, best first."""
 
 
-def leads(text: str, sections: Sequence[Section]) -> list[Span]:
+def _leads(text: str, sections: Sequence[Section]) -> list[Span]:
     """Runs of headings, each with the first character of the text below. No cut may split them."""
     result: list[Span] = []
     opens: int | None = None
@@ -74,7 +84,7 @@ def leads(text: str, sections: Sequence[Section]) -> list[Span]:
     return result if opens is None else [*result, (opens, len(text))]
 
 
-class Breaks(Struct, frozen=True):
+class _Breaks(Struct, frozen=True):
     """Finds positions where a text may be cut into chunks of at most `limit` tokens."""
 
     text: str
@@ -191,9 +201,9 @@ def cut(
     if plan.strategy == "words":
         spans = _words(text, body, tokens, plan)
     else:
-        breaks = Breaks(text, tokens, plan.size)
+        breaks = _Breaks(text, tokens, plan.size)
         if plan.strategy != "fixed":
-            breaks = replace(breaks, blocks=blocks(text, fences), leads=leads(text, parts))
+            breaks = replace(breaks, blocks=blocks(text, fences), leads=_leads(text, parts))
         areas = [(body, len(text))]
         if plan.strategy == "page_based" and pages:
             areas = [(body, pages[0].start), *((page.start, page.end) for page in pages)]
@@ -233,7 +243,7 @@ def _chunks(
         )
 
 
-def _spans(breaks: Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
+def _spans(breaks: _Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
     """The spans of the chunks of low..high; each begins and ends with text."""
     text = breaks.text
     loose = replace(breaks, leads=())
@@ -256,7 +266,7 @@ def _spans(breaks: Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:
             start = _repeat_from(breaks, start, done, plan.overlap)
 
 
-def _repeat_from(breaks: Breaks, before: int, done: int, overlap: int) -> int:
+def _repeat_from(breaks: _Breaks, before: int, done: int, overlap: int) -> int:
     """The start of the chunk whose new text begins at `done`, after the previous chunk's start.
 
     Text above a heading is not repeated below the heading, because the chunk would get the heading
@@ -271,7 +281,7 @@ def _repeat_from(breaks: Breaks, before: int, done: int, overlap: int) -> int:
     return breaks.opening(low, done)
 
 
-def _stop(breaks: Breaks, start: int, done: int, high: int, strategy: Strategy) -> int | None:
+def _stop(breaks: _Breaks, start: int, done: int, high: int, strategy: Strategy) -> int | None:
     """The end of the chunk from `start`, after `done`: the best break that splits no block or lead.
 
     None when there is no such break.
@@ -325,7 +335,7 @@ def _words(text: str, body: int, tokens: Sequence[int], plan: Plan) -> Iterator[
 
 def _whole_words(text: str, body: int, tokens: Sequence[int], most: int) -> Iterator[Span]:
     """The words between white space. A word longer than `most` is split."""
-    breaks = Breaks(text, tokens, most)
+    breaks = _Breaks(text, tokens, most)
     for match in re.compile(r"\S+").finditer(text, body):
         at, end = match.span()
         while end - at > most:
@@ -336,3 +346,61 @@ def _whole_words(text: str, body: int, tokens: Sequence[int], most: int) -> Iter
             yield at, stop
             at = stop
         yield at, end
+
+
+CONTEXTS = {
+    "claude-3-5-sonnet": 200_000,
+    "claude-3-opus": 200_000,
+    "gpt-4-turbo": 128_000,
+    "llama-3.1-70b": 128_000,
+    "gpt-4": 8192,
+    "default": 8192,
+}
+"""Context windows of models in tokens; the setting `documents.model_contexts` adds to them."""
+
+_MAX_DIGITS = 9
+"""Numbers of more digits are ignored."""
+
+
+def context_window(name: str, more: Mapping[str, int]) -> int:
+    """The context window of the model `name` in tokens. `name` may be a number of tokens instead.
+
+    `UsageError` lists the known models.
+    """
+    known = {**CONTEXTS, **more}
+    if name in known:
+        return known[name]
+    if name.isdecimal() and len(name) <= _MAX_DIGITS and int(name):
+        return int(name)
+    raise UsageError(
+        f"no context window is known for {name!r}; known: {', '.join(known)}. "
+        "Give its tokens as a number, or add it to documents.model_contexts"
+    )
+
+
+def written_plan(fields: Iterable[tuple[str, str]]) -> Plan | None:
+    """The plan in a note's front matter, or None when it has none.
+
+    An unknown strategy becomes the default strategy, so that pages can still be cited. A size out
+    of range becomes the strategy's default size.
+    """
+    values = dict(fields)
+    name = values.get("chunk_strategy")
+    if name is None:
+        return None
+    strategy: Strategy = cast(Strategy, name) if name in get_args(Strategy) else "adaptive"
+    size, overlap = (_number(values.get(key)) for key in ("chunk_size", "chunk_overlap"))
+    for sizes in ((size, overlap), (size, None)):
+        with suppress(UsageError):
+            return plan(strategy, window=CONTEXTS["default"], size=sizes[0], overlap=sizes[1])
+    return plan(strategy, window=CONTEXTS["default"])
+
+
+def count(text: str, plan: Plan) -> int:
+    """The number of chunks that a document's text, without front matter, is cut into."""
+    visible = hide(text)
+    return len(cut(visible, 0, token_starts(visible), pages(text, 0), plan))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) <= _MAX_DIGITS else None

@@ -18,9 +18,9 @@ from typer.models import CommandInfo
 
 from djinn_memory import __version__
 from djinn_memory.cli import INTERRUPTED, INTERRUPTION, completion, output, parsing, tree
+from djinn_memory.cli.help import write_help
+from djinn_memory.cli.mistakes import explain, unknown_command
 from djinn_memory.cli.output import say, talk
-from djinn_memory.cli.text.help import write_help
-from djinn_memory.cli.text.usage import explain
 from djinn_memory.errors import DjinnError, current_wording, speaking
 from djinn_memory.operations.wording import CommandWording
 from djinn_memory.system.waits import seconds_waited
@@ -81,8 +81,6 @@ class CommandGroup(TyperGroup):
         An unknown name raises an error that suggests similar commands.
         """
         if args[0] not in self.commands and not ctx.resilient_parsing:
-            from djinn_memory.cli.suggestions import unknown_command
-
             raise unknown_command(self.noun, args[0])
         return super().resolve_command(ctx, args)
 

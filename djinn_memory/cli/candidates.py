@@ -89,8 +89,15 @@ def _keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     return walk(as_data(djinn.home.config), "")
 
 
-def _values(djinn: Djinn, line: CompletionLine, field: CatalogField) -> Iterable[str]:
-    return djinn.memories.values(field, agent=line.agent).values
+def _catalog(*fields: CatalogField) -> Source:
+    """The values of fields that the agent sees in the index."""
+    return _of_home(
+        lambda djinn, line: [
+            value
+            for field in fields
+            for value in djinn.memories.values(field, agent=line.agent).values
+        ]
+    )
 
 
 vaults = _of_home(_vaults)
@@ -99,18 +106,16 @@ folders = _of_home(_folders)
 agents = _of_home(lambda djinn, line: djinn.home.config.agents)
 domains = _of_home(lambda djinn, line: djinn.home.domains(line.agent))
 keys = _of_home(_keys)
-tags = _of_home(lambda djinn, line: _values(djinn, line, "tag"))
-titles = _of_home(lambda djinn, line: _values(djinn, line, "title"))
-documents = _of_home(lambda djinn, line: _values(djinn, line, "document"))
-entities = _of_home(lambda djinn, line: _values(djinn, line, "entity"))
-patterns = _of_home(lambda djinn, line: _values(djinn, line, "pattern"))
-facts = _of_home(
-    lambda djinn, line: [*_values(djinn, line, "category"), *_values(djinn, line, "fact")]
-)
-fact_categories = _of_home(lambda djinn, line: _values(djinn, line, "category"))
-fact_keys = _of_home(lambda djinn, line: _values(djinn, line, "key"))
-sessions = _of_home(lambda djinn, line: _values(djinn, line, "session"))
-_types = _of_home(lambda djinn, line: _values(djinn, line, "type"))
+tags = _catalog("tag")
+titles = _catalog("title")
+documents = _catalog("document")
+entities = _catalog("entity")
+patterns = _catalog("pattern")
+facts = _catalog("category", "fact")
+fact_categories = _catalog("category")
+fact_keys = _catalog("key")
+sessions = _catalog("session")
+_types = _catalog("type")
 
 
 def _working_keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
@@ -128,7 +133,7 @@ def types(ctx: typer.Context) -> list[str]:
     return sorted({*_types(ctx), *(kind for kinds in PLANES.values() for kind in kinds)})
 
 
-_kinds = _of_home(lambda djinn, line: _values(djinn, line, "kind"))
+_kinds = _catalog("kind")
 
 
 def entity_kinds(ctx: typer.Context) -> list[str]:
@@ -146,7 +151,7 @@ def fact_sources(ctx: typer.Context) -> list[str]:
 
 
 def _models(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
-    from djinn_memory.chunking.plans import CONTEXTS
+    from djinn_memory.chunking.strategies import CONTEXTS
 
     return [*CONTEXTS, *djinn.home.config.documents.model_contexts]
 

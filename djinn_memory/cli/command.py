@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from msgspec import Meta, Struct
@@ -18,7 +18,6 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from djinn_memory.cli import output
-from djinn_memory.cli.context import interruptible, rebuilding, text_from_stdin
 from djinn_memory.cli.parsing import Command
 from djinn_memory.cli.request_options import Fields, build, parameters
 from djinn_memory.errors import DjinnError, Interrupted, UsageError, current_wording, wording
@@ -27,9 +26,7 @@ from djinn_memory.operations.wording import CommandWording
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
-    from djinn_memory.models import Problem, ProgressCallback
-
-R = TypeVar("R", bound=Struct)
+    from djinn_memory.models import Problem, Progress, ProgressCallback
 
 
 class NoRequest(Struct, frozen=True):
@@ -83,14 +80,14 @@ class Call:
         self.ctx.call_on_close(djinn.close)
         return djinn
 
-    def convert(self, request: type[R], **values: Any) -> R:
-        """Build another request from the same options and from `values`."""
-        kind: R = build(request, {**self.values, **values})
-        return kind
+    def run(self, other: str = "", /, **values: Any) -> Any:
+        """Run the operation of the command. Returns its answer.
 
-    def run(self) -> Any:
-        """Run the operation of the command. Returns its answer."""
-        return VERBS[self._declaration.verb].bind(self.djinn)(self.request)
+        `other` names another operation, which gets the same options. `values` replace fields.
+        """
+        verb = VERBS[other or self._declaration.verb]
+        kind = verb.request if other else self._declaration.request
+        return verb.bind(self.djinn)(build(kind, {**self.values, **values}))
 
     def confirmed(self, question: str, about: str) -> bool:
         """Whether the user confirms at the terminal, after reading `about`, or passed `--yes`.
@@ -110,6 +107,10 @@ class Call:
             output.talk("")
             raise Interrupted("interrupted; nothing was changed") from None
 
+    def declined(self, question: str, about: str) -> bool:
+        """Whether nothing may be changed: in a dry run, or because the user does not confirm."""
+        return self.request.dry_run or not self.confirmed(question, about)
+
     def problems(self, answer: object) -> list[Problem]:
         """The problems to report with the answer."""
         problems = [*self.djinn.problems] if "djinn" in self.__dict__ else []
@@ -128,8 +129,8 @@ class Declaration:
     end."""
     verb: str
     """The operation that the command runs, or a name like that of an operation."""
-    request: type[Struct]
-    """The request. Its fields are the arguments and options of the command."""
+    own_request: type[Struct] | None = None
+    """The request, if it is not that of the operation."""
     words: str = ""
     """The command as a user types it, if it is not named after the verb."""
     short: str = ""
@@ -166,6 +167,13 @@ class Declaration:
     def operation(self) -> str:
         """The operation that the command runs; empty if `run` uses none."""
         return self.verb if self.verb in OPERATIONS else ""
+
+    @cached_property
+    def request(self) -> type[Struct]:
+        """The request. Its fields are the arguments and options of the command."""
+        if self.own_request or not self.operation:
+            return self.own_request or NoRequest
+        return OPERATIONS[self.verb].request
 
     def build(self, words: str) -> Any:
         """Build the command with the name `words`."""
@@ -257,11 +265,49 @@ class Declaration:
 
 
 def command(
-    verb: str, request: type[Struct] = NoRequest, **settings: Any
+    verb: str, request: type[Struct] | None = None, **settings: Any
 ) -> Callable[[Render], Declaration]:
     """Declare a command. The decorated function prints the answer of the verb as text."""
 
     def declare(render: Render) -> Declaration:
-        return Declaration(render=render, verb=verb, request=request, **settings)
+        return Declaration(render=render, verb=verb, own_request=request, **settings)
 
     return declare
+
+
+def interruptible() -> None:
+    """Turn Ctrl-C into an exception from here on, so that a long run or a question can clean up."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def rebuilding(*, quiet: bool) -> ProgressCallback:
+    """Show progress only for unexpected long work: rebuilding an index."""
+    show = output.progress_line(quiet).__enter__()
+
+    def tell(progress: Progress) -> None:
+        # Messages of a model being prepared are problems of the answer, printed with it.
+        if progress.stage != "prepare" or progress.total:
+            show(progress)
+
+    return tell
+
+
+def text_from_stdin() -> str:
+    """The text that is piped into the command. Raises `UsageError` if it is not text or empty."""
+    from djinn_memory.notes.vault import MAX_BYTES
+
+    interruptible()
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        read = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("stdin is not UTF-8 text; convert it first") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"stdin has more than {MAX_BYTES:,} bytes; split the text")
+    if "\0" in read:
+        raise UsageError("stdin is binary, not text")
+    if not read.strip():
+        raise UsageError("stdin is empty; pipe a text into the command")
+    return read

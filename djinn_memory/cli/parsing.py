@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from djinn_memory.cli.text.help import write_help
+from djinn_memory.cli.help import write_help
 
 _TEXT = re.compile(r"-(?:\.?\d|[^=\s]*\s)")
 """An option does not begin with a digit, and has no white space before its `=`."""

@@ -16,7 +16,7 @@ def main() -> None:
     if words is not None:
         _hook(words)
     # Ctrl-C just ends the process until a command has something to end tidily, see
-    # `context.interruptible`: libraries take an exception in the middle of their import for a
+    # `command.interruptible`: libraries take an exception in the middle of their import for a
     # missing part, and crash later.
     signal.signal(signal.SIGINT, _end)
     import gc

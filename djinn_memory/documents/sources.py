@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound
-from djinn_memory.notes.vault.walk import hidden
+from djinn_memory.notes.vault import hidden
 from djinn_memory.system.files import expand
 
 

@@ -44,7 +44,7 @@ QUESTIONS, TEXTS = 12, 20
 Pair = tuple[str, str]
 
 
-class RerankerCard(Struct, frozen=True):
+class _RerankerCard(Struct, frozen=True):
     """The facts about a prepared cross-encoder, kept in its `model.json`."""
 
     source: str
@@ -105,9 +105,9 @@ class CrossEncoder:
         return [float(value) for value in score(pairs)] if pairs else []
 
     @property
-    def card(self) -> RerankerCard:
+    def card(self) -> _RerankerCard:
         """The facts about the prepared model; raises OSError or a decoding error without one."""
-        return read_card(self._place, RerankerCard)
+        return read_card(self._place, _RerankerCard)
 
     @cached_property
     def _score(self) -> Any:
@@ -140,7 +140,7 @@ def _export(source: Path, scratch: Path) -> None:
     model = _load(source)
     pairs = _sample_pairs()
     reference = _predict(model, pairs)
-    card = RerankerCard(
+    card = _RerankerCard(
         source=str(source),
         stamp=stamp,
         precision="torch",
@@ -207,7 +207,7 @@ def _log_odds(outputs: Vectors) -> Vectors:
     )
 
 
-def _run(session: Any, tokenizer: Any, card: RerankerCard, pairs: Sequence[Pair]) -> Vectors:
+def _run(session: Any, tokenizer: Any, card: _RerankerCard, pairs: Sequence[Pair]) -> Vectors:
     import numpy as np
 
     encodings = tokenizer.encode_batch(list(pairs))

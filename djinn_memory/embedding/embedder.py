@@ -1,10 +1,12 @@
-"""The protocol of embedding providers, and the choice of a provider by the settings."""
+"""The protocol of embedding providers, their prompts by model, and a call in the background."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import threading
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
@@ -89,3 +91,119 @@ def create_embedder(
     # Not `pkgutil.resolve_name`: its import would cost every search a millisecond.
     factory = getattr(import_module(module), name) if module else None
     return cast(Embedder, factory(config, progress)) if factory else None
+
+
+class Prompts(Struct, frozen=True):
+    """Text put before a question, and before a text to be found; "" for none."""
+
+    query: str = ""
+    document: str = ""
+
+
+_SENTENCE = Prompts("Represent this sentence for searching relevant passages: ")
+_SIDES = Prompts("query: ", "passage: ")
+
+# As the model cards give them. The first pattern that matches the beginning of a name counts.
+_FAMILIES = (
+    ("nomic-embed-text", Prompts("search_query: ", "search_document: ")),
+    ("mxbai-embed-large", _SENTENCE),
+    # The instruct models expect a description of the task, and none fits all tasks.
+    ("(multilingual-)?e5-(small|base|large)(?!.*instruct)", _SIDES),
+    ("bge-(small|base|large)-en", _SENTENCE),
+    (r"snowflake-arctic-embed(2|.*-v2\b)", Prompts("query: ")),
+    ("snowflake-arctic-embed", _SENTENCE),
+    ("embeddinggemma", Prompts("task: search result | query: ", "title: none | text: ")),
+    (
+        "qwen3-embedding",
+        Prompts(
+            "Instruct: Given a web search query, retrieve relevant passages that answer the "
+            "query\nQuery:"
+        ),
+    ),
+)
+
+
+def plain_name(model: str) -> str:
+    """A model's name without its owner and its tag, in lower case."""
+    return model.rstrip("/").rpartition("/")[2].partition(":")[0].strip().lower()
+
+
+def prompts(model: str, query: str | None = None, document: str | None = None) -> Prompts:
+    """The prompts of a model by its name; empty for a model that is not known to need them.
+
+    `query` and `document` are set by the user and take precedence. An empty text means no prompt.
+    """
+    # LM Studio adds this prefix to the models it serves; OpenAI's own models need no prompts.
+    name = plain_name(model).removeprefix("text-embedding-")
+    known = next((own for family, own in _FAMILIES if re.match(family, name)), Prompts())
+    return Prompts(
+        known.query if query is None else query, known.document if document is None else document
+    )
+
+
+T = TypeVar("T")
+
+QUERY_SECONDS = 1.5
+"""Maximum time that a search can wait for its vector and still answer within two seconds."""
+
+
+class Background(Generic[T]):
+    """A call on a separate thread, such as loading a model while vaults are scanned.
+
+    With `at_once` the call runs in the constructor. That is faster for a call that is shorter than
+    a thread switch.
+    """
+
+    def __init__(self, call: Callable[[], T], *, at_once: bool = False) -> None:
+        self._outcome: Any = None
+        self._thread: threading.Thread | None = None
+        if at_once:
+            self._run(call)
+        else:
+            # Not a pool: importing one costs more than the one thread that is needed.
+            self._thread = threading.Thread(target=self._run, args=(call,))
+            self._thread.start()
+
+    def _run(self, call: Callable[[], T]) -> None:
+        try:
+            self._outcome = call()
+        except BaseException as error:
+            self._outcome = error
+
+    def result(self) -> T:
+        """Wait for the call. Returns its result or raises its error."""
+        if self._thread:
+            self._thread.join()
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        outcome: T = self._outcome
+        return outcome
+
+
+def embed_in_background(
+    embedder: Embedder,
+    texts: Sequence[str],
+    weights: Sequence[float] = (),
+    *,
+    at_once: bool = False,
+) -> Background[Vectors]:
+    """Start to embed a query. The vector of several texts is their mean, scaled to length 1.
+
+    `weights` are the weights of the texts in the mean. Without them, all texts have equal weight.
+    """
+    return Background(
+        lambda: _mean(embedder.embed(texts, query=True, within=QUERY_SECONDS), weights),
+        at_once=at_once,
+    )
+
+
+def _mean(vectors: Vectors, weights: Sequence[float]) -> Vectors:
+    if len(vectors) == 1:
+        vector: Vectors = vectors[0]
+        return vector
+    import numpy as np
+
+    mean = np.average(vectors, axis=0, weights=weights or None)
+    # The mean of opposite vectors is 0 and has no length to divide by.
+    unit: Vectors = (mean / (np.linalg.norm(mean) or 1.0)).astype(np.float32)
+    return unit

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
-from djinn_memory.embedding.embedder import Embedder, TokenVectors
+from djinn_memory.embedding.embedder import Embedder, Prompts, TokenVectors, prompts
 from djinn_memory.embedding.model_files import ModelCard, fingerprint, read_card
 from djinn_memory.embedding.onnx_runtime import (
     cached_session,
@@ -24,12 +24,11 @@ from djinn_memory.embedding.onnx_runtime import (
     embed_texts,
     onnxruntime,
 )
-from djinn_memory.embedding.prompts import Prompts, prompts
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.config import model_cache
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.models import ProgressCallback, silent
-from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import deferred
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
 from djinn_memory.embedding.embedder import TokenVectors
 from djinn_memory.errors import Remedy, Unavailable
-from djinn_memory.languages.stop_words import stop_words
+from djinn_memory.languages.word_lists import stop_words
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from djinn_memory.embedding.embedder import Embedder
-from djinn_memory.embedding.prompts import plain_name, prompts
+from djinn_memory.embedding.embedder import Embedder, plain_name, prompts
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.config import variable
 from djinn_memory.home.settings import EmbeddingConfig
@@ -67,7 +66,7 @@ class _OpenAiAnswer(Struct):
         return [by_index[at] for at in range(len(self.data)) if at in by_index]
 
 
-class ProviderProtocol(Struct, frozen=True):
+class _ProviderProtocol(Struct, frozen=True):
     """The requests of a provider, and the defaults of its settings."""
 
     model: str
@@ -81,7 +80,7 @@ class ProviderProtocol(Struct, frozen=True):
 
 
 PROTOCOLS = {
-    "ollama": ProviderProtocol(
+    "ollama": _ProviderProtocol(
         model="nomic-embed-text",
         url="http://127.0.0.1:11434",
         path="/api/embed",
@@ -90,7 +89,7 @@ PROTOCOLS = {
         fields={"truncate": True},
         answer=_OllamaAnswer,
     ),
-    "openai": ProviderProtocol(
+    "openai": _ProviderProtocol(
         model="text-embedding-3-small",
         url="https://api.openai.com/v1",
         path="/embeddings",

@@ -22,8 +22,7 @@ from djinn_memory.home.settings import (
     VaultConfig,
 )
 from djinn_memory.system.files import write_atomic
-from djinn_memory.system.interrupts import deferred
-from djinn_memory.system.locks import lock
+from djinn_memory.system.locks import deferred, lock
 
 
 def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Config:

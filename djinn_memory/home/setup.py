@@ -35,7 +35,7 @@ def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
     """
     root = expand(root)
     for name in agents:
-        check_name(name, "agent")
+        _check_name(name, "agent")
     if root.exists() and not root.is_dir():
         raise Refused(f"{root} is a file; name a folder for the home")
     # Others can rename nothing in the home, whatever the umask.
@@ -124,7 +124,7 @@ def _add_own_vaults(home: Home, new_agent: str | None = None) -> list[str]:
 
 def add_agent(home: Home, name: str) -> list[str]:
     """Add an agent with a personal vault to the home. Returns the created folders, if any."""
-    return _add_own_vaults(home, check_name(name, "agent"))
+    return _add_own_vaults(home, _check_name(name, "agent"))
 
 
 def check_removal(home: Home, name: str) -> None:
@@ -183,7 +183,7 @@ def add_vault(
     dialect: Dialect = "obsidian",
 ) -> Vault:
     """Add an existing folder of notes as a vault; `Refused` when the folder or name is in use."""
-    check_name(name, "vault")
+    _check_name(name, "vault")
     folder = expand(path).resolve()
     if not folder.is_dir():
         raise NotFound(f"the folder {path} does not exist; check the path")
@@ -270,7 +270,7 @@ def _without_sync(home: Home, vault: Vault) -> Iterable[Change]:
         yield ("sync", "vaults"), [name for name in listed if name != vault.name]
 
 
-def check_name(name: str, what: str) -> str:
+def _check_name(name: str, what: str) -> str:
     """Return `name` if it is valid for an agent or a vault, else raise `UsageError`."""
     if not re.fullmatch(NAME, name) or (what == "agent" and access.is_shared_name(name)):
         raise UsageError(

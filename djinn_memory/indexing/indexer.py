@@ -12,11 +12,19 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.chunking.chunks import MODEL_READS, chunks, windows
+from djinn_memory.chunking.chunks import (
+    LEAST_ROOM,
+    MODEL_READS,
+    chunks,
+    path_at,
+    prefix,
+    room,
+    size,
+    window_text,
+    windows,
+)
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
-from djinn_memory.chunking.spans import size
 from djinn_memory.chunking.tokens import estimated_starts, legible, token_counts, token_starts
-from djinn_memory.chunking.window_text import LEAST_ROOM, path_at, prefix, room, window_text
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import changes, seen_again
 from djinn_memory.models import (
@@ -28,12 +36,12 @@ from djinn_memory.models import (
     Vault,
     silent,
 )
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dialects.rules import RULES, of_vault
 from djinn_memory.notes.note import DOCUMENT, Note
 from djinn_memory.notes.note import VERSION as NOTES_VERSION
 from djinn_memory.notes.note_file import NoteFile, content_hash, parse_appended, parse_file
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.walk import FileStat, attachments, walk
+from djinn_memory.notes.vault import FileStat, attachments, walk
 from djinn_memory.store.index import compartments, links, memories, meta, words
 from djinn_memory.store.index.memories import IndexedFile
 from djinn_memory.store.index.memory_rows import ParsedMemory, Window
@@ -395,8 +403,7 @@ def _planned(note: Note, tokens: Sequence[int]) -> list[Chunk] | None:
     if note.type != DOCUMENT:
         return None
     # Imported here: a search that reads a note rarely reads a document.
-    from djinn_memory.chunking.plans import written_plan
-    from djinn_memory.chunking.strategies import cut
+    from djinn_memory.chunking.strategies import cut, written_plan
     from djinn_memory.notes.pages import pages
 
     plan = written_plan(note.fields)

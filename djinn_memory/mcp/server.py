@@ -9,9 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+import anyio
 import mcp_types as types
 import msgspec
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from msgspec.structs import replace
 
@@ -19,7 +21,7 @@ from djinn_memory import __version__
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, Refused
 from djinn_memory.home.home import Home
-from djinn_memory.mcp import prompts, resources
+from djinn_memory.mcp import resources
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
@@ -33,6 +35,10 @@ Ctx = Any
 
 MOST_NAME = 100
 """Maximum characters of the name of a client."""
+
+MOST_CALLERS = 1000
+"""Maximum number of clients that are remembered. The client that called least recently is forgotten
+first; its next call belongs to no session until it calls `wake`."""
 
 INSTRUCTIONS = """\
 djinn is your long-term memory: Markdown notes that outlive this conversation, in your own vault \
@@ -118,12 +124,12 @@ class _Handlers:
         return types.ReadResourceResult(contents=[content])
 
     async def list_prompts(self, _: Ctx, __: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=list(prompts.PROMPTS))
+        return types.ListPromptsResult(prompts=list(resources.PROMPTS))
 
     async def get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> Any:
         name, arguments = params.name, dict(params.arguments or {})
         logged = {"name": name, **arguments}
-        work = partial(prompts.prompt, name=name, arguments=arguments)
+        work = partial(resources.prompt_text, name=name, arguments=arguments)
         text = await self._run(ctx, "prompts/get", logged, work)
         content = types.TextContent(type="text", text=_plain(text))
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
@@ -148,8 +154,12 @@ class _Handlers:
         given = ctx.session.client_params
         name = "".join(filter(str.isprintable, given.client_info.name)) if given else ""
         name = mask(" ".join(name.split()))[:MOST_NAME]
-        new = replace(self._served, client=name or None)
-        return self._callers.setdefault((key, name), new)
+        caller = self._callers.pop((key, name), None)
+        # The dictionary is in the order of the last calls.
+        self._callers[key, name] = caller = caller or replace(self._served, client=name or None)
+        if len(self._callers) > MOST_CALLERS:
+            del self._callers[next(iter(self._callers))]
+        return caller
 
 
 def _answer(
@@ -206,3 +216,22 @@ def _warm(djinn: Djinn, caller: Caller) -> None:
     # The objects loaded by now stay. Looking for garbage among them takes a tenth of a second.
     gc.collect()
     gc.freeze()
+
+
+def serve_stdio(home: Home, caller: Caller) -> None:
+    """Serve until the client closes stdin or exits."""
+    calls = calls_on(home, caller)
+
+    async def run() -> None:
+        memory = server(calls, caller)
+        # From here on stdout is the protocol's. Anything else written to it goes to stderr.
+        async with stdio_server() as (reader, writer):
+            await memory.run(reader, writer, memory.create_initialization_options())
+
+    try:
+        anyio.run(run)
+    except* BrokenPipeError:
+        # Nobody reads the answer any more. The running call still ends properly.
+        pass
+    finally:
+        calls.close()

@@ -9,12 +9,8 @@ from msgspec import UNSET, Struct
 
 from djinn_memory.errors import Changed, DjinnError
 from djinn_memory.memories.catalog import catalog
-from djinn_memory.memories.catalog.catalog import (
-    LinkEnd,
-    MemoryDetail,
-    as_memory,
-)
 from djinn_memory.memories.catalog.requests import (
+    CatalogField,
     CountMemories,
     DeleteMemory,
     FindMemory,
@@ -28,11 +24,12 @@ from djinn_memory.memories.catalog.requests import (
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
 from djinn_memory.memories.writing.why import MemoryOrigin, origin_of
-from djinn_memory.models import Memory, Problem, extended
+from djinn_memory.models import Filters, Memory, Problem, extended
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import unknown_values
 from djinn_memory.store.index.local.sqlite_index import peeking
 from djinn_memory.store.index.records import CatalogStats, IndexedMemory, Selection
@@ -48,6 +45,29 @@ class MemoryPage(Struct, frozen=True):
     """The number of memories on all pages."""
     problems: tuple[Problem, ...] = ()
     """Tags and types that no memory has."""
+
+
+class LinkEnd(Struct, frozen=True):
+    """A link, as seen from one of its two notes."""
+
+    target: str
+    """The target as written."""
+    title: str | None
+    """The other note's title; null while the target is unresolved or is not a note."""
+    vault: str | None
+    """The other note's vault."""
+    path: str | None
+    """The other note's path."""
+    line: int
+    """The line of the link, from 1; 0 for a field of the front matter."""
+    field: str | None
+    """The field of the front matter that holds the link; null for a link in the text."""
+    embed: bool
+    """Whether the link embeds its target: `![[...]]`."""
+    how: str | None
+    """How the target was resolved: by `path`, `title` and so on; null while it is unresolved."""
+    ambiguous: bool
+    """Whether the target matches other notes too."""
 
 
 class MemoryMatch(Memory, frozen=True, kw_only=True):
@@ -68,9 +88,22 @@ class MemoryLinks(Struct, frozen=True):
     """Links to it."""
 
 
-class MemoryWithOrigin(MemoryDetail, frozen=True, kw_only=True):
+class MemoryWithOrigin(Memory, frozen=True, kw_only=True):
     """A whole memory, with its origin if it was requested."""
 
+    aliases: tuple[str, ...]
+    """The aliases of the note."""
+    fields: dict[str, tuple[str, ...]]
+    """Its front matter as text, with one or more values for each field. Nested fields have dotted
+    names."""
+    text: str = ""
+    """The whole file including front matter, as it is on disk now."""
+    links: tuple[LinkEnd, ...]
+    """Its links, in the order of the text."""
+    backlinks: tuple[LinkEnd, ...]
+    """Links to it from the vaults that the agent sees."""
+    problems: tuple[Problem, ...] = ()
+    """The problem of its note; empty if there is none."""
     why: MemoryOrigin | None = None
     """The origin; null unless it was requested."""
 
@@ -105,7 +138,7 @@ class Memories(Namespace, name="memories"):
             memories = catalog.list_memories(index, selection, request.limit, request.skip)
             total = index.count(selection)
             problems = unknown_values(index, filters)
-        return MemoryPage(tuple(map(as_memory, memories)), total, problems)
+        return MemoryPage(tuple(extended(memory, Memory) for memory in memories), total, problems)
 
     @operation(ShowMemory, logs=True, positional=("name",))
     def show(self, request: ShowMemory) -> MemoryWithOrigin:
@@ -116,7 +149,7 @@ class Memories(Namespace, name="memories"):
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             memory = catalog.find(index, request.name)
-            detail = catalog.detail(index, memory)
+            links, backlinks = _links_of(index, memory)
             agent = self.runtime.home.agent(request.agent)
             if request.why:
                 seen = {vault.name: vault for vault in vaults}
@@ -127,7 +160,20 @@ class Memories(Namespace, name="memories"):
             record = journal.find(memory.path, text, memory.block)
             text = f"{record.text}\n" if record else ""
         self.runtime.problems.extend(log_use(self._state, memory, agent))
-        return extended(detail, MemoryWithOrigin, text=text, why=why)
+        place = f"{memory.vault}/{memory.path}"
+        fields: dict[str, tuple[str, ...]] = {}
+        for key, value in memory.fields:
+            fields[key] = (*fields.get(key, ()), value)
+        return extended(
+            memory,
+            MemoryWithOrigin,
+            fields=fields,
+            text=text,
+            links=links,
+            backlinks=backlinks,
+            problems=(Problem(place, memory.problem),) if memory.problem else (),
+            why=why,
+        )
 
     @operation(FindMemory)
     def find(self, request: FindMemory) -> MemoryMatch:
@@ -141,7 +187,7 @@ class Memories(Namespace, name="memories"):
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             memory = catalog.find(index, request.name)
-            return MemoryLinks(as_memory(memory), *catalog.links_of(index, memory))
+            return MemoryLinks(extended(memory, Memory), *_links_of(index, memory))
 
     @operation(DeleteMemory, writes=True, removes=True, positional=("name",))
     def delete(self, request: DeleteMemory) -> MemoryDeletion:
@@ -152,7 +198,7 @@ class Memories(Namespace, name="memories"):
         memory = self._find(request.name, request.agent)
         catalog.require_note(self._state, memory, "deleted")
         moved_to = None if request.dry_run else self._delete(memory, request.digest)
-        return MemoryDeletion(as_memory(memory), moved_to)
+        return MemoryDeletion(extended(memory, Memory), moved_to)
 
     @operation(RestoreMemory, writes=True, positional=("name",))
     def restore(self, request: RestoreMemory) -> RestoreReport:
@@ -197,7 +243,7 @@ class Memories(Namespace, name="memories"):
         vaults = home.scope(home.agent(request.agent))
         try:
             with peeking(home.index_path, vaults, home.config.access) as index:
-                return FieldValues(tuple(catalog.values(index, request.field)))
+                return FieldValues(tuple(_values(index, request.field)))
         except store_errors():
             return FieldValues(())
 
@@ -222,3 +268,54 @@ class Memories(Namespace, name="memories"):
             return hashlib.blake2b(disk.read(vault, memory.path), digest_size=16).hexdigest()
         except (OSError, DjinnError):
             return ""
+
+
+def _links_of(
+    index: Index, memory: IndexedMemory
+) -> tuple[tuple[LinkEnd, ...], tuple[LinkEnd, ...]]:
+    """The links from a memory, and the links to it."""
+    links = index.links([memory.memory_id])
+    ends = {end for link in links for end in (link.source, link.target) if end is not None}
+    memories = index.lookup(ends, fields=())
+
+    def other_ends(side: str, other_side: str) -> tuple[LinkEnd, ...]:
+        listed = []
+        for link in links:
+            if getattr(link, side) != memory.memory_id:
+                continue
+            other = memories.get(getattr(link, other_side))
+            title, vault, path = (
+                (other.title, other.vault, other.path) if other else (None, None, None)
+            )
+            end = extended(link, LinkEnd, target=link.text, title=title, vault=vault, path=path)
+            listed.append((path or "", link.line, link.start, vault or "", end))
+        return tuple(end for *_, end in sorted(listed, key=lambda entry: entry[:-1]))
+
+    return other_ends("source", "target"), other_ends("target", "source")
+
+
+_SELECTED = {
+    "document": ("filename", Filters(planes=("documents",))),
+    "entity": ("title", Filters(planes=("knowledge",), excluded=(("type", "fact"),))),
+    # Facts, relationships and skills are no kinds of entities.
+    "kind": (
+        "type",
+        Filters(
+            planes=("knowledge",),
+            excluded=(("type", "fact"), ("type", "relationship"), ("type", "skill")),
+        ),
+    ),
+    "pattern": ("title", Filters(types=("pattern",))),
+    "fact": ("title", Filters(types=("fact",))),
+    "category": ("category", Filters(types=("fact",))),
+    "key": ("key", Filters(types=("fact",))),
+}
+"""The field of the index, and the notes, that the values of a field come from."""
+
+
+def _values(index: Index, field: CatalogField) -> list[str]:
+    """The values of a field, in alphabetical order."""
+    if field not in _SELECTED:
+        return index.values(field)
+    column, filters = _SELECTED[field]
+    return index.values(column, Selection(filters, whole_files=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -13,14 +13,7 @@ from msgspec.structs import replace
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.frontmatter import block_end, opened
 from djinn_memory.notes.note import Note
-from djinn_memory.notes.periods import (
-    Period,
-    begin_key,
-    first_end,
-    held,
-    period_date,
-    period_of,
-)
+from djinn_memory.notes.periods import Period, begin_key, first_end, held, period_date, period_of
 from djinn_memory.scoring import share_of
 from djinn_memory.system.yaml_edit import line_end
 
@@ -30,11 +23,14 @@ _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff
 """Characters that a text file cannot keep: line ends, NUL, lone surrogates, byte order marks."""
 
 HISTORY = "## History"
+_HISTORY = re.compile(rf"^{HISTORY}[ \t]*(?:\n|\Z)", re.MULTILINE)
 NOW = "now"
 """Written for the end of a value that still holds."""
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _PAST = re.compile(
-    rf"^- (\S+) \(({_QUOTED}|[^,()]*), ([^,();]*)((?:; \w+ (?:{_QUOTED}|[^;()\"\n]*))*)\): (.*)$"
+    rf"^- (\S+) \(({_QUOTED}|[^,()\n]*), ([^,();\n]*)"
+    rf"((?:; \w+ (?:{_QUOTED}|[^;()\"\n]*))*)\): (.*)$",
+    re.MULTILINE,
 )
 """`- UNTIL (SOURCE, CONFIDENCE; NAME TEXT; NAME TEXT): VALUE`. The names are those of `_NAMES`."""
 _PART = re.compile(rf"; (\w+) ({_QUOTED}|[^;()\"\n]*)")
@@ -78,6 +74,10 @@ class PastValue(Struct, frozen=True):
         return Period(self.valid_from, self.until)
 
 
+Entry = tuple[int, PastValue]
+"""A value, and its place among others or in a text."""
+
+
 def written(value: str) -> str:
     """A value as Markdown that `value_of` reads unchanged. It is plain text if possible."""
     if _UNWRITABLE.search(value):
@@ -119,7 +119,7 @@ def history_of(
 
 
 class Timeline(Struct, frozen=True):
-    """All values of a fact with their periods."""
+    """All values of a key with their periods."""
 
     current: PastValue
     """The value in the text of the note. It has no end while none is known."""
@@ -138,26 +138,33 @@ class Timeline(Struct, frozen=True):
                 start = past.valid_from
         return Period(start, value.until)
 
+    def begun(self, created: str | None) -> Timeline:
+        """The values with all beginnings; see `history_of`."""
+        entries = _begun([*enumerate(self.history)], created)
+        history = ordered((value for _, value in entries), self.current.valid_from)
+        start = self.current.valid_from or (history[0].until if history else created)
+        recorded = self.current.recorded or created
+        return Timeline(replace(self.current, valid_from=start, recorded=recorded), history)
+
 
 def timeline(note: Note) -> Timeline:
     """The values of the fact in a note. Its expiry ends the current value."""
     fields: dict[str, str] = dict(reversed(note.fields))
     period = period_of(fields.get("valid_from"), fields.get("valid_to"))
     body = note.text[note.body :]
-    history = history_of(body, note.created, period.start)
     evidence = (text for key, text in note.fields if key == "evidence")
     current = PastValue(
         first_end(period.end, iso_date(fields.get("expires"))),
         fields.get("source"),
         share_of(fields.get("confidence")),
         value_of(body),
-        period.start or (history[0].until if history else note.created),
-        note.updated or note.created,
+        period.start,
+        note.updated,
         # The fields of a note come without the brackets of links.
         tuple(text if "[[" in text else f"[[{text}]]" for text in evidence),
         *map(fields.get, ("rule", "author", "client", "session")),
     )
-    return Timeline(current, tuple(history))
+    return Timeline(current, tuple(value for _, value in history_lines(body))).begun(note.created)
 
 
 def readable(text: str) -> str:
@@ -202,11 +209,18 @@ def value_of_line(line: str) -> PastValue | None:
 
 def history_span(body: str) -> tuple[int, int] | None:
     """The span of the lines below the heading of a history, up to the next heading."""
-    heading = re.compile(r"^## History[ \t]*(?:\n|\Z)", re.MULTILINE).search(body)
+    heading = _HISTORY.search(body, _span(body)[1])
     if not heading:
         return None
     following = _HEADING.search(body, heading.end())
     return heading.end(), following.start() if following else len(body)
+
+
+def history_lines(body: str) -> list[Entry]:
+    """The values in the lines of a history as written, by their offsets."""
+    span = history_span(body)
+    lines = _PAST.finditer(body, *span) if span else ()
+    return [(match.start(), _past(match)) for match in lines]
 
 
 def line_of(note: Note, value: PastValue) -> int:
@@ -235,20 +249,18 @@ def with_past(data: bytes, past: PastValue, created: str | None) -> bytes:
     The value before ends where the new one begins.
     """
     bom, encoding, newline, head, body = _split(data)
-    began = past.valid_from or ""
+    began, at = past.valid_from or "", None
     entries = _entries(body, created)
     key = begin_key(began)
-    at = next((at for at, value in entries if begin_key(value.valid_from) <= key), None)
-    if at is None and entries:
+    if entry := next((each for each in entries if begin_key(each[1].valid_from) <= key), None):
+        at, before = entry
+        if before.valid_from != began and not before.period.ended(began):
+            start = at + len("- ")
+            body = body[:start] + began + body[body.index(" ", start) :]
+    elif entries:
         at = body.find("\n", entries[-1][0]) + 1
         if not at:
             body, at = f"{body}\n", len(body) + 1
-    elif at is not None:
-        before = dict(entries)[at]
-        if before.valid_from != began and not before.period.ended(began):
-            date = re.compile(r"- (\S+)").match(body, at)
-            assert date
-            body = body[: date.start(1)] + began + body[date.end(1) :]
     body = _with_line(body, at, _line(past))
     return bom + (head + body.replace("\n", newline)).encode(encoding)
 
@@ -265,54 +277,47 @@ def _with_line(body: str, at: int | None, line: str) -> str:
     """A text with a line of the history at an offset, or at the top of the history."""
     if at is not None:
         return f"{body[:at]}{line}\n{body[at:]}"
-    heading = _history(body)
-    if heading < 0:
+    span = history_span(body)
+    if span is None:
         gap = "" if body.endswith("\n\n") else "\n" if body.endswith("\n") else "\n\n"
         return f"{body}{gap}{HISTORY}\n\n{line}\n"
-    top = re.compile(r"[^\n]*\n*").match(body, heading)
-    assert top
-    gap = "" if top[0].endswith("\n") else "\n"
-    return f"{body[: top.end()]}{gap}{line}\n{body[top.end() :]}"
+    top = len(body) - len(body[span[0] :].lstrip("\n"))
+    gap = "" if body[:top].endswith("\n") else "\n"
+    return f"{body[:top]}{gap}{line}\n{body[top:]}"
 
 
-def _entries(
-    body: str, created: str | None, following: str | None = None
-) -> list[tuple[int, PastValue]]:
-    """The lines of the history by their offsets, the last to begin first."""
-    at = _history(body)
-    listed: list[tuple[int, PastValue]] = []
-    above, *lines = body[at:].split("\n") if at >= 0 else [""]
-    for line in lines:
-        at += len(above) + 1
-        above = line
-        if line.startswith("#"):
-            break
-        if match := _PAST.match(line):
-            listed.append((at, _past(match)))
-    began = created
-    resolved = []
-    for offset, value in reversed(listed):
-        start = value.valid_from or began
-        value = replace(value, valid_from=start, recorded=value.recorded or start)
-        began = value.until
-        resolved.append((offset, value))
+def ordered(values: Iterable[PastValue], following: str | None = None) -> tuple[PastValue, ...]:
+    """Values, the last to begin first.
+
+    Each ends where the next one begins, if not before, and the last where the `following` does.
+    """
+    return tuple(value for _, value in _in_order(enumerate(values), following))
+
+
+def _in_order(entries: Iterable[Entry], following: str | None) -> list[Entry]:
+    closed: list[Entry] = []
     # The sort is stable: of values that began at once, the upper one was recorded last.
-    resolved.reverse()
-    resolved.sort(key=lambda entry: begin_key(entry[1].valid_from), reverse=True)
-    return _closed(resolved, following)
-
-
-def _closed(
-    entries: Sequence[tuple[int, PastValue]], following: str | None
-) -> list[tuple[int, PastValue]]:
-    """The entries, each ending where the next one begins, if not before."""
-    closed: list[tuple[int, PastValue]] = []
-    for offset, value in entries:
+    for at, value in sorted(entries, key=lambda each: begin_key(each[1].valid_from), reverse=True):
         if following and not value.period.ended(following):
             value = replace(value, until=following)
         following = value.valid_from or following
-        closed.append((offset, value))
+        closed.append((at, value))
     return closed
+
+
+def _entries(body: str, created: str | None, following: str | None = None) -> list[Entry]:
+    """The lines of the history by their offsets, the last to begin first."""
+    return _in_order(_begun(history_lines(body), created), following)
+
+
+def _begun(entries: Sequence[Entry], created: str | None) -> Sequence[Entry]:
+    """The entries of a history with their beginnings; see `history_of`."""
+    began, known = created, []
+    for at, value in reversed(entries):
+        start = value.valid_from or began
+        known.append((at, replace(value, valid_from=start, recorded=value.recorded or start)))
+        began = value.until
+    return known[::-1]
 
 
 def _past(match: re.Match[str]) -> PastValue:
@@ -354,12 +359,6 @@ def _span(body: str) -> tuple[int, int]:
     heading = _HEADING.search(body, start)
     stop = heading.start() if heading else len(body)
     return (start, len(body[:stop].rstrip())) if stop > start else (start, start)
-
-
-def _history(body: str) -> int:
-    """The start of the history, or -1 if there is none yet."""
-    heading = re.compile(r"^## History[ \t]*$", re.MULTILINE).search(body, _span(body)[1])
-    return heading.start() if heading else -1
 
 
 def _in_line(value: str) -> str:

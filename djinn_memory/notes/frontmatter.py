@@ -11,7 +11,7 @@ import yaml
 from msgspec import Struct
 
 from djinn_memory.errors import Refused
-from djinn_memory.notes.encoding import detect
+from djinn_memory.notes.encoding import decode, detect
 from djinn_memory.notes.slugs import fold
 from djinn_memory.system.yaml_edit import (
     UnspliceableYaml,
@@ -310,3 +310,32 @@ def _first_line(error: Exception) -> str:
     # The reason may repeat a name from the note, of any length.
     why = why if len(why) <= MAX_REASON else f"{why[:MAX_REASON]}..."
     return f"line {mark.line + 2}: {why}" if mark else why
+
+
+def text_of(data: bytes) -> str:
+    """The text of a note's file, without its front matter."""
+    text = decode(data)[0]
+    return text[block_end(text) :]
+
+
+def append_text(data: bytes, text: str) -> bytes:
+    """The note's bytes with a paragraph appended; `Refused` unless the note is UTF-8 or UTF-16."""
+    bom, encoding, before = opened(data)
+    newline = line_end(before)
+    gap = newline * 2 if before[block_end(before) :].strip() else ""
+    after = f"{before.rstrip()}{gap or newline}{_lines_of(text, newline)}"
+    return bom + after.encode(encoding)
+
+
+def replace_text(data: bytes, text: str) -> bytes:
+    """The note's bytes with a different text; `Refused` unless the note is UTF-8 or UTF-16."""
+    bom, encoding, before = opened(data)
+    newline = line_end(before)
+    head = before[: block_end(before)]
+    # A file may end with its front matter, without a line end.
+    head += newline if head and head[-1] not in "\r\n" else ""
+    return bom + f"{head}{_lines_of(text, newline)}".encode(encoding)
+
+
+def _lines_of(text: str, newline: str) -> str:
+    return newline.join([*text.rstrip().split("\n"), ""])

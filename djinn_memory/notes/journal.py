@@ -17,7 +17,7 @@ from msgspec import Struct
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import block_end
-from djinn_memory.notes.markdown.markup import blank
+from djinn_memory.notes.markdown import blank
 
 TYPE = "journal"
 """The type of a file below `journal/` that is a journal, whatever its file name."""

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Literal
 from urllib.parse import unquote
 
-from djinn_memory.notes.markdown.markup import mask
+from djinn_memory.notes.markdown import mask
 
 _WIKI = r"!? \[\[ (?P<wiki> [^\[\]\n]+ ) \]\]"
 _MARKDOWN = r"""

@@ -1,4 +1,4 @@
-"""Parses a Markdown file into a note."""
+"""Parses a Markdown file into a note, and reads its domains."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any
 
 from msgspec import Struct
 
+from djinn_memory.home.access import DOMAIN, domain_key
 from djinn_memory.models import Dialect
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dialects.rules import RULES, DialectRules, Span
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.frontmatter import FrontMatter
-from djinn_memory.notes.ids import ID
 from djinn_memory.notes.links import Link, parse_links
-from djinn_memory.notes.markdown.headings import headings
-from djinn_memory.notes.markdown.markup import blank, mask
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.markdown import blank, headings, inline, mask
 from djinn_memory.notes.pages import hide
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import ID, fold
 
 _DAY = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
@@ -198,3 +196,36 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _flat(prefix, inner)
     elif value not in ("", "~", "null"):
         yield prefix, _unlinked(value.strip())
+
+
+_KEYS = (DOMAIN, f"{DOMAIN}s")
+"""The fields that hide a memory. People who know the setting `domains` write the second one."""
+
+_FRONT = re.compile(r"^domains?[ \t]*:[ \t]*(\S.*)?$", re.MULTILINE | re.IGNORECASE)
+_COMMENT = re.compile(r"^%%[^\n]*?\"domains?\"\s*:\s*\[?\s*\"([^\"\n]*)", re.MULTILINE)
+"""The domain of a journal section, also in a comment that is no longer valid JSON."""
+
+_UNPARSED = 2_000
+"""Characters at the beginning of a text in which front matter without an end is looked for."""
+
+
+def domains_of(note: Note) -> tuple[str, ...]:
+    """The domains of a memory as written, without repetitions.
+
+    A text that is not clear about its domains hides rather than shows: front matter with several
+    lines for the domain, with a value that is no name, or that cannot be parsed, and the comment of
+    a journal section that is not valid JSON.
+    """
+    domains = [value for key, value in note.fields if fold(key) in _KEYS and value.strip()]
+    if note.text.startswith("---"):
+        lines = _FRONT.findall(note.text[: note.body or _UNPARSED])
+        if len(lines) > 1 or (any(lines) and not domains):
+            domains += [line.strip(" \t\r\"'[]") for line in lines]
+        nested = [
+            key for key, _ in note.fields if fold(key).startswith(tuple(f"{k}." for k in _KEYS))
+        ]
+        domains += [key.partition(".")[2] for key in nested]
+    if "%%" in note.text:
+        domains += _COMMENT.findall(note.text)
+    by_key = {domain_key(domain): domain for domain in reversed(domains) if domain.strip()}
+    return tuple(reversed(by_key.values()))

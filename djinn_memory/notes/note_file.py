@@ -16,7 +16,7 @@ from djinn_memory.notes.dialects.rules import RULES, DialectRules
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.frontmatter import FrontMatter
 from djinn_memory.notes.journal import JournalRecord
-from djinn_memory.notes.markdown.markup import blank
+from djinn_memory.notes.markdown import blank
 from djinn_memory.notes.note import Note, parse, understand
 
 _TITLE = re.compile(r"^#[ \t][^\n]*", re.MULTILINE)

@@ -73,7 +73,7 @@ def _end_key(end: str) -> str:
     return end if "T" in end else f"{end}~"
 
 
-class Stated(Protocol):
+class _Stated(Protocol):
     """A value with the period in which it was said to hold."""
 
     @property
@@ -81,7 +81,7 @@ class Stated(Protocol):
         """The period."""
 
 
-S = TypeVar("S", bound=Stated)
+S = TypeVar("S", bound=_Stated)
 
 
 def held(values: Iterable[S], at: str) -> S | None:

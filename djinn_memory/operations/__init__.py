@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from djinn_memory.operations.operation import Namespace, OperationMethod
+    from djinn_memory.operations.operation import Namespace
 
 Rights = Literal["agent", "person"]
 
@@ -28,6 +28,8 @@ class Verb(NamedTuple):
     """The attribute path of the operation on `Djinn`, such as `gaps.close`, or a name like that."""
     path: str = ""
     """The import path of the operation; empty for a command that runs none."""
+    takes: str = ""
+    """The import path of the type of the operation's request."""
     result: str = ""
     """The import path of the type of the operation's answer."""
     writes: bool = False
@@ -54,15 +56,10 @@ class Verb(NamedTuple):
     line: str = ""
     """The first sentence of the help."""
 
-    def load(self) -> OperationMethod[..., Any, Any]:
-        """Import the method of the operation."""
-        method: OperationMethod[..., Any, Any] = imported(self.path)
-        return method
-
     @property
     def request(self) -> type[Struct]:
         """The type of the request."""
-        kind: type[Struct] = self.load().request
+        kind: type[Struct] = imported(self.takes)
         return kind
 
     @property

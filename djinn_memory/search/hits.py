@@ -10,15 +10,14 @@ from msgspec.structs import replace
 
 from djinn_memory.models import Hit, Part, Vault, extended
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.periods import Period, period_of, spoken_period
 from djinn_memory.search.backend import Vocabulary
 from djinn_memory.search.candidate import Candidate
-from djinn_memory.search.filler import is_filler
 from djinn_memory.search.fusion import shown
-from djinn_memory.search.snippet import answering, excerpt, snippet
+from djinn_memory.search.snippet import answering, excerpt, is_filler, snippet
 from djinn_memory.search.state import Search, ValueThen
-from djinn_memory.search.time.former import HISTORY
+from djinn_memory.search.time.now import HISTORY
 from djinn_memory.store.index.records import IndexedMemory
 
 MOST_WORDS = 50_000

@@ -221,7 +221,7 @@ def _parts(query: str) -> list[tuple[str, str]]:
 
 def _spoken(query: str, at: int) -> bool:
     """Whether the line before `at` ends with a stop word, so that the sentence continues."""
-    from djinn_memory.languages.stop_words import stop_words
+    from djinn_memory.languages.word_lists import stop_words
 
     line = query[max(query.rfind("\n", 0, at) + 1, at - 50) : at].split()
     return bool(line) and line[-1].lower() in stop_words()

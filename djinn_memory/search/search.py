@@ -13,7 +13,7 @@ from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search import query, time
 from djinn_memory.search.hits import present
 from djinn_memory.search.source import source_of
-from djinn_memory.search.stages import confidence, cut, gather, names, planes, tokens
+from djinn_memory.search.stages import cut, gather, planes, tokens
 from djinn_memory.search.state import HitLimits, Search
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
@@ -92,7 +92,7 @@ STAGES: tuple[Stage, ...] = (
     time.put_first,
     _rerank,
     time.prefer_current,
-    names.put_named_first,
+    cut.put_named_first,
     _rescore,
     time.put_first,
     cut.choose,
@@ -152,7 +152,7 @@ def _reranker(runtime: Runtime, wanted: bool | None) -> Reranker | None:
 def _result(search: Search, asked: str, began: float) -> SearchResult:
     """The answer. `asked` is the query as given."""
     search.steps += search.source.steps()
-    sure = confidence.answers(search)
+    sure = planes.answers(search)
     # When results are rescored, any hit counts as a match, however weak.
     suggests = search.query.asks and not (search.hits and (sure or search.rescorer))
     question = " ".join(search.query.for_words)

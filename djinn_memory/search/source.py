@@ -11,7 +11,7 @@ from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home import access
 from djinn_memory.indexing.refresh import sweep
 from djinn_memory.models import Problem, SearchStep, Vault
-from djinn_memory.notes.vault import files as disk
+from djinn_memory.notes import vault as disk
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder
@@ -66,7 +66,7 @@ class SearchSource:
         return ()
 
 
-class ServerSource(SearchSource):
+class _ServerSource(SearchSource):
     """The index and the notes on the home's Postgres server, whose files need not be here."""
 
     _index: PostgresIndex
@@ -131,4 +131,4 @@ def _suggesting_this_home() -> Iterator[None]:
 
 def source_of(runtime: Runtime, backend: str | None) -> SearchSource:
     """Where a search reads: `postgres` is the home's server, everything else this home."""
-    return ServerSource(runtime) if backend == "postgres" else SearchSource(runtime)
+    return _ServerSource(runtime) if backend == "postgres" else SearchSource(runtime)

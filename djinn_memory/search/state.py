@@ -18,7 +18,7 @@ from djinn_memory.store.index.records import ChunkRef, IndexedChunk, IndexedMemo
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder
-    from djinn_memory.languages.day_window import DayWindow
+    from djinn_memory.languages.days import DayWindow
     from djinn_memory.notes.fact_note import PastValue
     from djinn_memory.runtime import Runtime
     from djinn_memory.search.source import SearchSource

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from posixpath import basename
 
 from djinn_memory.errors import current_wording
-from djinn_memory.languages.stop_words import stop_words
+from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import Filters, Problem
 from djinn_memory.notes.slugs import fold
 from djinn_memory.search.backend import Index, Vocabulary

@@ -12,18 +12,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, Remedy
-from djinn_memory.secrets import commands, formats, named, translations
-from djinn_memory.secrets.codes import cards, codes, one_time
-from djinn_memory.secrets.commands import options
-from djinn_memory.secrets.formats import cookies, hashes, password_files
+from djinn_memory.secrets import formats, named
+from djinn_memory.secrets.codes import cards, codes, one_time, passphrases, wallets
+from djinn_memory.secrets.formats import columns, cookies, hashes, options, password_files
 from djinn_memory.secrets.named import headers, pairs, urls
-from djinn_memory.secrets.phrases import passphrases, wallets
-from djinn_memory.secrets.rules import assigned, by_word
-from djinn_memory.secrets.tables import columns
-from djinn_memory.secrets.text import SearchedText, compiled
+from djinn_memory.secrets.rules import SearchedText, assigned, by_word, compiled
 from djinn_memory.secrets.tokens import Candidate, discord, private_keys, tokens
 
-_RULES = by_word((*named.RULES, *translations.RULES, *formats.RULES, *commands.RULES))
+_RULES = by_word((*named.RULES, *formats.RULES))
 
 
 class Allowances(Protocol):

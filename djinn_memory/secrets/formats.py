@@ -1,14 +1,25 @@
-"""Secrets in lines that programs read: password files, hashes, cookies and codes for Wi-Fi."""
+"""Secrets in lines that programs read: password files, hashes, cookies, Wi-Fi, tables, commands."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from djinn_memory.secrets.rules import Rule
-from djinn_memory.secrets.text import SearchedText
+from djinn_memory.secrets.rules import Rule, SearchedText, compiled, judged
 from djinn_memory.secrets.tokens import Candidate
-from djinn_memory.secrets.values import IS, VALUE, basic, given, literal, machine_made, password
+from djinn_memory.secrets.values import (
+    IS,
+    QUOTES,
+    VALUE,
+    basic,
+    continues,
+    given,
+    literal,
+    machine_made,
+    password,
+    plain,
+)
 
 _PASSWORD_FILE = re.compile(
     r":(?:\d{4,5}|\*):(?![\d:])[\w.*$-]{1,64}:[\w.*@$-]{1,64}:(?P<value>(?:\\.|[^\s:\\]){3,200})"
@@ -52,7 +63,7 @@ def _network_key(value: str, quoted: bool) -> bool:
     return given(value, quoted) or password(value, quoted=True)
 
 
-RULES = (
+_FORMAT_RULES = (
     # "auth": "YW5uYTpodW50ZXIy". WIFI:T:WPA;S:Harbour;P:hunter2;;
     Rule("auth", rf"auth[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}{VALUE}", judge=basic),
     Rule("wifi", _WIFI, judge=_network_key),
@@ -98,3 +109,131 @@ def cookies(text: SearchedText) -> Iterator[Candidate]:
             if not more:
                 break
             place = cookie.end()
+
+
+_GAP = r"[ \t]{1,4}"
+_NAME = rf"[{QUOTES}]?[^\s:,%{QUOTES}]{{1,60}}"
+
+_OPTIONS = (
+    (rf"-p{_GAP}", r"sshpass|(?:docker|podman|az) login|mongo\w*|cqlsh|rdesktop|user(?:add|mod)"),
+    (r"-p(?=\S)(?!ort|rotocol)", r"sshpass|mysql\w*|mariadb[\w-]*|7z[ar]?|7zz|rar|unrar"),
+    (r"-hp(?=\S)", "rar"),
+    (r"-P[ \t]{0,4}", r"zip|unzip|sqlcmd|bcp|mosquitto_\w+"),
+    (rf"-a{_GAP}", "redis-cli"),
+    (rf"-a[ \t=]{{0,4}}{_NAME}:", "https?|xh"),
+    (r"-w[ \t]{0,4}", r"ldap\w+"),
+    (rf"-pw{_GAP}", "plink|pscp|psftp"),
+    (rf"-pass(?:in|out)?{_GAP}[{QUOTES}]?pass:", "openssl"),
+    (rf"-k{_GAP}", "openssl"),
+    (rf"-N{_GAP}", "ssh-keygen"),
+    (rf"-passwd{_GAP}", "x11vnc|vncviewer"),
+    (rf"-u[ \t=]{{0,4}}{_NAME}?:", "curl"),
+    (rf"--(?:proxy-)?user[ \t=]{{0,4}}{_NAME}?:", "curl"),
+    (rf"-U[ \t]{{0,4}}{_NAME}%", r"smb\w*|rpcclient"),
+    (rf"-u[ \t]{{0,4}}{_NAME},", "lftp"),
+)  # fmt: skip
+"""An option for a password, and the commands that have this option."""
+
+_BY_LETTER: dict[str, list[tuple[str, str]]] = {}
+for _option, _commands in _OPTIONS:
+    _BY_LETTER.setdefault(_option[1], []).append(
+        (_option + VALUE, rf"(?<![\w-])(?:{_commands})(?![\w-])")
+    )
+
+_COMMAND = re.compile(r"(?<!\\)\n|\||;|&&")
+"""The end of a command."""
+
+_COMMAND_RULES = (
+    # echo hunter2 | sudo -S reboot. echo root:hunter2 | chpasswd.
+    Rule("echo",
+         rf"echo{_GAP}(?:-n[ \t])?{VALUE}[ \t]{{0,4}}\|[ \t]{{0,4}}(?:sudo{_GAP}-\w{{0,2}}s\b"
+         r"|(?:sudo[ \t])?(?:passwd[ \t]--stdin|kinit|cryptsetup|docker[ \t]login))"),
+    Rule("echo",
+         rf"echo{_GAP}[{QUOTES}]?[\w-]{{1,40}}:(?P<quoted>(?!))?(?P<bare>[^\s{QUOTES}]{{4,100}})"
+         rf"[{QUOTES}]?[ \t]{{0,4}}\|[ \t]{{0,4}}(?:sudo[ \t])?chpasswd"),
+    # net use Z: \\nas\share hunter2 /user:bob. net use Z: \\nas\share /user:bob hunter2.
+    Rule("/u", "/user:", rf"net use[ \t][^\n]{{0,80}}?[ \t]{VALUE}{_GAP}"),
+    Rule("/u", rf"/user:\S{{1,60}}{_GAP}(?:/pass:)?(?!/){VALUE}",
+         r"(?:net use|cmdkey|wmic|schtasks|winrs)\b[^\n]{0,80}[ \t]"),
+    Rule("/u", rf"/u:\S{{1,60}}{_GAP}/p:{VALUE}", r"freerdp\b[^\n]{0,80}[ \t]"),
+    Rule("pass",
+         rf"passphrase{_GAP}[{QUOTES}]?[^\n{QUOTES}]{{1,32}}[{QUOTES}]?[ \t]{VALUE}", "wpa_"),
+    # expect "Password:" { send "hunter2\r" }
+    Rule("word",
+         r"word[^\n]{0,12}[\s;{]{1,10}send(?:_user)?[ \t]{1,4}(?:--[ \t])?"
+         r"\"(?P<quoted>[^\"\\\n]{4,60})(?P<bare>(?!))?\\[rn]", "ass"),
+    # htpasswd -b file bob hunter2. keytool -storepass hunter2. SSHPASS=hunter2.
+    Rule("pass",
+         rf"passwd{_GAP}(?:\S{{1,100}}{_GAP})?-[a-z]{{0,4}}b[a-z]{{0,4}}{_GAP}"
+         rf"(?:\S{{1,100}}{_GAP})?[\w.@-]{{1,60}}{_GAP}{VALUE}", "ht"),
+    # --password hunter2. Rclone pass hunter2.
+    Rule("pass", rf"pass(?:word|wd|phrase)?(?:=|{_GAP}){VALUE}", r"(?<!\w)--(?:[a-z]{1,20}-){0,2}"),
+    Rule("pass", rf"pass{_GAP}{VALUE}",
+         r"[ \t]-[a-z]{0,12}(?:store|key)|rclone[ \t][^\n]{0,80}[ \t]"),
+    Rule("pass", rf"pass={VALUE}", "ssh"),
+    Rule("identifi", rf"identified by{_GAP}(?:password[ \t])?(?=[\"']){VALUE}",
+         r"user[ \t][^\n]{1,80}[ \t]"),
+)  # fmt: skip
+
+RULES = (*_FORMAT_RULES, *_COMMAND_RULES)
+
+
+def options(text: SearchedText) -> Iterator[Candidate]:
+    """Passwords that follow an option of a command."""
+    for place in text.places(" -"):
+        for option, command in _BY_LETTER.get(text.text[place + 2 : place + 3], ()):
+            match = compiled(option).match(text.text, place + 1)
+            span = judged(text.text, match, given) if match else None
+            if match and span and not (match["bare"] and continues(text.text, *span)):
+                line = _COMMAND.split(text.text[max(0, place - 300) : place])[-1]
+                if compiled(command).search(line):
+                    yield "a password", *span, match.start()
+
+
+_HEAD_WORDS = ("pass", "pw", "kennwort", "contrase\u00f1a", "senha")
+_RULE = re.compile(r"\n[ \t>]{0,8}[|:-][|: \t-]{2,400}\r?(?=\n|\Z)")
+_HEAD = re.compile(
+    r"(?:[\w-]{1,20} ){0,3}(?:passwor[dt]|passwd|passphrase|passcode|kennwort|contrase\u00f1a"
+    r"|mot de passe|senha|pwd)"
+)
+_LONGEST_HEAD = 1000
+"""Maximum length of the head of a table, in characters."""
+_LINE = re.compile(r"[^\n]*\n?")
+_CELL = re.compile(r"((?:\\\||[^|])*+)(?:\||\Z)")
+_FIRST = re.compile(r"[> \t]*\|?")
+_MARKS = "*_` \t\r\n"
+
+
+def columns(searched: SearchedText) -> Iterator[Candidate]:
+    """Passwords in tables."""
+    text, lower = searched.text, searched.lower
+    if "|" not in text:
+        return
+    end = 0
+    for place in sorted(chain.from_iterable(map(searched.places, _HEAD_WORDS))):
+        stop = lower.find("\n", place, place + _LONGEST_HEAD) if place >= end else -1
+        rule = _RULE.match(lower, stop) if stop >= 0 else None
+        if not rule:
+            end = max(end, stop)
+            continue
+        head = lower[max(end, stop - _LONGEST_HEAD) : stop].rpartition("\n")[2]
+        headed = [bool(_HEAD.fullmatch(cell)) for _, cell in _cells(head)]
+        end = rule.end()
+        if not any(headed):
+            continue
+        for line in _LINE.finditer(text, end + 1):
+            if "|" not in line[0]:
+                break
+            for is_password, (at, cell) in zip(headed, _cells(line[0]), strict=False):
+                if is_password and (password(cell, False) or plain(cell, False)):
+                    start = line.start() + at
+                    yield "a password", start, start + len(cell), start
+            end = line.end()
+
+
+def _cells(row: str) -> Iterator[tuple[int, str]]:
+    """The cells of a row, each as its offset in the row and its text."""
+    first = _FIRST.match(row)
+    for cell in _CELL.finditer(row, first.end() if first else 0):
+        value = cell[1].strip(_MARKS)
+        yield cell.start() + cell[1].find(value), value

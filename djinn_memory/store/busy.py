@@ -147,11 +147,11 @@ def in_use(path: str | Path) -> Busy:
 
 
 def _holder(path: Path) -> str:
-    number = writer(path)
+    number = _writer(path)
     return "another process" + (f" (pid {number})" if number else "")
 
 
-def writer(path: Path) -> int | None:
+def _writer(path: Path) -> int | None:
     """The id of another process that keeps the database at `path` from being written, if known.
 
     SQLite locks bytes of the database, or in WAL mode of the file `-shm` beside it. Linux lists the

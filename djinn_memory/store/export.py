@@ -12,7 +12,8 @@ import msgspec
 
 from djinn_memory.home import access
 from djinn_memory.models import Part
-from djinn_memory.store.index import matrix, vectors
+from djinn_memory.store.index import vectors
+from djinn_memory.store.index.local import sqlite_vectors
 from djinn_memory.store.index.memory_rows import NAME_BREAK, spoken_languages, word_columns
 from djinn_memory.store.index.words import Columns, Tokenizer, languages
 from djinn_memory.store.postgres.rows import (
@@ -80,11 +81,6 @@ def link_ends(state: State, vault: Vault, paths: Sequence[str]) -> set[LinkEndRo
         LinkEndRow(source, target, block, bool(memory), how)
         for source, target, block, memory, how in listed
     }
-
-
-def exported_space(state: State) -> vectors.VectorSpace | None:
-    """The space of the vectors that `export_notes` returns; None while nothing is embedded."""
-    return vectors.serving(state.index)
 
 
 def _notes(connection: apsw.Connection, vault: Vault, paths: Sequence[str] | None) -> list[Row]:
@@ -190,7 +186,7 @@ class _Exporter:
         held, signs = {}, {}
         if self._space:
             ids = [window for _, window, *_ in listed]
-            held = matrix.of_windows(self._connection, self._space, ids)
+            held = sqlite_vectors.of_windows(self._connection, self._space, ids)
             hashes = list({digest for *_, digest, _ in listed})
             signs = self._state.cache.token_signs(self._space.identity, hashes)
         windows: defaultdict[int, list[WindowRows]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Inspects the databases of a home without changing them. Only `vacuum` writes."""
+"""Inspects and copies the databases of a home without changing them. Only `vacuum` writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from djinn_memory.store.busy import patience, within
 from djinn_memory.store.salvage import read
-from djinn_memory.store.sqlite import Connection, Row, load_vectors, peek, rows
+from djinn_memory.store.sqlite import Connection, Row, explained, load_vectors, peek, reader, rows
 
 HELD_SECONDS = 1.0
 """A process that holds a database for longer has stopped or is not djinn."""
@@ -139,3 +139,17 @@ def duplicate_ids(connection: Connection) -> list[Row]:
 def _number(path: Path, sql: str) -> int:
     with closing(peek(path)) as connection:
         return int(connection.execute(sql).get)
+
+
+def copy_database(path: Path, copy: Path) -> None:
+    """Write a consistent copy of a database, including its log, to the new file `copy`."""
+    with (
+        explained(path),
+        closing(reader(path)) as source,
+        closing(apsw.Connection(str(copy))) as target,
+    ):
+        with target.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(1000)
+        # The copy is one file, also for who reads it on a disk that cannot be written.
+        target.pragma("journal_mode", "delete")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from djinn_memory.store.state import State
 
 
-class Stateful(Protocol):
+class _Stateful(Protocol):
     """An object that works on a home's databases."""
 
     @property
@@ -24,7 +24,7 @@ class Stateful(Protocol):
         """Rebuild the index from the notes, and recover the readable part of the vector cache."""
 
 
-S = TypeVar("S", bound=Stateful)
+S = TypeVar("S", bound=_Stateful)
 P = ParamSpec("P")
 T = TypeVar("T")
 Verb = Callable[Concatenate[S, P], T]

@@ -1,4 +1,4 @@
-"""Opens SQLite databases: file checks, pragmas, migrations, transactions, errors."""
+"""Opens SQLite databases: file checks, pragmas, migrations, transactions, errors, erasure."""
 
 from __future__ import annotations
 
@@ -370,3 +370,26 @@ def load_vectors(connection: apsw.Connection) -> None:
         connection.load_extension(str(Path(package.origin).parent / "vec0"))
     finally:
         connection.enable_load_extension(False)
+
+
+def erase(connection: apsw.Connection, remedy: str = "run the command again") -> None:
+    """Rewrite a database without its deleted content, and empty its log.
+
+    Raises `Unavailable` when another process keeps reading it. The content may then still be there.
+    `remedy` tells the user what removes it after the end of that process.
+    """
+    path = connection.filename
+    try:
+        with explained(path):
+            connection.execute("vacuum")
+            empty_log(connection)
+    except Busy:
+        raise Unavailable(
+            f"another djinn process is reading {path}, which may still contain purged text; "
+            f"end that process, then {remedy}"
+        ) from None
+
+
+def empty_log(connection: apsw.Connection) -> None:
+    """Move the content of a database's log into the database, and truncate the log."""
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -17,12 +17,11 @@ import apsw
 from djinn_memory.errors import IndexMissing, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.vault.walk import hidden
+from djinn_memory.notes.vault import hidden
 from djinn_memory.store import faults, index, sqlite
 from djinn_memory.store.busy import Patience
-from djinn_memory.store.index import matrix
 from djinn_memory.store.sqlite import explained
-from djinn_memory.system.change_watch import ChangeWatch
+from djinn_memory.system.disks import ChangeWatch
 from djinn_memory.system.files import file_id, leftovers_below
 from djinn_memory.system.locks import lock
 
@@ -61,7 +60,7 @@ class State:
     ) -> None:
         """A `resident` process answers many queries and keeps more in memory.
 
-        A `read_only` process records no events; see `store.read_only`.
+        A `read_only` process records no events; see `ReadOnlyLedger`.
         """
         self.home = home
         self._read_only = read_only
@@ -85,8 +84,11 @@ class State:
             lambda write: index.open_index(path, write=write), path, missing
         )
         if self.change_watch and not sqlite.read_only(connection):
+            # Imported here: a process that answers one question holds nothing.
+            from djinn_memory.store.index.local.sqlite_vectors import hold
+
             connection.pragma("cache_size", -RESIDENT_KB)
-            matrix.hold(connection)
+            hold(connection)
         return connection
 
     @contextlib.contextmanager
@@ -142,26 +144,18 @@ class State:
     @cached_property
     def ledger(self) -> Ledger:
         """The ledger of events. It cannot be rebuilt."""
-        from djinn_memory.store.ledger import Ledger
+        from djinn_memory.store.ledger.ledger import Ledger, ReadOnlyLedger
 
-        kind = Ledger
-        if self._read_only:
-            from djinn_memory.store.read_only import ReadOnlyLedger
-
-            kind = ReadOnlyLedger
+        kind = ReadOnlyLedger if self._read_only else Ledger
         return kind(self.home.ledger_path, self.home.config.scoring, self._ledger_patience)
 
     @cached_property
     def working(self) -> WorkingStore:
         """Working memory. Its values expire."""
-        from djinn_memory.store.expiring import open_working
+        from djinn_memory.store.expiring import ReadOnlyWorkingStore, open_working
 
         store = open_working(self.home)
-        if self._read_only:
-            from djinn_memory.store.read_only import ReadOnlyWorkingStore
-
-            return ReadOnlyWorkingStore(store)
-        return store
+        return ReadOnlyWorkingStore(store) if self._read_only else store
 
     @property
     def ledger_if_any(self) -> Ledger | None:

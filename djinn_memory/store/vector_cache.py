@@ -12,8 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from djinn_memory.models import Calibration
-from djinn_memory.store.erasing import empty_log
-from djinn_memory.store.sqlite import Schema, connect, transaction
+from djinn_memory.store.sqlite import Schema, connect, empty_log, transaction
 
 SCHEMA = Schema(
     Path(__file__).parent / "vector_cache_schema",

@@ -1,33 +1,38 @@
-"""Exchanges the events of the ledger with a server. It can be repeated at any time."""
+"""Exchanges the events of the ledger with a server. It can be repeated at any time.
+
+Agents of two homes may have the same name. In a vault other than an agent's own, the server
+therefore adds the first digits of the id of its own vault to its name in uses and ratings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound
-from djinn_memory.memories.catalog.identity import located
+from djinn_memory.home.home import Home
+from djinn_memory.memories.catalog.catalog import located
 from djinn_memory.memories.patterns.requests import Correlation
 from djinn_memory.memories.patterns.verbs import correlations_until
 from djinn_memory.memories.proposals.log import SETTLED
+from djinn_memory.memories.recall.gap_answers import CLOSED
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.ledger import Event, reading, sync_events, sync_state
-from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger import Event, reading, sync_state
+from djinn_memory.store.ledger.events import StoredEvent
+from djinn_memory.store.ledger.projections import RETRIEVED, USES
+from djinn_memory.store.postgres import event_tables
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres import notes as server_notes
-from djinn_memory.store.postgres.projections import event_tables, tables
-from djinn_memory.store.postgres.projections.differences import count_differences
-from djinn_memory.store.postgres.projections.event_tables import CONSOLIDATED
-from djinn_memory.store.postgres.projections.tables import CORRELATIONS, Row
-from djinn_memory.sync.event_forms import as_received, as_sent, is_emptied
+from djinn_memory.store.postgres.comparison import count_differences
+from djinn_memory.store.postgres.event_tables import CONSOLIDATED, CORRELATIONS
+from djinn_memory.store.postgres.values import Row, replace_rows
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
 
@@ -63,39 +68,32 @@ SYNCED = (*sorted(OF_MEMORY | OF_AGENT | OF_VAULT),)
 """All kinds of events that are exchanged. The others are about files and runs of this machine."""
 
 
-class ExchangedEvents(Struct, frozen=True):
-    """The result of an exchange."""
-
-    pulled: int = 0
-    """Events that are new in this home."""
-    pushed: int = 0
-    """Events that are new on the server, or of which texts were purged there."""
-
-
-def exchange(link: VaultLink, direction: Direction = "both") -> ExchangedEvents:
+def exchange(link: VaultLink, direction: Direction = "both") -> tuple[int, int]:
     """Exchange the events of a vault with its scope on the server: first pull, then push.
 
-    The index must be up to date. What a lost connection or a kill left out is done by the next run.
+    Returns the number of events that are new in this home, and of those that are new on the server
+    or of which texts were purged there. The index must be up to date. What a lost connection or a
+    kill left out is done by the next run.
     """
-    since = sync_events.cursor(link.ledger, link.scope).rev
+    since = sync_state.event_cursor(link.ledger, link.scope).rev
     pulled = pull(link) if direction != "push" else 0
     pushed = push(link, since) if direction != "pull" else 0
-    return ExchangedEvents(pulled, pushed)
+    return pulled, pushed
 
 
 def pull(link: VaultLink) -> int:
     """Take in the events of the scope that were written since the last pull. Returns how many."""
-    cursor, taken = sync_events.cursor(link.ledger, link.scope), 0
+    cursor, taken = sync_state.event_cursor(link.ledger, link.scope), 0
     with link.reading() as tx:
         head = server_notes.head(tx, link.scope)
         if head is None or head.rev == cursor.rev:
             return 0
         pages = server_events.since(tx, link.scope, cursor.rev)
         while events := [*chain.from_iterable(islice(pages, PAGES))]:
-            taken += link.ledger.take_in(as_received(link, _exchangeable(link, events)))
+            taken += link.ledger.take_in(_as_received(link, _exchangeable(link, events)))
         marks = server_notes.marks(tx, link.scope, [head.rev])
     sync_state.see(link.ledger, link.scope, marks)
-    sync_events.move(link.ledger, link.scope, replace(cursor, rev=head.rev))
+    sync_state.move_event_cursor(link.ledger, link.scope, replace(cursor, rev=head.rev))
     return taken
 
 
@@ -120,7 +118,7 @@ def push(link: VaultLink, since: int) -> int:
     Correlations follow journals that changed after the revision `since` too.
     """
     ledger = link.ledger
-    cursor = sync_events.cursor(ledger, link.scope)
+    cursor = sync_state.event_cursor(ledger, link.scope)
     recorded = reading.stored_events(ledger, SYNCED, cursor.pushed)
     own = outgoing(link, recorded)
     # A purge changes events that were pushed before, and their memory is gone.
@@ -136,12 +134,10 @@ def push(link: VaultLink, since: int) -> int:
             changed = server_events.push(writer, link.home_id, batch)
             event_tables.follow(writer, changed, link.runtime.home.config.scoring)
             if changed_correlations is not None:
-                tables.replace_rows(
-                    writer.tx, link.scope, writer.rev, CORRELATIONS, changed_correlations
-                )
+                replace_rows(writer.tx, link.scope, writer.rev, CORRELATIONS, changed_correlations)
         pushed += len(changed)
     if recorded:
-        sync_events.move(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))
+        sync_state.move_event_cursor(ledger, link.scope, replace(cursor, pushed=recorded[-1].id))
     return pushed
 
 
@@ -181,7 +177,7 @@ def outgoing(link: VaultLink, recorded: Sequence[StoredEvent]) -> list[StoredEve
     """
     own = [*_belonging(link.runtime, link.vault, recorded)]
     forms = zip(own, as_sent(link, own), strict=True)
-    return [form for stored, form in forms if not is_emptied(stored, form)]
+    return [form for stored, form in forms if not _is_emptied(stored, form)]
 
 
 def _correlations(link: VaultLink) -> list[Row]:
@@ -250,12 +246,16 @@ def _is_of_memory(event: Event) -> bool:
 
 def _agents(runtime: Runtime, vault: Vault) -> set[str]:
     """The agents whose own events belong to a vault."""
-    agents = set()
-    for agent in runtime.home.config.agents:
+    return {agent for agent, own in _own_vaults(runtime.home).items() if own == vault.id}
+
+
+def _own_vaults(home: Home) -> dict[str, str]:
+    """The id of the own vault of each agent that has one."""
+    vaults = dict[str, str]()
+    for agent in home.config.agents:
         with suppress(NotFound):
-            if runtime.home.personal(agent).id == vault.id:
-                agents.add(agent)
-    return agents
+            vaults[agent] = home.personal(agent).id
+    return vaults
 
 
 def _gap_agents(runtime: Runtime, events: Iterable[StoredEvent]) -> Mapping[str, object]:
@@ -263,3 +263,104 @@ def _gap_agents(runtime: Runtime, events: Iterable[StoredEvent]) -> Mapping[str,
     gaps = {stored.event.subject for stored in events if "agent" not in stored.event.data}
     reports = reading.events_of(runtime.state.ledger, ("gap.reported",), sorted(gaps))
     return {event.subject: event.data.get("agent") for event in reports}
+
+
+_DIGITS = 8
+"""Number of digits of a vault's id in the name of its agent."""
+
+
+def as_sent(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]:
+    """Events of the ledger in the form in which they go to the server.
+
+    A recall shows memories of all vaults that its agent sees, and any of them may close a gap or
+    contradict another. The server gets no names of memories whose vault does not go to it, or is no
+    longer known.
+    """
+    listed = [*events]
+    vaults = {vault.id: vault for vault in (link.vault, *link.runtime.home.synced)}
+    # Events of earlier versions do not name the vaults of memories.
+    unnamed = {name for stored in listed for name in _without_vault(stored.event)}
+    with link.runtime.index([*vaults.values()]) as index:
+        known = {*located(index, unnamed)} if unnamed else set()
+    names = _agent_names(link)
+    return [
+        stored._replace(event=_renamed(_restricted(stored.event, vaults, known), names))
+        for stored in listed
+    ]
+
+
+def _is_emptied(stored: StoredEvent, form: StoredEvent) -> bool:
+    """Whether the form in which a recall goes to the server names none of its memories."""
+    return bool(stored.event.data.get("memories")) and not form.event.data.get("memories")
+
+
+def _as_received(link: VaultLink, events: Iterable[StoredEvent]) -> list[StoredEvent]:
+    """Events of the server in the form in which the ledger keeps them."""
+    names = {theirs: own for own, theirs in _agent_names(link).items()}
+    return [stored._replace(event=_renamed(stored.event, names)) for stored in events]
+
+
+def with_agent_of(own: StoredEvent, server: StoredEvent) -> StoredEvent:
+    """An event of the ledger, with the name that its agent had when the event was sent.
+
+    Since then the agent may have been removed, or its own vault may have become another one.
+    """
+    agent, theirs = own.event.data.get("agent"), str(server.event.data.get("agent"))
+    if theirs[:-_DIGITS] != f"{agent}-":
+        return own
+    return own._replace(event=_renamed(own.event, {str(agent): theirs}))
+
+
+def _agent_names(link: VaultLink) -> dict[str, str]:
+    """The names on the server of this home's agents whose own vault is another one."""
+    return {
+        agent: f"{agent}-{own[:_DIGITS]}"
+        for agent, own in _own_vaults(link.runtime.home).items()
+        if own != link.vault.id
+    }
+
+
+def _renamed(event: Event, names: Mapping[str, str]) -> Event:
+    """An event; if it is a use or a rating, its agent is renamed as `names` says."""
+    agent = event.data.get("agent")
+    if event.kind not in USES or not isinstance(agent, str) or agent not in names:
+        return event
+    return replace(event, data={**event.data, "agent": names[agent]})
+
+
+def _restricted(event: Event, vaults: Collection[str], memories: Collection[str]) -> Event:
+    """An event without the names of memories that are neither in these vaults nor among these."""
+
+    def goes(memory: dict[str, Any]) -> bool:
+        name = str(memory.get("memory"))
+        return str(memory.get("vault", name.partition("/")[0])) in vaults or name in memories
+
+    data = dict(event.data)
+    if event.kind == RETRIEVED:
+        data["memories"] = [memory for memory in _memories(event) if goes(memory)]
+    elif event.kind == CLOSED and not goes({"memory": data.get("by")}):
+        data["by"] = None
+    elif not all(goes({"memory": name}) for name in _subjects(event)):
+        del data["subjects"]
+    return replace(event, data=data) if data != event.data else event
+
+
+def _without_vault(event: Event) -> list[str]:
+    """The memories that an event names without their vault."""
+    if event.kind == CLOSED:
+        return [str(event.data.get("by"))]
+    shown = [str(memory.get("memory")) for memory in _memories(event) if "vault" not in memory]
+    return shown + _subjects(event)
+
+
+def _subjects(event: Event) -> list[str]:
+    """The memories that contradict each other."""
+    listed = event.data.get("subjects")
+    return [str(name) for name, _ in listed] if isinstance(listed, list) else []
+
+
+def _memories(event: Event) -> list[dict[str, Any]]:
+    """The memories that a recall showed."""
+    listed = event.data.get("memories") if event.kind == RETRIEVED else None
+    memories = listed if isinstance(listed, list) else []
+    return [memory for memory in memories if isinstance(memory, dict)]

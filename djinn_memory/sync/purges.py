@@ -12,11 +12,11 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note_file import content_hash
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.notes.vault import TRASH
 from djinn_memory.store.index.records import Selection
-from djinn_memory.store.ledger import EPISODE_PURGED, reading, sync_events, sync_state
+from djinn_memory.store.ledger import EPISODE_PURGED, reading, sync_state
 from djinn_memory.store.postgres import events as server_events
 from djinn_memory.store.postgres.notes import ServerNote, announce, purge_deleted
 from djinn_memory.sync.notes.link import Unfinished, VaultLink
@@ -66,7 +66,7 @@ def send_sections(link: VaultLink) -> None:
 
     A home that gets such a journal knows then that the section was purged, and not deleted.
     """
-    cursor = sync_events.cursor(link.ledger, link.scope)
+    cursor = sync_state.event_cursor(link.ledger, link.scope)
     recorded = reading.stored_events(link.ledger, (EPISODE_PURGED,), cursor.pushed)
     own = [stored for stored in recorded if stored.event.data.get("vault") == link.vault.id]
     if not own:
@@ -106,7 +106,7 @@ def waiting_sections(link: VaultLink) -> list[MemoryFiles]:
     """The sections of this home that another home purged."""
     if link.vault.read_only:
         return []
-    rev = sync_events.cursor(link.ledger, link.scope).rev
+    rev = sync_state.event_cursor(link.ledger, link.scope).rev
     with link.reading() as tx:
         purged = server_events.of_kind(tx, link.scope, EPISODE_PURGED, rev)
     names = {stored.event.subject for stored in purged}

@@ -13,25 +13,33 @@ from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.models import Problem
-from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import sync_state, uuid7
 from djinn_memory.store.ledger.sync_state import ScopeState
 from djinn_memory.store.postgres import notes as server_notes
 from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.store.postgres.scopes import large_files, record_home
+from djinn_memory.store.sqlite import erase
 from djinn_memory.sync import purges
-from djinn_memory.sync.exchange_requests import FileElsewhere
-from djinn_memory.sync.notes import derived, history, pull, push, vectors
-from djinn_memory.sync.notes.history import ScopeHistory
+from djinn_memory.sync.notes import derived, pull, push
 from djinn_memory.sync.notes.link import Reason, Unfinished, VaultLink, unregistered
-from djinn_memory.sync.notes.listing import exchanged, list_files, list_notes, unlisted
+from djinn_memory.sync.notes.listing import (
+    ScopeHistory,
+    current_history,
+    exchanged,
+    list_files,
+    list_notes,
+    preview_history,
+    recover_steps,
+    unlisted,
+)
 from djinn_memory.sync.notes.names import unfit, why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
+from djinn_memory.sync.requests import FileElsewhere, VaultExchange
 
 Direction = Literal["pull", "push", "both"]
 
@@ -40,27 +48,6 @@ MANY = 20
 
 ROUNDS = 20
 """Number of times that a run starts again when other homes write at the same time."""
-
-
-class Exchanged(Struct):
-    """What a run changed, or a dry run would change."""
-
-    received: int = 0
-    """Notes and attachments that were written here."""
-    removed: int = 0
-    """Notes and attachments that were moved to the trash here."""
-    sent: int = 0
-    """Notes and attachments that were written on the server."""
-    withdrawn: int = 0
-    """Notes and attachments that were deleted on the server."""
-    conflicts: list[str] = field(default_factory=list)
-    """Paths of conflict copies that were made here."""
-    waiting: list[str] = field(default_factory=list)
-    """Paths that could not be synchronized now, and databases that may still have purged text."""
-    too_large: list[str] = field(default_factory=list)
-    """Paths of attachments that are too large to be sent."""
-    elsewhere: list[FileElsewhere] = field(default_factory=list)
-    """Such attachments of other homes, which this home does not have."""
 
 
 class _Snapshot(Struct):
@@ -78,26 +65,26 @@ def exchange(
     direction: Direction = "both",
     *,
     dry_run: bool = False,
-) -> Exchanged:
+) -> VaultExchange:
     """Synchronize a vault. The caller holds the home's lock for synchronization.
 
     With `dry_run`, nothing is written but the index of this home, which is brought up to date.
     Raises `Unavailable` if other homes write faster than this one, and `Refused` if the server has
     vectors of another model.
     """
-    vectors.check_model(link)
+    derived.check_model(link)
     if dry_run:
-        _, states = _compare(link, history.preview(link))
-        return _planned(_plan(link, states), direction)
-    result = Exchanged()
-    history.recover(link)
+        _, states = _compare(link, preview_history(link))
+        return _planned(link, _plan(link, states), direction)
+    result = VaultExchange(link.vault.name)
+    recover_steps(link)
     if direction != "pull":
         purges.send_sections(link)
     unpurged = purges.receive_sections(link) if direction != "push" else set[str]()
     replaced: set[str] = set()
     seen = max(sync_state.seen(link.ledger, link.scope), default=0)
     for _ in range(ROUNDS):
-        snapshot, states = _compare(link, history.current(link))
+        snapshot, states = _compare(link, current_history(link))
         sync_state.advance(link.ledger, link.scope, states.scope, snapshot.mark)
         plan = _plan(link, states)
         if direction != "pull":
@@ -121,7 +108,7 @@ def exchange(
     _finish(link, snapshot, states.scope)
     if direction != "pull":
         purges.send(link)
-    vectors.embed(link)
+    derived.embed_notes(link)
     if link.base_texts:
         link.base_texts.prune({base.hash for base in states.bases.values()})
     result.waiting = sorted({*(note.path for note in link.unfinished.values()), *unerased})
@@ -214,7 +201,7 @@ def _read_server(link: VaultLink, state: ScopeState) -> _Snapshot:
     with link.reading() as cursor:
         head = server_notes.head(cursor, link.scope)
         if head is None:
-            raise unregistered(link.address, link.vault)
+            raise unregistered(link.server.address, link.vault)
         whole = state.whole or head.purged_rev > state.rev
         changed = server_notes.changed(cursor, link.scope, -1 if whole else state.rev)
         notes = {note.note_id: note for note in changed}
@@ -233,7 +220,7 @@ def _carry_out(
     plan: SyncPlan,
     direction: Direction,
     unpurged: Collection[str],
-    result: Exchanged,
+    result: VaultExchange,
 ) -> bool:
     """Carry out a plan. Returns whether anything changed, here or on the server.
 
@@ -241,7 +228,7 @@ def _carry_out(
     """
     pulls = plan.pulls if direction != "push" and not link.vault.read_only else []
     pulls = [step for step in pulls if not (step.before and step.before.path in unpurged)]
-    vectors.fetch(link, plan.adopted)
+    derived.fetch_vectors(link, plan.adopted)
     _write_plan(link, plan, pulls)
     pulled = pull.pull(link, pulls) if pulls else {}
     _count_pulls(result, [step for step in pulls if step.note_id in pulled], pulled)
@@ -259,8 +246,8 @@ def _carry_out(
         return bool(pulled)
     if pulled:
         list_notes(link)
-    vectors.embed(link)
-    vectors.check_model(link)
+    derived.embed_notes(link)
+    derived.check_model(link)
     pushed = push.push(link, pushes)
     _count_pushes(result, [step for step in pushes if step.note_id in pushed])
     return bool(pulled or pushed or link.has_unfinished("overtaken"))
@@ -274,7 +261,7 @@ def _write_plan(link: VaultLink, plan: SyncPlan, pulls: list[PullStep]) -> None:
 
 
 def _count_pulls(
-    result: Exchanged, steps: Iterable[PullStep], done: Mapping[UUID, str | None]
+    result: VaultExchange, steps: Iterable[PullStep], done: Mapping[UUID, str | None]
 ) -> None:
     for step in steps:
         result.received += step.after is not None
@@ -282,15 +269,15 @@ def _count_pulls(
     result.conflicts += [copy for copy in done.values() if copy]
 
 
-def _count_pushes(result: Exchanged, steps: Iterable[PushStep]) -> None:
+def _count_pushes(result: VaultExchange, steps: Iterable[PushStep]) -> None:
     counts = Counter(step.after is not None for step in steps)
     result.sent += counts[True]
     result.withdrawn += counts[False]
 
 
-def _planned(plan: SyncPlan, direction: Direction) -> Exchanged:
+def _planned(link: VaultLink, plan: SyncPlan, direction: Direction) -> VaultExchange:
     """What a plan would change."""
-    result = Exchanged()
+    result = VaultExchange(link.vault.name)
     if direction != "push":
         _count_pulls(result, plan.pulls, {step.note_id: step.conflict for step in plan.pulls})
     if direction != "pull":

@@ -21,20 +21,21 @@ from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger.sync_state import home_id_if_any
 from djinn_memory.store.postgres import catalog, migrations
-from djinn_memory.store.postgres.connection import connect, explained, reading
+from djinn_memory.store.postgres.connection import connect
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.scopes import Scope, homes, register, remove, scopes
 from djinn_memory.store.postgres.servers import (
     EMBEDDED,
     URL,
+    ServerConnection,
     configured_url,
     connected,
     embedded_folder,
     server_address,
     start_at,
 )
+from djinn_memory.sync.notes.derived import build_vector_index, require_embedder, require_model
 from djinn_memory.sync.notes.link import scope_of
-from djinn_memory.sync.notes.vectors import build_vector_index, require_embedder, require_model
 from djinn_memory.sync.requests import (
     AdoptedVault,
     InitSync,
@@ -149,16 +150,16 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
     own = _own_model(runtime)
     with closing(connect(address)) as connection:
         applied = migrations.migrate(connection, address, own or NO_MODEL)
-        theirs = migrations.state(connection, address).model
-        if own and theirs.identity == NO_MODEL.identity:
+        server = ServerConnection(connection, address, migrations.state(connection, address))
+        if own and server.state.model.identity == NO_MODEL.identity:
             # No home has brought vectors yet.
             migrations.change_model(connection, address, own)
         elif own:
-            require_model(address, theirs.identity, own.identity)
+            require_model(server, own.identity)
         if request.distribute:
-            with explained(address), connection.transaction(), connection.cursor() as cursor:
+            with server.transaction() as cursor:
                 catalog.distribute(cursor, address)
-        with explained(address), connection.transaction(), connection.cursor() as cursor:
+        with server.transaction() as cursor:
             if request.rls:
                 catalog.change_in_order(cursor)
             adopted = _adoptions(vaults, scopes(cursor), _named_scopes(request))
@@ -177,7 +178,7 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
         if url is not None:
             home.edit((("sync", "url"), url))
             home.trust([endpoint for endpoint in home.untrusted if endpoint.use == "sync"])
-        with reading(connection, address) as cursor:
+        with server.reading() as cursor:
             synced, others = _vaults(runtime, cursor)
     return PreparedServer(
         str(address), applied, added, adopted, synced, others, secured, distributed,
@@ -241,12 +242,7 @@ def remove_from_server(home: Home, vault: Vault) -> bool:
 
     Raises `Unavailable` if the server does not answer.
     """
-    with (
-        connected(home) as server,
-        explained(server.address),
-        server.connection.transaction(),
-        server.connection.cursor() as cursor,
-    ):
+    with connected(home) as server, server.transaction() as cursor:
         return remove(cursor, UUID(vault.id))
 
 

@@ -1,4 +1,7 @@
-"""Runs synchronization for the vaults of a home that go to its server."""
+"""Runs synchronization for the vaults of a home that go to its server, and lets it forget vaults.
+
+One process of a home at a time does this.
+"""
 
 from __future__ import annotations
 
@@ -6,42 +9,52 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import UUID
 
-from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable
+from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import index
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.vault.walk import attachments
+from djinn_memory.notes.vault import attachments
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.memories import contents
 from djinn_memory.store.ledger.sync_state import bases
 from djinn_memory.store.postgres.notes import listen, prune_history
+from djinn_memory.store.postgres.scopes import Scope, remove, remove_home, scopes
 from djinn_memory.store.postgres.scopes import names as scope_names
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
-from djinn_memory.sync.exchange_requests import (
+from djinn_memory.sync.notes.derived import require_embedder, require_model
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
+from djinn_memory.sync.notes.link import VaultLink, scope_of, unregistered
+from djinn_memory.sync.notes.listing import find_copies
+from djinn_memory.sync.requests import (
+    Backfilled,
+    BackfillSync,
     ConflictCopy,
     ConflictList,
     Drift,
+    ForgetSync,
+    ForgottenSync,
+    ForgottenVault,
     ListConflicts,
     PullSync,
     PushSync,
+    ServerHome,
     SyncComparison,
     SyncReport,
-    VaultExchange,
     VerifySync,
 )
-from djinn_memory.sync.filling import fill, restore
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
-from djinn_memory.sync.notes.link import VaultLink, scope_of, unregistered
-from djinn_memory.sync.notes.matching import find_copies
-from djinn_memory.sync.notes.vectors import require_embedder, require_model
-from djinn_memory.sync.requests import Backfilled, BackfillSync
 from djinn_memory.sync.run import Direction, exchange
-from djinn_memory.sync.verification import compare
+from djinn_memory.sync.server import server_homes
+from djinn_memory.sync.verification import compare, fill, restore
 from djinn_memory.system.locks import lock
+from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor
 
 
 def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> SyncReport:
@@ -57,33 +70,24 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
         for link in links:
             link.deletes_many = isinstance(request, PushSync) and request.delete_many
         results = [exchange(link, direction, dry_run=request.dry_run) for link in links]
-        nothing = events.ExchangedEvents()
         # Events may quote notes of another vault, which are purged by now.
         waits = any(link.purges_wait for link in links)
-        exchanged = [
-            nothing if request.dry_run else _follow(link, direction, events_wait=waits)
-            for link in links
-        ]
-    return SyncReport(
-        [
-            VaultExchange(
-                link.vault.name, notes.received, notes.removed, notes.sent, notes.withdrawn,
-                recorded.pulled, recorded.pushed, notes.conflicts, notes.waiting, notes.too_large,
-                notes.elsewhere,
-            )
-            for link, notes, recorded in zip(links, results, exchanged, strict=True)
-        ],
-        request.dry_run,
-        missing,
-        [problem for link in links for problem in link.problems],
-    )  # fmt: skip
+        for link, result in zip(links, results, strict=True):
+            if not request.dry_run:
+                counts = _follow(link, direction, events_wait=waits)
+                result.events_received, result.events_sent = counts
+    problems = [problem for link in links for problem in link.problems]
+    return SyncReport(results, request.dry_run, missing, problems)
 
 
-def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> events.ExchangedEvents:
-    """Exchange events after the notes, and bring up to date what follows from both."""
+def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> tuple[int, int]:
+    """Exchange events after the notes, and bring up to date what follows from both.
+
+    Returns the number of new events here, and on the server.
+    """
     if direction != "pull":
         fill(link, "rows")
-    exchanged = events.ExchangedEvents()
+    exchanged = 0, 0
     if events_wait:
         why = "wait, because they may quote what another home purged; run `djinn sync run`"
         link.add(Problem(f"{link.vault.name}: events", why))
@@ -138,7 +142,7 @@ def backfill(runtime: Runtime, request: BackfillSync) -> Backfilled:
     filled, left = 0, 0
     with locked(runtime.home), connected(runtime.home) as server:
         vaults = runtime.home.synced
-        require_model(server.address, server.state.model.identity, embedder.identity)
+        require_model(server, embedder.identity)
         report = index(
             runtime.state, runtime.models, vaults,
             whole=False, rebuild=False, progress=runtime.progress,
@@ -205,8 +209,101 @@ def linked(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLin
     settings = runtime.home.config.sync
     texts = BaseTexts(runtime.home.state / "sync-texts" / vault.id)
     return VaultLink(
-        runtime, server.connection, server.address, server.state.model, vault, scope_of(vault),
-        socket.gethostname(), VaultFiles(vault),
+        runtime, server, vault, scope_of(vault), socket.gethostname(), VaultFiles(vault),
         attachment_bytes=settings.attachments_mb * 1_000_000,
         base_texts=texts if settings.merge == "clean" else None,
     )  # fmt: skip
+
+
+def forget(runtime: Runtime, request: ForgetSync) -> ForgottenSync:
+    """See `Sync.forget`."""
+    if request.vault and request.home:
+        raise UsageError(
+            f"{request.home}: cannot be combined with a vault; name one of them", argument="home"
+        )
+    if not (request.vault or request.home):
+        raise UsageError(
+            "neither a vault nor a home is named",
+            Remedy(arguments={"vault": None}, purpose="remove a vault from the server"),
+            Remedy(arguments={"home": None}, purpose="forget a home"),
+        )
+    home = runtime.home
+    with locked(home), connected(home) as server:
+        with server.reading() as cursor:
+            if request.vault:
+                vaults = [_vault(runtime, cursor, request.vault)]
+                gone = None
+            else:
+                vaults, gone = _of_home(runtime, cursor, request.home or "")
+        if not request.dry_run:
+            _remove(server, [UUID(vault.scope) for vault in vaults], gone)
+            if gone is None:
+                _unlist(home, vaults[0].scope)
+    return ForgottenSync(str(server.address), vaults, gone, not request.dry_run)
+
+
+def _remove(server: ServerConnection, vaults: Sequence[UUID], home: str | None) -> None:
+    with server.transaction() as cursor:
+        for scope in vaults:
+            if home is None:
+                remove(cursor, scope)
+            else:
+                remove_home(cursor, scope, UUID(home))
+
+
+def _unlist(home: Home, scope: str) -> None:
+    """Take a vault out of `sync.vaults`, so that the next `init` does not send it again."""
+    listed = [vault.name for vault in home.synced]
+    kept = [vault.name for vault in home.synced if vault.id != scope]
+    if kept != listed:
+        home.edit((("sync", "vaults"), kept))
+
+
+def _vault(runtime: Runtime, cursor: Cursor, name: str) -> ForgottenVault:
+    """The vault of the server with a name in this home, an id, or a name on the server."""
+    known = scopes(cursor)
+    own = {vault.name: vault.id for vault in runtime.home.vaults}
+    chosen = [scope for scope in known if str(scope.user_id) in (name.lower(), own.get(name))]
+    if not chosen and name not in own:
+        # A vault of another home is never meant by the name of one that is here.
+        chosen = [scope for scope in known if scope.name == name]
+    for vault in () if chosen else runtime.home.synced:
+        if name in (vault.name, vault.id):
+            # Another home removed it, or this one was killed before it changed its settings.
+            return ForgottenVault(vault.name, vault.id, 0, [], on_server=False)
+    listed = [f"{scope.user_id} ({count(scope.notes, 'note')})" for scope in chosen]
+    _check_single(name, "vault", listed)
+    return _entry(chosen[0], server_homes(runtime, cursor, chosen[0].user_id))
+
+
+def _of_home(runtime: Runtime, cursor: Cursor, name: str) -> tuple[list[ForgottenVault], str]:
+    """The vaults that a home synchronizes, given its name or id, and its id."""
+    listed = [(scope, server_homes(runtime, cursor, scope.user_id)) for scope in scopes(cursor)]
+    every = {home.id: home for _, homes in listed for home in homes}
+    chosen = [key for key, home in every.items() if name.lower() == key or name == home.name]
+    _check_single(name, "home", [f"{key} (last seen {every[key].seen})" for key in chosen])
+    return [
+        _entry(scope, [home for home in homes if home.id == chosen[0]])
+        for scope, homes in listed
+        if any(home.id == chosen[0] for home in homes)
+    ], chosen[0]
+
+
+def _check_single(name: str, kind: str, chosen: Sequence[str]) -> None:
+    """Raise an error unless a name means one vault, or one home, of the server."""
+    if not chosen:
+        raise NotFound(
+            f"{name}: the server shows no such {kind}",
+            Remedy("sync.status", {}, "list the vaults and homes of the server"),
+            argument=kind,
+        )
+    if len(chosen) > 1:
+        raise Refused(
+            f"{name}: the server has several {kind}s of this name: {', '.join(chosen)}; "
+            "pass the id of one",
+            argument=kind,
+        )
+
+
+def _entry(scope: Scope, homes: Sequence[ServerHome]) -> ForgottenVault:
+    return ForgottenVault(scope.name, str(scope.user_id), scope.notes, homes)

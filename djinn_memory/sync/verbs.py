@@ -2,65 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from djinn_memory.errors import DjinnError, Remedy, UsageError
 from djinn_memory.models import Problem
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.postgres.projections import facts, stats
-from djinn_memory.store.postgres.scopes import scopes as known_scopes
+from djinn_memory.store.postgres import queries
+from djinn_memory.store.postgres.queries import SyncStats
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import server
-from djinn_memory.sync.exchange_requests import (
-    ConflictList,
-    ListConflicts,
-    PullSync,
-    PushSync,
-    RunSync,
-    SyncComparison,
-    SyncReport,
-    VerifySync,
-)
 from djinn_memory.sync.requests import (
     Backfilled,
     BackfillSync,
+    ConflictList,
     ForgetSync,
     ForgottenSync,
     InitSync,
+    ListConflicts,
     MigratedServer,
     MigrateSync,
     PreparedServer,
+    PullSync,
+    PushSync,
+    RunSync,
     SearchServerFacts,
     ServerFacts,
     ServerStatus,
     ShowSyncStats,
     ShowSyncStatus,
-    SyncStats,
+    SyncComparison,
+    SyncReport,
+    VerifySync,
 )
-
-if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import Cursor
-
-
-def _count_rows(runtime: Runtime, server: ServerConnection, request: ShowSyncStats) -> SyncStats:
-    """See `Sync.stats`."""
-    scopes = _scopes(runtime, everything=request.all)
-    with server.reading() as tx:
-        return SyncStats(
-            _notes(tx, scopes),
-            stats.kind_counts(tx, scopes),
-            stats.document_counts(tx, scopes),
-            *stats.consolidation_counts(tx, scopes),
-        )
-
-
-def _notes(tx: Cursor, scopes: list[UUID] | None) -> int:
-    """The notes of all scopes that the user may read, or of the given ones."""
-    return sum(
-        scope.notes for scope in known_scopes(tx) if scopes is None or scope.user_id in scopes
-    )
 
 
 def _search_facts(
@@ -83,7 +57,7 @@ def _search_facts(
         problems.append(Problem("embedding", f"{why}; facts are compared by text only"))
     with server.reading() as tx:
         scopes = _scopes(runtime, everything=request.all)
-        answers = facts.search(tx, request.query, vector, runtime.now(), scopes, request.limit)
+        answers = queries.search(tx, request.query, vector, runtime.now(), scopes, request.limit)
     return ServerFacts(answers, problems)
 
 
@@ -130,7 +104,7 @@ class Sync(Namespace, name="sync"):
         Files of homes stay. A removed vault leaves `sync.vaults` here, and the next run of another
         home is refused. A forgotten home that comes back compares everything, and deletes nothing.
         """
-        from djinn_memory.sync.forgetting import forget
+        from djinn_memory.sync.session import forget
 
         return forget(self.runtime, request)
 
@@ -202,7 +176,9 @@ class Sync(Namespace, name="sync"):
         Without `all` only the vaults of this home that go to the server are counted.
         """
         with connected(self.runtime.home) as connection:
-            return _count_rows(self.runtime, connection, request)
+            scopes = _scopes(self.runtime, everything=request.all)
+            with connection.reading() as tx:
+                return queries.count_rows(tx, scopes)
 
     @operation(SearchServerFacts, recover=False, rights="person", positional=("query",))
     def facts(self, request: SearchServerFacts) -> ServerFacts:

@@ -1,11 +1,13 @@
-"""Compares a vault with its scope on the server, and names what differs.
+"""Compares a vault with its scope on the server, names what differs, and writes it again.
 
 Notes and attachments are compared byte for byte, and the rows that follow from equal notes row by
 row. Events are compared with the ledger, and the tables that follow from events with the events.
+What the server lacks, or has in another way than this home, can be written again.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -15,41 +17,34 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.models import Progress
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger import reading as ledger_reading
-from djinn_memory.store.ledger import sync_events
-from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger import sync_state
+from djinn_memory.store.ledger.events import StoredEvent
 from djinn_memory.store.ledger.redaction import blanks
-from djinn_memory.store.ledger.sync_state import NoteBase, bases
+from djinn_memory.store.ledger.sync_state import EventCursor, NoteBase, bases
+from djinn_memory.store.postgres import comparison, event_tables, note_tables
 from djinn_memory.store.postgres import events as server_events
-from djinn_memory.store.postgres.index import comparison
-from djinn_memory.store.postgres.index.comparison import differing_lists
-from djinn_memory.store.postgres.notes import ServerNote, changed, contents
-from djinn_memory.store.postgres.projections import differences, event_tables, note_tables
-from djinn_memory.store.postgres.projections.differences import count_differences, outdated
-from djinn_memory.store.postgres.projections.note_tables import LostName
-from djinn_memory.store.postgres.projections.tables import (
-    CORRELATIONS,
-    FACTS,
-    SUMMARY,
-    NoteRow,
-    Row,
-)
-from djinn_memory.store.postgres.values import clean
+from djinn_memory.store.postgres import notes as server_notes
+from djinn_memory.store.postgres.event_tables import CORRELATIONS
+from djinn_memory.store.postgres.index import postings
+from djinn_memory.store.postgres.note_tables import Lacking, LostName, NoteRow
+from djinn_memory.store.postgres.notes import ServerChange, ServerNote, changed, contents
+from djinn_memory.store.postgres.values import replace_rows
 from djinn_memory.sync import events
-from djinn_memory.sync.event_forms import as_sent, with_agent_of
-from djinn_memory.sync.exchange_requests import Drift
+from djinn_memory.sync.events import as_sent, with_agent_of
 from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.notes.listing import exchanged, list_files, unlisted
-from djinn_memory.sync.notes.matching import LocalFile, match
+from djinn_memory.sync.notes.listing import LocalFile, exchanged, list_files, match, unlisted
 from djinn_memory.sync.notes.names import is_note
-from djinn_memory.sync.projections.pushed_notes import PushedNote, project
+from djinn_memory.sync.notes.source_memory import PushedNote
+from djinn_memory.sync.notes.table_rows import table_rows
+from djinn_memory.sync.requests import Drift
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
 BATCH = 500
-"""Number of notes whose rows are compared at once."""
+"""Number of notes whose rows are compared or written at once."""
 
 REPAIR = "run `djinn sync backfill --all`"
 """The remedy for rows and bytes that differ from what this home has."""
@@ -134,29 +129,33 @@ def _differing_notes(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[t
     The vectors themselves are not compared: a row may only lack one that this home has.
     """
     embedder = link.runtime.models.embedder
-    embeds = embedder is not None and embedder.identity == link.model.identity
+    embeds = embedder is not None and embedder.identity == link.server.state.model.identity
     with link.reading() as tx:
         pending = note_tables.waiting_notes(tx, link.scope, "rows")
         unembedded = note_tables.waiting_notes(tx, link.scope, "vectors") - pending
-        lost = differences.lost_names(tx, link.scope)
+        lost = comparison.lost_names(tx, link.scope)
         for start in range(0, len(notes), BATCH):
             page = notes[start : start + BATCH]
             ids = [note.note_id for note in page]
-            here = {note.note_id: note for note in _own_notes(link, page)}
+            own_notes = derived.indexed(link, derived.unchanged(link, page))
+            here = {note.note_id: note for note in own_notes}
             listed = [(note.note_id, note.rows) for note in here.values()]
-            indexed = comparison.differing_tables(tx, link.scope, listed, embeds=embeds)
             expected = [
                 row for own in here.values() for row in _expected_rows(link, own, lost[own.note_id])
             ]
-            projected = differences.differing_tables(tx, link.scope, ids, expected)
+            differing: defaultdict[UUID, list[str]] = defaultdict(list)
+            for note_id, table in chain(
+                comparison.differing_rows(tx, link.scope, ids, expected),
+                comparison.differing_index(tx, link.scope, listed, embeds=embeds),
+            ):
+                differing[note_id].append(table)
             for note in page:
                 own = here.get(note.note_id)
                 if note.note_id in pending:
                     yield note.path, "has no rows on the server yet; run `djinn sync run`"
                 elif own:
-                    tables = [*projected[note.note_id], *indexed[note.note_id]]
-                    if tables:
-                        yield note.path, f"does not match its rows in {', '.join(tables)}; {REPAIR}"
+                    if tables := ", ".join(differing[note.note_id]):
+                        yield note.path, f"does not match its rows in {tables}; {REPAIR}"
                     elif note.note_id in unembedded and _is_embedded(own):
                         yield note.path, "lacks vectors on the server; run `djinn sync backfill`"
             done = start + len(page)
@@ -172,25 +171,15 @@ def _is_embedded(note: PushedNote) -> bool:
     )
 
 
-def _own_notes(link: VaultLink, notes: Sequence[ServerNote]) -> list[PushedNote]:
-    changes = [change for note in notes if (change := derived.unchanged(link, note))]
-    return derived.indexed(link, changes)
-
-
 def _expected_rows(link: VaultLink, note: PushedNote, lost: Collection[LostName]) -> list[NoteRow]:
     """The rows that a note has, without those that other notes have in its place."""
     names = {(kind, name) for kind, name, _ in lost}
     taken = {uuid5(link.scope, name) for kind, name in names if kind == "id"}
     return [
         row
-        for row in project(link.scope, link.vault, note, link.runtime.now(), taken)
-        if not (row.table is FACTS and _fact_name(row.values) in names)
-        and not (row.table is SUMMARY and ("summary", "") in names)
+        for row in table_rows(link.scope, link.vault, note, link.runtime.now(), taken)
+        if row.name not in names
     ]
-
-
-def _fact_name(row: Row) -> tuple[str, str]:
-    return "fact", clean(f"{row['category']}/{row['key']}")
 
 
 def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:
@@ -201,28 +190,29 @@ def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:
     home compares them.
     """
     with link.reading() as tx:
-        sent = events_on_server(tx, link)
+        sent = _events_on_server(tx, link)
         fit = [stored for stored in sent if events.is_exchangeable(stored)]
         for number, why in _event_differences(tx, link, sent, fit):
             if number:
                 yield "events", why.format(count(number, "event"))
-        numbers = outdated(tx, link.scope) | differing_lists(tx, link.scope)
-        derived = event_tables.table_rows(fit, link.runtime.home.config.scoring)
-        for table, rows in derived.items():
-            numbers[table] = count_differences(tx, link.scope, table, rows)
+        scope = link.scope
+        numbers = comparison.outdated(tx, scope) | comparison.differing_lists(tx, scope)
+        tables = event_tables.table_rows(fit, link.runtime.home.config.scoring)
         if (known := events.own_correlations(tx, link)) is not None:
-            numbers[CORRELATIONS] = count_differences(tx, link.scope, CORRELATIONS, known)
+            tables[CORRELATIONS] = known
+        for table, rows in tables.items():
+            numbers[table] = comparison.count_differences(tx, scope, table, rows)
     for table, number in numbers.items():
         if number:
             yield table, f"differs in {count(number, 'row')}; {REPAIR}"
 
 
-def events_on_server(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
+def _events_on_server(tx: Cursor, link: VaultLink) -> list[StoredEvent]:
     """All events of a scope on the server."""
     return [*chain.from_iterable(server_events.since(tx, link.scope, -1))]
 
 
-def expected_events(
+def _expected_events(
     link: VaultLink, sent: Iterable[StoredEvent]
 ) -> Iterator[tuple[StoredEvent, StoredEvent]]:
     """The events that differ between home and server: each as it should be, and as it is there.
@@ -244,7 +234,7 @@ def _event_differences(
     tx: Cursor, link: VaultLink, sent: Sequence[StoredEvent], fit: Sequence[StoredEvent]
 ) -> Iterator[tuple[int, str]]:
     """The number of events that differ in one way, and how they do."""
-    cursor = sync_events.cursor(link.ledger, link.scope)
+    cursor = sync_state.event_cursor(link.ledger, link.scope)
     recorded = ledger_reading.stored_events(link.ledger, events.SYNCED)
     outgoing = filter(server_events.is_storable, events.outgoing(link, recorded))
     missing = {stored.id for stored in outgoing} - {stored.id for stored in sent}
@@ -252,7 +242,7 @@ def _event_differences(
     unknown = {stored.id for stored in fit} - {stored.id for stored in recorded}
     pages = server_events.since(tx, link.scope, cursor.rev)
     unread = unknown & {stored.id for stored in chain.from_iterable(pages)}
-    changed = [*expected_events(link, fit)]
+    changed = [*_expected_events(link, fit)]
     purged = sum(
         blanks(expected.event.data) > blanks(stored.event.data) for expected, stored in changed
     )
@@ -264,3 +254,92 @@ def _event_differences(
     yield len(unknown - unread), f"has {{}} that this home lacks; {again}"
     yield len(changed) - purged, f"has {{}} whose data differs from this home's; {REPAIR}"
     yield len(sent) - len(fit), "has {} that no home sends; delete the rows on the server"
+
+
+def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, int]:
+    """Write what follows from notes again, for those that lack something on the server.
+
+    Returns how many notes are complete now, and how many this home could not complete.
+    """
+    with link.reading() as tx:
+        waiting = note_tables.waiting_notes(tx, link.scope, lacking)
+    ids = sorted(waiting)
+    left = 0
+    for start in range(0, len(ids), batch):
+        page = ids[start : start + batch]
+        with link.reading() as tx:
+            notes = server_notes.states(tx, link.scope, page)
+        changes = [*derived.unchanged(link, notes.values())]
+        written = {note.note_id for note in derived.indexed(link, changes)}
+        if written:
+            written = _fill_page(link, changes, written, lacking)
+        left += len(page) - len(written)
+        done = start + len(page)
+        link.runtime.progress(Progress("push", done, len(ids), link.vault.name))
+    if ids:
+        derived.finish_load(link, len(ids))
+    return len(ids) - left, left
+
+
+def restore(link: VaultLink) -> None:
+    """Write again what `verify` finds damaged or different in files and events."""
+    _restore_bytes(link)
+    _restore_events(link)
+
+
+def _restore_bytes(link: VaultLink) -> None:
+    """Write the bytes of notes and attachments again that are damaged on the server.
+
+    Those that this home has in another version stay as they are.
+    """
+    with link.reading() as tx:
+        notes = server_notes.changed(tx, link.scope, -1)
+        damaged = {note.note_id: note for note in notes if not note.deleted}
+        for note_id, data in server_notes.contents(tx, link.scope, [*damaged.values()]):
+            if content_hash(data) == damaged[note_id].hash:
+                del damaged[note_id]
+    for change in derived.unchanged(link, damaged.values()):
+        with link.transaction() as tx:
+            server_notes.restore(tx, link.scope, damaged[change.note_id], change.content or b"")
+
+
+def _restore_events(link: VaultLink) -> None:
+    """Write what `verify` finds different in events and the tables that follow from them.
+
+    The next run exchanges all events again: those that either side lacks may have to wait for it,
+    because they quote what another home purged.
+    """
+    with link.reading() as tx:
+        correlations = events.own_correlations(tx, link)
+    with link.writing() as writer:
+        sent = filter(events.is_exchangeable, _events_on_server(writer.tx, link))
+        listed = {stored.id: stored for stored in sent}
+        changed = [event for event, _ in _expected_events(link, listed.values())]
+        server_events.write(writer, link.home_id, changed)
+        listed |= {stored.id: stored for stored in changed}
+        scoring = link.runtime.home.config.scoring
+        event_tables.rebuild(writer, [*listed.values()], scoring)
+        note_tables.resolve_relations(writer.tx, link.scope)
+        postings.recount(writer.tx, link.scope)
+        if correlations is not None:
+            replace_rows(writer.tx, link.scope, writer.rev, CORRELATIONS, correlations)
+    sync_state.move_event_cursor(link.ledger, link.scope, EventCursor())
+
+
+def _fill_page(
+    link: VaultLink, changes: Sequence[ServerChange], indexed: set[UUID], lacking: Lacking
+) -> set[UUID]:
+    """Write what follows from notes. Returns those that lack nothing now."""
+    with link.server.writing(link.scope) as writer:
+        # Another home may have pushed, filled or deleted a note since.
+        states = server_notes.states(writer.tx, link.scope, [*indexed])
+        same = {
+            change.note_id
+            for change in changes
+            if (note := states.get(change.note_id)) and note.hash == change.hash
+        }
+        lack = note_tables.waiting_notes(writer.tx, link.scope, lacking, [*same])
+        derived.write(link, writer, changes, lack)
+        if lacking == "everything":
+            return same
+        return same - note_tables.waiting_notes(writer.tx, link.scope, lacking, [*same])

@@ -1,11 +1,23 @@
-"""The disk under a folder: its file system, and whether a sync client copies the folder."""
+"""The disk under a folder: its file system, what copies the folder, and whether it has changed.
+
+A long-lived process knows that its vaults have not changed, which saves a scan. That works only on
+Linux. There the kernel queues an event before the call that made the change returns, so an empty
+queue is proof. Elsewhere, and on network disks, no vault ever counts as unchanged.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
+import struct
+import sys
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from djinn_memory.models import Vault
 
 NETWORK = frozenset({
     "9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs", "gcsfuse",
@@ -74,3 +86,120 @@ def open_to(path: Path, bits: int) -> bool:
     real = path.resolve()
     reachable = all(folder.stat().st_mode & 0o001 for folder in real.parents)
     return reachable and bool(real.stat().st_mode & bits)
+
+
+LONGEST_SECONDS = 60.0
+"""Maximum time between two scans: a write through a memory map creates no event."""
+
+_EVENTS = (
+    0x2  # modify
+    | 0x4  # attributes
+    | 0x40 | 0x80  # moved from, moved to
+    | 0x100 | 0x200  # create, delete
+    | 0x400 | 0x800  # the folder itself deleted, moved
+    | 0x1000000 | 0x2000000  # only folders, no links
+)  # fmt: skip
+_INCOMPLETE = 0x40000000 | 0x8000 | 0x4000 | 0x2000 | 0x400 | 0x800
+"""Flags of an event for a folder or a lost event. Some folders may then not be watched."""
+_HEAD = struct.Struct("iIII")
+
+
+class ChangeWatch:
+    """Knows which vaults have not changed since their last scan.
+
+    A scan needs two calls: `listen` before it, and `mark_scanned` after it if it found no changes.
+    """
+
+    def __init__(self, skipped: Callable[[str], bool]) -> None:
+        """`skipped` tests by name whether a folder contains no notes and is not watched."""
+        self._skipped = skipped
+        self._queues: dict[Vault, _EventQueue] = {}
+
+    def unchanged(self, vaults: Sequence[Vault]) -> bool:
+        """Whether all of `vaults` are certainly as they were at their last scan."""
+        return all(vault in self._queues and self._queues[vault].empty() for vault in vaults)
+
+    def listen(self, vaults: Sequence[Vault]) -> None:
+        """Start collecting the events of `vaults`."""
+        for vault in vaults:
+            known = self._queues.get(vault)
+            if known and not known.complete:
+                known.close()
+                del self._queues[vault]
+            if vault not in self._queues and (queue := _open_queue(vault, self._skipped)):
+                self._queues[vault] = queue
+
+    def mark_scanned(self, vaults: Sequence[Vault]) -> None:
+        """Record that a scan begun after `listen` found `vaults` up to date."""
+        for vault in vaults:
+            if queue := self._queues.get(vault):
+                queue.scanned = time.monotonic()
+
+    def close(self) -> None:
+        """Stop listening. No vault counts as unchanged afterwards."""
+        for queue in self._queues.values():
+            queue.close()
+        self._queues.clear()
+
+
+class _EventQueue:
+    """The kernel's queue of the events in some folders."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.scanned: float | None = None
+        """The time of the last scan without changes; None after an event."""
+        self.complete = True
+        """Whether every folder is watched, as far as known."""
+
+    def empty(self) -> bool:
+        """Whether no event arrived since the last scan, and the scan is recent."""
+        self._drain()
+        return self.scanned is not None and time.monotonic() - self.scanned < LONGEST_SECONDS
+
+    def _drain(self) -> None:
+        while self.complete:
+            try:
+                events = os.read(self._descriptor, 65536)
+            except BlockingIOError:
+                return
+            except OSError:
+                events = b""
+            self.scanned = None
+            self.complete = bool(events)
+            while events:
+                _, mask, _, length = _HEAD.unpack_from(events)
+                self.complete = self.complete and not mask & _INCOMPLETE
+                events = events[_HEAD.size + length :]
+        self.scanned = None
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _open_queue(vault: Vault, skipped: Callable[[str], bool]) -> _EventQueue | None:
+    """A queue for the folders of a vault; None where the system does not support it."""
+    if sys.platform != "linux" or network(vault.root):
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if descriptor < 0:
+        return None
+    queue = _EventQueue(descriptor)
+    folders = [os.fsencode(vault.root.resolve())]
+    try:
+        while folders:
+            folder = folders.pop()
+            # Watched before it is listed, so that a folder created in between makes an event.
+            if libc.inotify_add_watch(descriptor, folder, _EVENTS) < 0:
+                raise OSError
+            with os.scandir(folder) as entries:
+                folders += [
+                    entry.path
+                    for entry in entries
+                    if entry.is_dir(follow_symlinks=False) and not skipped(os.fsdecode(entry.name))
+                ]
+    except OSError:
+        queue.close()
+        return None
+    return queue

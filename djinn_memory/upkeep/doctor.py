@@ -12,7 +12,7 @@ from djinn_memory.errors import ConfigError, DjinnError
 from djinn_memory.home.home import Home
 from djinn_memory.models import Progress, ProgressCallback
 from djinn_memory.store.state import State
-from djinn_memory.upkeep import databases, domains, hooks, models, place, vaults
+from djinn_memory.upkeep import databases, models, place, vaults
 from djinn_memory.upkeep.findings import Check, CheckedHome, error, failure, hint
 from djinn_memory.upkeep.requests import Diagnosis, DoctorFinding
 
@@ -30,12 +30,12 @@ CHECKS: dict[str, Checks] = {
     "working": databases.working,
     "index": databases.index,
     "server": databases.server,
-    "domains": domains.domains,
+    "domains": vaults.domains,
     "models": models.cache,
     "embedder": models.embedder,
     "reranker": models.reranker,
     "chat model": models.chat_model,
-    "hooks": hooks.hooks,
+    "hooks": place.hooks,
     "leftovers": place.leftovers,
 }
 """The checks by part. Parts that others depend on come first."""

@@ -25,6 +25,9 @@ from djinn_memory.upkeep.requests import DoctorFinding, Severity
 Mend = Callable[[], str]
 """Fixes a finding and returns a description. Two findings may share a fix, which then runs once."""
 
+MOST_NAMES = 3
+"""Maximum number of files that a finding names."""
+
 INDEX = Remedy("index")
 FIX = Remedy("doctor", {"fix": True})
 
@@ -92,10 +95,10 @@ def failure(part: str, raised: DjinnError, mend: Mend | None = None) -> Check:
     return error(part, what, words.remedies(raised), mend)
 
 
-def some(names: Sequence[str], most: int = 3) -> str:
+def some(names: Sequence[str]) -> str:
     """The first names, and the number of the others."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def privacy(part: str, root: Path) -> Iterator[Check]:

@@ -14,17 +14,15 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.access import DOMAIN, domain_key
-from djinn_memory.memories.catalog.hiding import domains_in
+from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.memories.changes.files import check_writable as check_folder
 from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.markdown.headings import headings
-from djinn_memory.notes.markdown.markup import mask
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.markdown import headings, inline, mask
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection

@@ -1,17 +1,19 @@
-"""Checks of the home: folders, settings, permissions, disk space, leftovers of killed processes."""
+"""Checks of the home: folders, settings, permissions, disk space, hooks, leftovers of processes."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from djinn_memory.errors import Remedy
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
 from djinn_memory.memories.changes.commit import recover
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import KeptBytes
+from djinn_memory.memories.hooks.installation import hook_state
 from djinn_memory.system.disks import network, open_to, synced
 from djinn_memory.system.files import is_abandoned, is_leftover, make_folder
 from djinn_memory.system.locks import is_locked
@@ -177,3 +179,35 @@ def _changes(case: CheckedHome) -> Iterator[Check]:
 
 def _size(number: int) -> str:
     return f"{number / 1e9:,.1f} GB" if number >= 1e9 else f"{number / 1e6:,.1f} MB"
+
+
+RECENT = timedelta(days=7)
+"""A loss that is older is no finding any more. `djinn hook status` still counts it."""
+
+
+def hooks(case: CheckedHome) -> Iterator[Check]:
+    """Check that installed hooks can record, and that their events were recorded."""
+    state = hook_state(case.home)
+    checks = []
+    for hook in state.hooks:
+        if hook.fault:
+            again = Remedy("hooks.install", {"client": hook.client}, "install them anew")
+            what = f"the hooks in {hook.path} do not work: {hook.fault}"
+            checks.append(warning("hooks", what, again))
+    for line in state.unreadable:
+        checks.append(warning("hooks", line))
+    if state.full:
+        what = f"the spool of hooks is full; {count(state.refused, 'event')} refused so far"
+        checks.append(warning("hooks", what, INDEX))
+    elif (lost := state.refused + state.skipped) and _is_recent(state.lost_at):
+        why = f" ({state.reason})" if state.reason else ""
+        what = f"{count(lost, 'event')} of hooks could not be recorded{why}"
+        checks.append(hint("hooks", what, Remedy("hooks.status", purpose="see the counts")))
+    if state.hooks and not checks:
+        clients = ", ".join(dict.fromkeys(hook.client for hook in state.hooks))
+        checks.append(ok("hooks", f"installed for {clients}"))
+    yield from checks
+
+
+def _is_recent(time: str | None) -> bool:
+    return time is None or datetime.now(UTC) - datetime.fromisoformat(time) < RECENT

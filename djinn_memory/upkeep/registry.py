@@ -7,16 +7,12 @@ that no note changes by the clock, and a use ends it at once; see `scoring.decay
 from __future__ import annotations
 
 from djinn_memory.upkeep.jobs import (
-    consolidate,
     daily,
-    expire,
-    extract,
     learnings,
     observations,
     promote,
     proposals,
     sessions,
-    summary,
     trash,
 )
 from djinn_memory.upkeep.jobs.job import Job
@@ -25,19 +21,19 @@ JOBS: dict[str, Job] = {
     job.name: job
     for job in (
         promote.JOB,
-        expire.JOB,
-        sessions.JOB,
-        extract.JOB,
-        consolidate.JOB,
+        trash.EXPIRE,
+        sessions.SESSIONS,
+        sessions.EXTRACT,
+        sessions.CONSOLIDATE,
         learnings.JOB,
-        summary.JOB,
+        sessions.SUMMARY,
         proposals.CONTRADICTIONS,
         proposals.GAPS,
         observations.JOB,
         daily.JOB,
         proposals.DUPLICATES,
         proposals.ROT,
-        trash.JOB,
+        trash.DELETE,
     )
 }
 """The jobs by name, in the order in which they run."""

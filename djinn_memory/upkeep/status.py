@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from djinn_memory.embedding.registry import to_spec
 from djinn_memory.home.watcher import watcher
-from djinn_memory.indexing.sweep import stale
+from djinn_memory.indexing.scan import stale
 from djinn_memory.models import Problem
 from djinn_memory.store.index import compartments, vectors
 from djinn_memory.store.index.records import CatalogStats

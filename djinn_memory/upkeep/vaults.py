@@ -1,4 +1,4 @@
-"""Checks of the vaults on the disk."""
+"""Checks of the vaults on the disk, and of the domains of memories and of the settings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import os
 import re
 from collections.abc import Iterator
 
-from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.errors import DjinnError, NotFound, Remedy
+from djinn_memory.home import access
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.profiles.reading import wrong_values
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault.walk import VaultListing, walk
+from djinn_memory.notes.vault import VaultListing, walk
+from djinn_memory.store.index.local.sqlite_index import peeking
+from djinn_memory.store.recovery import store_errors
 from djinn_memory.store.state import State
 from djinn_memory.system.disks import network
 from djinn_memory.system.files import leftovers_below
@@ -118,3 +121,58 @@ def _look(vault: Vault, listing: VaultListing) -> tuple[list[str], list[str]]:
     conflicts = [path for path in paths if _CONFLICT.search(path.rpartition("/")[2])]
     shut = [path for path in paths if not os.access(vault.root / path, os.R_OK)]
     return conflicts, shut
+
+
+_DOMAINS = "domains"
+
+
+def domains(case: CheckedHome) -> Iterator[Check]:
+    """Check the domains of memories, of the settings, and of what is written by default."""
+    config = case.home.config
+    if not (config.domains or config.access):
+        return
+    checks = [*_refused_defaults(case), *_unknown_domains(case)]
+    listed = count(len(config.domains), "domain") if config.domains else "any domain"
+    yield from checks or [ok(_DOMAINS, f"{listed}; {count(len(config.access), 'agent')} limited")]
+
+
+def _unknown_domains(case: CheckedHome) -> Iterator[Check]:
+    """Names that memories have and the settings do not list, and grants that no memory has."""
+    home, config = case.home, case.home.config
+    if not home.index_path.exists():
+        return
+    try:
+        with peeking(home.index_path, home.vaults, config.access) as index:
+            written = index.values(access.DOMAIN)
+    except store_errors():
+        return
+    keys = {access.domain_key(name) for name in written}
+    known = {access.domain_key(name) for name in config.domains}
+    unknown = [name for name in written if access.domain_key(name) not in known]
+    if known and unknown:
+        what = f"{some(unknown)} in notes, but not in `domains` of the settings"
+        yield warning(_DOMAINS, what, Remedy("lint", purpose="list the notes"))
+    for agent, granted in config.access.items():
+        unused = [name for name in granted if access.domain_key(name) not in keys]
+        if unused and not known:
+            what = f"access.{agent} grants {some(unused)}, which no memory has"
+            yield hint(_DOMAINS, what, "check the spelling")
+
+
+def _refused_defaults(case: CheckedHome) -> Iterator[Check]:
+    """Defaults that keep an agent from writing, because it may not see what it would write."""
+    config = case.home.config
+    grants = access.grants_of(config.access)
+    defaults = {f"channels.{name}": channel.domain for name, channel in config.channels.items()}
+    defaults |= {
+        f"vaults.{vault.name}": config.vaults[vault.name].domain
+        for vault in case.home.vaults
+        if access.is_open(vault)
+    }
+    for section, domain in defaults.items():
+        if domain is None:
+            continue
+        key, refused = f"{section}.domain", access.excluded(grants, [domain])
+        if refused:
+            what = f"{some(refused)} cannot write there by default, because {key} is {domain}"
+            yield warning(_DOMAINS, what, f"grant {domain} in `access`, or remove {key}")

@@ -14,7 +14,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault.walk import hidden
+from djinn_memory.notes.vault import hidden
 from djinn_memory.system.disks import network
 from djinn_memory.system.files import file_id
 from djinn_memory.watch.heard import ALL, FileChanged, FileDropped, Heard, Notice
@@ -33,9 +33,9 @@ class FollowedFolders:
         self._probe = probe
         self._roots = {vault.name: vault.root.resolve() for vault in vaults}
         why = "watch.poll is set" if poll else None
-        self._native: NativeEvents | None = None
+        self._native: _NativeEvents | None = None
         try:
-            self._native = None if poll else NativeEvents(heard)
+            self._native = None if poll else _NativeEvents(heard)
         except OSError as error:
             why = error.strerror or str(error)
         self.polled = dict.fromkeys(self._roots, why) if why else {}
@@ -54,7 +54,7 @@ class FollowedFolders:
             if known or there:
                 yield name
 
-    def _follow(self, native: NativeEvents, name: str, root: Path) -> None:
+    def _follow(self, native: _NativeEvents, name: str, root: Path) -> None:
         try:
             if kind := network(root):
                 self.polled[name] = f"{kind} does not report all changes"
@@ -101,7 +101,7 @@ _WANTED: list[type[events.FileSystemEvent]] = [
 """The requested event types. A folder's own modification only means that its content changed."""
 
 
-class NativeEvents:
+class _NativeEvents:
     """The folders whose changes the system reports."""
 
     def __init__(self, heard: Heard) -> None:

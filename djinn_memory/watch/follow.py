@@ -22,7 +22,7 @@ from djinn_memory.system.plural import count
 from djinn_memory.upkeep.jobs.job import Job
 from djinn_memory.upkeep.runner import due, run_jobs
 from djinn_memory.watch import catchup
-from djinn_memory.watch.backoff import Backoff
+from djinn_memory.watch.catchup import Backoff, KeptServer
 from djinn_memory.watch.events import FollowedFolders
 from djinn_memory.watch.heard import (
     ALL,
@@ -35,7 +35,6 @@ from djinn_memory.watch.heard import (
     Tell,
 )
 from djinn_memory.watch.inbox import FAILURES, Inbox, Mark, inbox_folder
-from djinn_memory.watch.kept_server import KeptServer
 
 TICK_SECONDS = 1.0
 """Seconds between two checks of the settings, the index file and the folders."""

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from djinn_memory.documents.pool.pool import FileStarted
+from djinn_memory.documents.pool import FileStarted
 from djinn_memory.documents.sources import Source, sources
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import ConfigError, DjinnError, Remedy

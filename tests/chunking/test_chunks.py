@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from djinn_memory.chunking.chunks import CHUNK_TOKENS, OVERLAP_TOKENS, chunks, windows
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.models import Chunk
-from djinn_memory.notes.markdown.headings import headings
-from djinn_memory.notes.markdown.markup import code_blocks
+from djinn_memory.notes.markdown import code_blocks, headings
 from djinn_memory.notes.note import parse
 from tests.chunking.test_sections import MARKDOWN
 from tests.growth import assert_linear

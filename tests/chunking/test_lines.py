@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.spans import Lines
+from djinn_memory.chunking.chunks import Lines
 
 
 @given(st.text(alphabet="a\n\r\u2028"), st.lists(st.integers(0, 30)))

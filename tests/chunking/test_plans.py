@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.plans import CONTEXTS, context_window, count, written_plan
-from djinn_memory.chunking.strategies import Plan, plan
+from djinn_memory.chunking.strategies import (
+    CONTEXTS,
+    Plan,
+    context_window,
+    count,
+    plan,
+    written_plan,
+)
 from djinn_memory.errors import UsageError
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.chunking.chunks import MAX_HEADING, MAX_SECTIONS, sections
 from djinn_memory.models import Section
-from djinn_memory.notes.markdown.markup import code_blocks
+from djinn_memory.notes.markdown import code_blocks
 
 MARKDOWN = st.lists(
     st.sampled_from(["# A\n", "## B\n", "### C ###\n", "# \n", "D\n==\n", "E\n---\n", "words ",

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.chunks import sections
-from djinn_memory.chunking.spans import blocks
+from djinn_memory.chunking.chunks import blocks, sections
 from djinn_memory.chunking.strategies import Plan, cut, plan
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import UsageError
 from djinn_memory.models import Chunk, Strategy
 from djinn_memory.notes import pages as paging
-from djinn_memory.notes.markdown.markup import code_blocks
+from djinn_memory.notes.markdown import code_blocks
 from djinn_memory.notes.pages import hide, mark
 from tests.growth import assert_linear
 

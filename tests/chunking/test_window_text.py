@@ -3,9 +3,17 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.chunking.chunks import MODEL_READS, WINDOW_TOKENS, chunks, windows
+from djinn_memory.chunking.chunks import (
+    MODEL_READS,
+    PREFIX_TOKENS,
+    WINDOW_TOKENS,
+    chunks,
+    prefix,
+    room,
+    window_text,
+    windows,
+)
 from djinn_memory.chunking.tokens import token_starts
-from djinn_memory.chunking.window_text import PREFIX_TOKENS, prefix, room, window_text
 from djinn_memory.notes.note import parse
 
 """Of 256 tokens, two are the marks around a text."""

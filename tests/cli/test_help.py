@@ -10,7 +10,7 @@ import pytest
 
 from djinn_memory.cli import tree
 from djinn_memory.cli.app import root
-from djinn_memory.cli.text.help import paragraphs, parameters
+from djinn_memory.cli.help import paragraphs, parameters
 from tests.conftest import Run
 
 WIDTHS = (60, 80, 200)

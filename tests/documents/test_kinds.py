@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.documents.document import Unreadable
-from djinn_memory.documents.kinds import Kind, detect_kind
+from djinn_memory.documents.read import Kind, detect_kind
 from tests.examples import examples
 
 

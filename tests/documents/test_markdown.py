@@ -5,9 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.documents.markdown import escape, fenced, table
-from djinn_memory.notes.markdown.headings import headings
-from djinn_memory.notes.markdown.markup import code_blocks, mask
-from djinn_memory.notes.markdown.plain_text import plain
+from djinn_memory.notes.markdown import code_blocks, headings, mask, plain
 from djinn_memory.notes.note import parse
 from tests.examples import examples
 from tests.growth import assert_linear

@@ -8,7 +8,7 @@ from djinn_memory.documents.document import Document, ReadRequest, Unreadable, n
 from djinn_memory.documents.note import body
 from djinn_memory.documents.read import read
 from djinn_memory.notes.frontmatter import compose
-from djinn_memory.notes.markdown.markup import code_blocks
+from djinn_memory.notes.markdown import code_blocks
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
 from tests.growth import assert_linear

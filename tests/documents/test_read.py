@@ -11,8 +11,7 @@ from djinn_memory.documents.document import (
     Unreadable,
     no_progress,
 )
-from djinn_memory.documents.kinds import FORMATS, Format
-from djinn_memory.documents.read import read
+from djinn_memory.documents.read import FORMATS, Format, read
 
 
 def document(folder: Path, data: bytes, name: str) -> Document:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from djinn_memory.documents.titles import LONGEST, clean, title
+from djinn_memory.documents.note import LONGEST, clean, title
 
 parts = st.sampled_from(
     ("Microsoft Word - ", "a", "B c", ".doc", "../", "---\n", "\0", "\x1b[31m", "(", ")",

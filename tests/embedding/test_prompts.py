@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.embedding.prompts import Prompts, plain_name, prompts
+from djinn_memory.embedding.embedder import Prompts, plain_name, prompts
 
 _SENTENCE = "Represent this sentence for searching relevant passages: "
 

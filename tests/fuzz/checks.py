@@ -18,7 +18,7 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import iso_date, spoken_date
 from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.markdown.markup import code_blocks, mask
+from djinn_memory.notes.markdown import code_blocks, mask
 from djinn_memory.notes.note import MAX_TITLE, Note, parse
 from djinn_memory.notes.slugs import slug
 from djinn_memory.search import query as queries

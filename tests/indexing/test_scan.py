@@ -1,7 +1,7 @@
 import pytest
 
 from djinn_memory.indexing.scan import RACY_NS, changes, seen_again
-from djinn_memory.notes.vault.walk import FileStat, VaultListing
+from djinn_memory.notes.vault import FileStat, VaultListing
 from djinn_memory.store.index.memories import IndexedFile
 
 

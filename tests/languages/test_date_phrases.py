@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.languages.date_phrases import date_phrases
-from djinn_memory.languages.day_window import DayWindow
+from djinn_memory.languages.days import DayWindow
 from djinn_memory.memories.episodes.entities import find_entities
 from djinn_memory.memories.sessions.extraction.rules import due_day
 from tests.growth import assert_linear

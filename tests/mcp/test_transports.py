@@ -13,9 +13,13 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client, MCPError
+from mcp_types import Implementation
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.mcp.server import server
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations.caller import Caller, Calls
 from tests.conftest import Run
 from tests.mcp.clients import (
     TOKEN,
@@ -123,6 +127,36 @@ def test_two_clients_of_one_server_are_in_two_sessions(pair: Home) -> None:
 
     with http_server(pair) as (_, address):
         anyio.run(run, address)
+
+
+def test_the_client_that_called_least_recently_is_forgotten(
+    pair: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that runs for weeks must not keep every client that it ever had."""
+    monkeypatch.setattr("djinn_memory.mcp.server.MOST_CALLERS", 2)
+    caller = Caller("finn")
+    calls = Calls(pair, Djinn, str)
+    memory = server(calls, caller)
+
+    async def session(name: str, *, wakes: bool = False) -> Any:
+        async with Client(memory, client_info=Implementation(name=name, version="1")) as client:
+            if wakes:
+                await call(client, "wake")
+            [held] = (await call(client, "working", action="set", key="k", value=name))["values"]
+            return held["session"]
+
+    async def run() -> None:
+        first, second = await session("one", wakes=True), await session("two", wakes=True)
+        assert first != second
+        assert await session("one") == first
+        await session("three", wakes=True)
+        assert await session("one") == first
+        assert await session("two") != second
+
+    try:
+        anyio.run(run)
+    finally:
+        calls.close()
 
 
 def test_calls_at_once(pair: Home) -> None:

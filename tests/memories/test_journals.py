@@ -10,7 +10,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.home.home import Home
-from djinn_memory.memories.catalog.identity import ledger_name, located
+from djinn_memory.memories.catalog.catalog import ledger_name, located
 from djinn_memory.models import UNSET
 from djinn_memory.notes import journal
 from djinn_memory.store.index.memories import place_exists

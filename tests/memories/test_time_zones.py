@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from djinn_memory.chunking.window_text import prefix
+from djinn_memory.chunking.chunks import prefix
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.notes.markdown.headings import headings
+from djinn_memory.notes.markdown import headings
 from djinn_memory.notes.note import Note, parse
 from tests.growth import assert_linear
 

@@ -20,7 +20,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.memories.facts.verbs import Facts
 from djinn_memory.memories.proposals.gaps import CloseGap, ReportGap
-from djinn_memory.operations import OPERATIONS
+from djinn_memory.operations import OPERATIONS, imported
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.narrowing import RawText
 from tests.pages.fenced import ROOT
@@ -32,7 +32,7 @@ def test_an_operation_has_a_request_and_an_answer(name: str) -> None:
     assert operation.name == name
     assert issubclass(operation.request, Struct)
     assert issubclass(operation.answer, Struct)
-    assert operation.load().method.__doc__
+    assert imported(operation.path).method.__doc__
     for kind in (operation.request, operation.answer):
         assert schema(kind, schema_hook=_text)["$ref"]
 

@@ -11,7 +11,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.models import Vault
 from djinn_memory.store.export import export_notes
 from djinn_memory.store.postgres.connection import reading, writing
-from djinn_memory.store.postgres.index import writer
+from djinn_memory.store.postgres.index import postgres_vectors, writer
 from djinn_memory.store.postgres.index.postgres_index import PostgresIndex
 from djinn_memory.store.postgres.index.scopes import Scopes
 from tests.sync.pushes import TableServer, note_id
@@ -34,8 +34,8 @@ def push(
                 (scope, key, rows.path, rows.path, rows.hash, transaction.rev, scope),
             )
         writer.replace(transaction.tx, scope, transaction.rev, notes)
-        if writer.needs_vector_index(transaction.tx, scope):
-            writer.index_vectors(transaction.tx, scope)
+        if postgres_vectors.needs_vector_index(transaction.tx, scope):
+            postgres_vectors.index_vectors(transaction.tx, scope)
     return len(notes)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from djinn_memory.cli.text.hits import print_hits
+from djinn_memory.cli.hits import print_hits
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.models import Vault

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.search.filler import cited, footnotes, is_filler
+from djinn_memory.search.snippet import cited, footnotes, is_filler
 
 FILLER = (
     "",

@@ -17,7 +17,7 @@ from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.postgres.connection import reading
-from djinn_memory.store.postgres.index import writer
+from djinn_memory.store.postgres.index import postgres_vectors, writer
 from djinn_memory.store.postgres.servers import URL
 from tests.search.conformance import SAMPLES, IndexConformance
 from tests.search.described import described
@@ -132,13 +132,13 @@ def test_posting_lists_are_merged_and_cleaned(
     expected = [comparable(djinn.search(query=question)) for question in QUESTIONS]
     segments: Callable[[], int] = lambda: tables.value("select count(*) from index_segments")  # noqa: E731
     for most in ("MAX_SEGMENTS", "MERGED_SEGMENTS"):
-        monkeypatch.setattr(f"djinn_memory.store.postgres.index.segments.{most}", 4)
+        monkeypatch.setattr(f"djinn_memory.store.postgres.index.postings.{most}", 4)
     for path in (*TEXTS, *(sample.path for sample in SAMPLES if sample.vault == "shared")):
         push(tables, djinn, vault, [path])
     assert 1 < segments() <= 6
     there = [comparable(djinn.search(query=each, backend="postgres")) for each in QUESTIONS]
     assert there == expected
-    monkeypatch.setattr("djinn_memory.store.postgres.index.segments.MAX_GONE", 0)
+    monkeypatch.setattr("djinn_memory.store.postgres.index.postings.MAX_GONE", 0)
     for _ in range(3):
         push(tables, djinn, vault)
     assert tables.value(
@@ -214,8 +214,7 @@ def test_many_vectors_get_an_index(
     selections = (Selection(), Selection(Filters(excluded=(("path", "long"),))))
     with opened(tables, home, [vault]) as index:
         exact = [index.vectors.nearest(vector, each, 5) for each in selections]
-    for module in ("writer", "postgres_vectors"):
-        monkeypatch.setattr(f"djinn_memory.store.postgres.index.{module}.EXACT_WINDOWS", 5)
+    monkeypatch.setattr(postgres_vectors, "EXACT_WINDOWS", 5)
     push(tables, djinn, vault, ["lamp.md"])
     with opened(tables, home, [vault]) as index:
         for selection, expected in zip(selections, exact, strict=True):
@@ -236,9 +235,9 @@ def test_windows_without_vectors_do_not_count_for_an_index(
     windows = tables.value(f"select count(*) from ({own}) as own", scope)
 
     def needed(enough: int) -> bool:
-        monkeypatch.setattr(writer, "EXACT_WINDOWS", enough)
+        monkeypatch.setattr(postgres_vectors, "EXACT_WINDOWS", enough)
         with reading(tables.connection, tables.address) as tx:
-            return writer.needs_vector_index(tx, scope)
+            return postgres_vectors.needs_vector_index(tx, scope)
 
     def forget(count: int) -> None:
         tables.connection.execute(

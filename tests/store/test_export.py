@@ -9,7 +9,7 @@ import numpy as np
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.store.export import export_notes, exported_space
+from djinn_memory.store.export import export_notes
 from djinn_memory.store.index import vectors
 from djinn_memory.store.postgres.rows import ChunkTerms, NoteRows
 from djinn_memory.store.sqlite import rows
@@ -89,7 +89,7 @@ def test_rows_carry_vectors_names_and_links(home: Home, shared: Path) -> None:
     assert link.resolved
     assert (link.target, link.resolved.path, link.resolved.memory) == ("tide", "tide.md", True)
     [window] = memory.chunks[0].windows
-    space = exported_space(djinn.runtime.state)
+    space = vectors.serving(djinn.runtime.state.index)
     assert space
     assert window.vector
     assert len(np.frombuffer(window.vector, "<f4")) == space.dimensions
@@ -107,4 +107,3 @@ def test_only_the_paths_that_are_asked_for(home: Home, shared: Path) -> None:
     [vault] = djinn.runtime.home.named(("shared",))
     listed = export_notes(djinn.runtime.state, vault, ["lamp.md", "missing.md"])
     assert [note.path for note in listed] == ["lamp.md"]
-    assert vectors.serving(djinn.runtime.state.index) == exported_space(djinn.runtime.state)

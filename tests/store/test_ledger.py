@@ -25,7 +25,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.store import sqlite
 from djinn_memory.store.ledger import Event, Ledger, reading, uuid7
 from djinn_memory.store.ledger import ledger as ledgers
-from djinn_memory.store.ledger.changes import StoredEvent
+from djinn_memory.store.ledger.events import StoredEvent
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK, blanks, joined
 from tests.growth import sqlite_work

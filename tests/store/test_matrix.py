@@ -10,7 +10,8 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.store.index import matrix, vectors
+from djinn_memory.store.index import vectors
+from djinn_memory.store.index.local import sqlite_vectors
 from djinn_memory.store.sqlite import rows
 from tests.indexing.vaults import fill
 
@@ -31,8 +32,8 @@ def cosines(djinn: Djinn, query: Vectors) -> dict[int, float]:
     space = vectors.serving(connection)
     assert space
     vault = connection.execute("select id from vault where name = 'shared'").get
-    windows, near = matrix.cosines(connection, space, vault, query)
-    held = matrix.of_windows(connection, space, windows.tolist())
+    windows, near = sqlite_vectors.cosines(connection, space, vault, query)
+    held = sqlite_vectors.of_windows(connection, space, windows.tolist())
     assert all((held[key] @ query) == pytest.approx(cosine, abs=1e-5)
                for key, cosine in zip(windows.tolist(), near.tolist(), strict=True))  # fmt: skip
     return dict(zip(windows.tolist(), near.tolist(), strict=True))
@@ -51,9 +52,9 @@ def test_both_give_the_same_to_the_bit(both: tuple[Djinn, Djinn]) -> None:
 
 def test_a_cosine_does_not_depend_on_the_other_vectors() -> None:
     vectors = np.random.default_rng(7).normal(size=(50, 384)).astype("<f4")
-    together = matrix.products(vectors, vectors[0])
+    together = sqlite_vectors.products(vectors, vectors[0])
     for start in range(50):
-        alone = matrix.products(vectors[start : start + 1].copy(), vectors[0])
+        alone = sqlite_vectors.products(vectors[start : start + 1].copy(), vectors[0])
         assert alone[0] == together[start]
 
 
@@ -78,9 +79,9 @@ def test_more_than_fits_is_read_from_the_disk(
 ) -> None:
     resident, other = both
     looked = cosines(other, query())
-    monkeypatch.setattr(matrix, "MAX_BYTES", 0)
+    monkeypatch.setattr(sqlite_vectors, "MAX_BYTES", 0)
     assert cosines(resident, query()) == looked
-    held = matrix._HELD[resident.runtime.state.index]
+    held = sqlite_vectors._HELD[resident.runtime.state.index]
     assert held
     assert not held.rows
 
@@ -105,6 +106,6 @@ def test_vectors_are_read_where_they_are_kept(home: Home, shared: Path) -> None:
         for key in asked
     }
     assert len(slow) == 60
-    quick = matrix.of_windows(connection, space, [*asked, 10_000])
+    quick = sqlite_vectors.of_windows(connection, space, [*asked, 10_000])
     assert {window: vector.tobytes() for window, vector in quick.items()} == slow
-    assert matrix.of_windows(connection, space, []) == {}
+    assert sqlite_vectors.of_windows(connection, space, []) == {}

@@ -209,9 +209,11 @@ def test_calls_are_kept(path: Path) -> None:
     data = {"agent": "finn", "session": "s", "arguments": {"q": "ü"}, "outcome": "done",
             "milliseconds": 3}  # fmt: skip
     ledger.append([Event("tool.called", "recall", data)])
-    [call] = reading.calls(ledger)
-    assert (call.tool, call.agent, call.outcome, call.milliseconds) == ("recall", "finn", "done", 3)
-    assert call.arguments == '{"q": "\\u00fc"}'
+    [(*call, arguments)] = ledger.rows(
+        "select tool, agent, outcome, milliseconds, arguments from tool_calls"
+    )
+    assert call == ["recall", "finn", "done", 3]
+    assert arguments == '{"q": "\\u00fc"}'
 
 
 def test_the_score_is_as_of_the_last_event_and_by_the_settings_that_hold(path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from djinn_memory.store import pages, salvage
+from djinn_memory.store import salvage
 from djinn_memory.store.faults import fault
 from djinn_memory.store.ledger import SCHEMA, Event, Ledger
 from djinn_memory.store.salvage import Row, read, recover
@@ -82,17 +82,17 @@ def logged(tmp_path: Path) -> Path:
 
 def lying(path: Path) -> Iterator[tuple[str, set[int]]]:
     """Each copy of each event of a whole file, with the pages it lies on."""
-    file = pages._file(path.read_bytes(), b"", SIZE)
+    file = salvage._file(path.read_bytes(), b"", SIZE)
     for number, page in file.pages:
-        for start in pages._cells(page, 100 if number == 1 else 0):
-            on, local = {number}, pages._File(SIZE, file.pages, {})
-            payload = pages._payload(file, page, start)
-            short = pages._payload(local, page, start)
-            columns = pages._columns(*payload) if payload else None
+        for start in salvage._cells(page, 100 if number == 1 else 0):
+            on, local = {number}, salvage._File(SIZE, file.pages, {})
+            payload = salvage._payload(file, page, start)
+            short = salvage._payload(local, page, start)
+            columns = salvage._columns(*payload) if payload else None
             if not columns or len(columns) != 5 or not payload or not short:
                 continue
             if len(short[0]) < payload[1]:
-                _, at = pages._varint(page, start)
+                _, at = salvage._varint(page, start)
                 following = int.from_bytes(page[at + len(short[0]) :][:4])
                 while following:
                     on.add(following)

@@ -15,8 +15,8 @@ from djinn_memory.languages.detection import LATIN
 from djinn_memory.models import Vault
 from djinn_memory.search.legs.words_query import MAX_TERMS, MAX_TIMES, compose, phrase
 from djinn_memory.store.index import words
+from djinn_memory.store.index.local.sqlite_index import SqliteWordIndex
 from djinn_memory.store.index.local.sqlite_tables import SqliteSelections
-from djinn_memory.store.index.local.sqlite_words import SqliteWordIndex
 from djinn_memory.store.index.records import WordMatch
 
 

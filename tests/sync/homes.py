@@ -12,14 +12,18 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.models import Problem
 from djinn_memory.store.postgres.connection import ServerAddress, connect
-from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.store.postgres.migrations import ServerState, VectorModel
+from djinn_memory.store.postgres.servers import ServerConnection
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
-from djinn_memory.sync.run import Direction, Exchanged, exchange
+from djinn_memory.sync.requests import VaultExchange
+from djinn_memory.sync.run import Direction, exchange
 
 HASHING = VectorModel("hashing-128-1", 128, 1.0, 0.0)
 """The model of the homes in tests."""
+
+STATE = ServerState(UUID(int=0), HASHING, 0)
+"""What the server in tests says of itself."""
 
 SCOPE = UUID("0b6ff4ae-9d0b-4fd5-9e42-6f8c6f3b8a51")
 
@@ -53,15 +57,15 @@ class SyncedHome:
         vault = self.home.shared
         with closing(connect(self.address)) as connection:
             yield VaultLink(
-                self.djinn.runtime, connection, self.address, HASHING, vault, SCOPE,
-                self.name, self.vault_files(),
+                self.djinn.runtime, ServerConnection(connection, self.address, STATE),
+                vault, SCOPE, self.name, self.vault_files(),
                 attachment_bytes=100_000, base_texts=self.base_texts,
             )  # fmt: skip
 
     def vault_files(self) -> VaultFiles:
         return VaultFiles(self.home.shared)
 
-    def sync(self, direction: Direction = "both", *, dry_run: bool = False) -> Exchanged:
+    def sync(self, direction: Direction = "both", *, dry_run: bool = False) -> VaultExchange:
         with self.link() as link:
             result = exchange(link, direction, dry_run=dry_run)
             self.problems = link.problems

@@ -16,8 +16,8 @@ from djinn_memory.models import Vault
 from djinn_memory.store.export import export_notes
 from djinn_memory.store.postgres.connection import ServerAddress, connect, writing
 from djinn_memory.store.postgres.migrations import VectorModel
-from djinn_memory.sync.projections import pushed_notes
-from djinn_memory.sync.projections.pushed_notes import PushedNote
+from djinn_memory.sync.notes import derived
+from djinn_memory.sync.notes.source_memory import PushedNote
 from tests.postgres import DatabaseServer
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class TableServer:
                         note.rows.hash, len(note.content), writer.rev, scope,
                     ),
                 )  # fmt: skip
-            pushed_notes.replace(writer.tx, scope, writer.rev, vault, notes, NOW)
+            derived.replace_rows(writer.tx, scope, writer.rev, vault, notes, NOW)
             return writer.rev
 
     def rows(self, table: str, order: str = "1, 2") -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from djinn_memory.store import busy, erasing
+from djinn_memory.store import busy, sqlite
 from djinn_memory.store.ledger import Ledger
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync import run
@@ -45,7 +45,7 @@ def homes(
 def erased(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The databases that a run of Ben erased at its end, by their names."""
     names: list[str] = []
-    erase, erase_ledger = erasing.erase, Ledger.erase
+    erase, erase_ledger = sqlite.erase, Ledger.erase
 
     def index(connection: apsw.Connection) -> None:
         names.append(Path(connection.filename).stem)

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from djinn_memory.store.postgres.connection import ServerLost
 from djinn_memory.sync import events
-from djinn_memory.sync.filling import fill
 from djinn_memory.sync.notes.link import VaultLink
+from djinn_memory.sync.verification import fill
 from tests.postgres import DatabaseServer
 from tests.sync.cuts import cutting
 from tests.sync.homes import register

@@ -21,14 +21,13 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, remove_agent
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.store.index import memories
-from djinn_memory.store.ledger import sync_events
+from djinn_memory.store.ledger import sync_state
 from djinn_memory.store.ledger.projections import TABLES
 from djinn_memory.store.ledger.redaction import BLANK
-from djinn_memory.store.ledger.sync_events import EventCursor
+from djinn_memory.store.ledger.sync_state import EventCursor
 from djinn_memory.store.postgres.connection import connect
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync import events
-from djinn_memory.sync.events import ExchangedEvents
 from djinn_memory.sync.notes.files import VaultFiles
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.run import Direction
@@ -66,7 +65,7 @@ class EventHome(SyncedHome):
         self.home.edit((("vaults", AGENT, "id"), str(OWN)))
         self.djinn = Djinn(Home(self.home.root))
 
-    def exchange(self, direction: Direction = "both") -> ExchangedEvents:
+    def exchange(self, direction: Direction = "both") -> tuple[int, int]:
         """Synchronize notes, then events."""
         self.sync()
         self.djinn.index()
@@ -80,7 +79,7 @@ class EventHome(SyncedHome):
             vault = self.djinn.home.personal(AGENT)
             yield replace(link, vault=vault, scope=OWN, files=VaultFiles(vault))
 
-    def exchange_own(self) -> ExchangedEvents:
+    def exchange_own(self) -> tuple[int, int]:
         """Synchronize the notes and events of the agent's vault."""
         self.djinn.index()
         with self.own_link() as link:
@@ -116,10 +115,10 @@ def test_ratings_of_a_shared_memory(
     first.djinn.rate(useful=[name])
     second.djinn.rate(not_useful=[name])
     second.djinn.memories.show(name=name)
-    assert first.exchange() == ExchangedEvents(0, 1)
-    assert second.exchange() == ExchangedEvents(1, 2)
-    assert first.exchange() == ExchangedEvents(2, 0)
-    assert first.exchange() == second.exchange() == ExchangedEvents(0, 0)
+    assert first.exchange() == (0, 1)
+    assert second.exchange() == (1, 2)
+    assert first.exchange() == (2, 0)
+    assert first.exchange() == second.exchange() == (0, 0)
     assert first.kinds().count("memory.rated") == second.kinds().count("memory.rated") == 2
     mine, theirs = first.ledger_tables(), second.ledger_tables()
     assert mine["memory_scores"] == theirs["memory_scores"]
@@ -145,7 +144,7 @@ def test_what_an_agent_asked_goes_with_its_own_vault(
     first.djinn.recall(query="harbour lamp")
     first.djinn.rate(target="last", useful=[1], gap="How tall the lamp is.", gap_query="height")
     # The rating goes with the memory, which is shared. Nothing tells what was asked.
-    assert first.exchange() == ExchangedEvents(0, 1)
+    assert first.exchange() == (0, 1)
     assert not tables.rows("memory_retrieval_log") and not tables.rows("memory_gaps")
     first.exchange_own()
     second.exchange()
@@ -391,8 +390,8 @@ def test_interrupted_exchange_is_repeated(
     before, own = second.ledger_tables(), tables.rows("memory_scores")
     # The events were written, and a kill kept the cursor from moving.
     for home in homes:
-        sync_events.move(home.djinn.runtime.state.ledger, SCOPE, EventCursor())
-        assert home.exchange() == ExchangedEvents(0, 0)
+        sync_state.move_event_cursor(home.djinn.runtime.state.ledger, SCOPE, EventCursor())
+        assert home.exchange() == (0, 0)
     assert second.ledger_tables() == before
     assert tables.rows("memory_scores") == own
 
@@ -406,9 +405,9 @@ def test_server_that_was_restored(homes: tuple[EventHome, EventHome], tables: Ta
     tables.connection.execute("delete from events")
     tables.connection.execute("delete from memory_scores")
     tables.connection.execute("update revisions set mark = %s", (uuid4(),))
-    assert first.exchange() == ExchangedEvents(0, 1)
+    assert first.exchange() == (0, 1)
     assert len(tables.rows("memory_scores")) == 1
-    assert second.exchange() == ExchangedEvents(0, 0)
+    assert second.exchange() == (0, 0)
 
 
 def test_events_that_a_restored_server_lost_are_sent_again(
@@ -422,10 +421,10 @@ def test_events_that_a_restored_server_lost_are_sent_again(
     tables.connection.close()
     backup = postgres.copy(first.address)
     first.djinn.rate(useful=[name])
-    assert first.exchange() == ExchangedEvents(0, 1)
+    assert first.exchange() == (0, 1)
     first.address = backup
-    assert first.exchange() == ExchangedEvents(0, 1)
-    assert first.exchange() == ExchangedEvents(0, 0)
+    assert first.exchange() == (0, 1)
+    assert first.exchange() == (0, 0)
     with closing(connect(backup)) as connection:
         [count] = connection.execute("select valuation_count from memory_scores").fetchall()
     assert count == (2,)
@@ -458,12 +457,12 @@ def test_events_that_no_home_sends_are_left_out(
     second.sync()
     with second.link() as link:
         # The rating, and the event with data that nobody can read.
-        assert events.exchange(link) == ExchangedEvents(2, 0)
+        assert events.exchange(link) == (2, 0)
     for kind, (key, *_) in HOSTILE.items():
         [why] = [problem.why for problem in link.problems if key in problem.what]
         assert kind in why and "it is left out" in why
     second.djinn.rate(useful=[name])
-    assert second.exchange() == ExchangedEvents(0, 1)
+    assert second.exchange() == (0, 1)
     assert tables.rows("memory_scores")[0]["valuation_count"] == 2
 
 
@@ -489,7 +488,7 @@ def test_purged_texts(homes: tuple[EventHome, EventHome], tables: TableServer) -
     assert secret not in repr([tables.rows("memory_gaps"), tables.rows("memory_valuations")])
     assert secret not in repr(second.ledger_tables())
     for home in homes:
-        assert home.exchange() == ExchangedEvents(0, 0)
+        assert home.exchange() == (0, 0)
 
 
 def test_a_question_goes_only_if_it_quotes_what_was_purged(

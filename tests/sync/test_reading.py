@@ -12,8 +12,9 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Unavailable, UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.store.postgres.projections import facts
-from djinn_memory.store.postgres.projections.tables import PROJECTIONS
+from djinn_memory.store.postgres import queries
+from djinn_memory.store.postgres.event_tables import CORRELATIONS, EVENT_TABLES
+from djinn_memory.store.postgres.note_tables import NOTE_TABLES
 from djinn_memory.sync.requests import Backfilled
 from tests.sync.pushes import TableServer, tables
 
@@ -66,11 +67,11 @@ def test_facts_by_meaning_then_by_text(synced: Djinn, tables: TableServer) -> No
     tables.connection.execute("update memory_facts set expires_at = now() where key = 'code'")
     nearest, *_ = synced.sync.facts(query="Maren city Gdynia").facts
     assert (nearest.category, nearest.value) == ("Maren", "Gdynia")
-    assert nearest.cosine and nearest.cosine >= facts.LEAST_COSINE
+    assert nearest.cosine and nearest.cosine >= queries.LEAST_COSINE
 
     def by_text(query: str) -> list[str]:
         with tables.connection.cursor() as cursor:
-            listed = facts.search(cursor, query, None, datetime.now(UTC))
+            listed = queries.search(cursor, query, None, datetime.now(UTC))
         assert all(fact.cosine is None for fact in listed)
         return [fact.key for fact in listed]
 
@@ -117,7 +118,12 @@ def test_page_of_the_tables(tables: TableServer) -> None:
         section.partition("`")[0]: re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.MULTILINE)
         for section in PAGE.read_text(encoding="utf-8").split("\n## `")[1:]
     }
-    assert described.keys() == {"events", *PROJECTIONS}
+    assert described.keys() == {
+        "events",
+        *(table.name for table in NOTE_TABLES),
+        CORRELATIONS,
+        *EVENT_TABLES,
+    }
     for table, columns in described.items():
         rows = tables.connection.execute(
             "select attname, format_type(atttypid, null) from pg_attribute "

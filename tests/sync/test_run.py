@@ -12,6 +12,7 @@ from unittest.mock import ANY
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from djinn_memory.embedding.calibration import HashingEmbedder
 from djinn_memory.errors import NotFound, Refused
@@ -21,10 +22,9 @@ from djinn_memory.store.ledger.sync_state import PlannedStep, bases, plan, recor
 from djinn_memory.store.postgres.connection import ServerLost, connect
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.notes import prune_history
-from djinn_memory.store.postgres.servers import URL
+from djinn_memory.store.postgres.servers import URL, ServerConnection
 from djinn_memory.sync.notes import push
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.run import exchange
 from djinn_memory.sync.verification import compare
 from tests.postgres import DatabaseServer
@@ -725,7 +725,8 @@ def test_a_home_with_another_model_sends_no_vectors(
     anna, _ = homes
     anna.write("a.md", "# a\n")
     with anna.link() as link:
-        link.model = VectorModel("another", 384, 1.0, 0.0)
+        state = replace(link.server.state, model=VectorModel("another", 384, 1.0, 0.0))
+        link.server = ServerConnection(link.server.connection, anna.address, state)
         with pytest.raises(Refused, match="has vectors of the model another"):
             exchange(link)
 
@@ -741,7 +742,7 @@ def test_a_lost_connection_is_resumed(
 
         def cut(progress: Progress) -> None:
             if progress.stage == "push" and progress.done >= 4:
-                pid = link.connection.info.backend_pid
+                pid = link.server.connection.info.backend_pid
                 administrator.execute("select pg_terminate_backend(%s::int)", (pid,))
 
         link.runtime.progress = cut

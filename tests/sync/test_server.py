@@ -19,9 +19,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.store.postgres.connection import ServerAddress, connect
-from djinn_memory.store.postgres.embedded import EmbeddedServer
-from djinn_memory.store.postgres.index import writer
-from djinn_memory.store.postgres.programs import programs
+from djinn_memory.store.postgres.embedded import EmbeddedServer, programs
+from djinn_memory.store.postgres.index import postgres_vectors
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync.session import locked
 from tests.conftest import Run
@@ -235,11 +234,11 @@ def test_a_changed_model_is_filled_again(
     assert changed.vectors_removed >= 3 and changed.model == "hashing-128-1"
     emptied = vectors()
     assert isinstance(emptied, tuple) and emptied[0] == 0 and emptied[3] == 1
-    monkeypatch.setattr(writer, "EXACT_WINDOWS", 3)
+    monkeypatch.setattr(postgres_vectors, "EXACT_WINDOWS", 3)
     djinn.sync.backfill()
     assert vectors() == filled
     with closing(connect(server)) as connection:
-        near = writer.near_index(UUID(djinn.home.shared.id))
+        near = postgres_vectors.near_index(UUID(djinn.home.shared.id))
         assert connection.execute("select to_regclass(%s)::text", (near,)).fetchone() == (near,)
     djinn.home.edit((("embedding", "provider"), "none"))
     with pytest.raises(Unavailable, match="no embedding model; run `djinn config set embedding"):

@@ -236,7 +236,7 @@ def test_recalls_that_showed_only_a_vault_that_stays_here(
     with monkeypatch.context() as earlier:
         if sent:
             # An earlier version sent it as a recall that found nothing.
-            earlier.setattr(events, "is_emptied", lambda stored, form: False)
+            earlier.setattr(events, "_is_emptied", lambda stored, form: False)
         for djinn in (first, second, first):
             djinn.sync.run()
     assert differences(first) == differences(second) == []
@@ -267,7 +267,7 @@ def test_a_purge_reaches_recalls_that_show_nothing_on_the_server(
     first.index()
     first.recall(query="Walrus budget aquarium")
     with monkeypatch.context() as earlier:
-        earlier.setattr(events, "is_emptied", lambda stored, form: False)
+        earlier.setattr(events, "_is_emptied", lambda stored, form: False)
         first.sync.run()
     first.memories.purge("diary:Tide.md")
     first.sync.run()

@@ -19,10 +19,10 @@ from random import Random
 from djinn_memory.djinn import Djinn
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.sync import events
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.notes.names import path_key
-from djinn_memory.sync.run import Exchanged, exchange
+from djinn_memory.sync.requests import VaultExchange
+from djinn_memory.sync.run import exchange
 from tests.postgres import DatabaseServer, database_of
 from tests.sync.homes import SyncedHome
 
@@ -162,7 +162,7 @@ class World:
             self.homes[who].djinn.rate(**{"useful" if useful else "not_useful": [name]})
             self.ratings += 1
 
-    def sync(self, who: int) -> Exchanged:
+    def sync(self, who: int) -> VaultExchange:
         """A home runs to the end: notes, then events."""
         home = self.homes[who]
         with home.link() as link:

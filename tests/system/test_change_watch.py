@@ -11,9 +11,9 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.notes.vault.walk import hidden
-from djinn_memory.system import change_watch
-from djinn_memory.system.change_watch import ChangeWatch
+from djinn_memory.notes.vault import hidden
+from djinn_memory.system import disks
+from djinn_memory.system.disks import ChangeWatch
 
 linux = pytest.mark.xfail(sys.platform != "linux", reason="only Linux tells", strict=True)
 
@@ -94,7 +94,7 @@ def test_reading_and_hidden_folders_are_quiet(home: Home, tree: Path) -> None:
 @linux
 def test_it_is_not_sure_for_ever(home: Home, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ear = listening(home)
-    monkeypatch.setattr(change_watch, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(disks, "LONGEST_SECONDS", 0.0)
     assert not ear.unchanged(home.vaults)
     ear.close()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from djinn_memory.watch.backoff import FIRST_SECONDS, LONGEST_SECONDS, Backoff
+from djinn_memory.watch.catchup import FIRST_SECONDS, LONGEST_SECONDS, Backoff
 
 
 def test_the_pauses_double_up_to_a_bound() -> None:

@@ -16,10 +16,10 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.store.postgres import embedded
 from djinn_memory.store.postgres.embedded import EmbeddedServer
 from djinn_memory.store.postgres.servers import server_address
 from tests.conftest import Run
+from tests.postgres import release_all, stop_abandoned
 from tests.processes.commands import start
 from tests.watch.conftest import BOUND, watched
 
@@ -57,13 +57,13 @@ def served(tmp_path_factory: pytest.TempPathFactory, home_template: Path) -> Hom
 @pytest.fixture
 def home(served: Home) -> Iterator[Home]:
     """That home, whose server does not run."""
-    embedded.release_all()
+    release_all()
     before = served.config_path.read_bytes()
     home = Home(served.root)
     home.trust(home.untrusted)
     yield Home(home.root)
     served.config_path.write_bytes(before)
-    embedded.stop_abandoned(home.state / "postgres")
+    stop_abandoned(home.state / "postgres")
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_it_runs_as_long_as_a_watch(
         for beside in ("sync status", "search lamp --backend postgres", "sync status"):
             done = run(*beside.split(), home=home.root)
             assert done.returncode == 0, done.stderr
-            embedded.release_all()
+            release_all()
             assert server.accepts() and number(server) == first
         watch.send_signal(end)
         watch.communicate(timeout=BOUND)
@@ -100,7 +100,7 @@ def test_a_command_beside_it_keeps_the_server_after_it(home: Home, server: Embed
         server_address(home)
         first = number(server)
     assert server.accepts() and number(server) == first
-    embedded.release_all()
+    release_all()
     assert stopped(server)
 
 

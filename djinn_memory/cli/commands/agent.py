@@ -13,19 +13,19 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.agents import requests
+from djinn_memory.memories.profiles import requests
 
 if TYPE_CHECKING:
     from djinn_memory.memories.profiles.requests import AgentProfile
 
 
-class AddAgent(Struct, frozen=True):
+class _AddAgent(Struct, frozen=True):
     """Add an agent, with a personal vault."""
 
     name: Annotated[str, Meta(description="Letters, digits, '.', '-' and '_'.")]
 
 
-class AddedAgent(Struct, frozen=True):
+class _AddedAgent(Struct, frozen=True):
     """The result of adding an agent."""
 
     agent: str
@@ -34,7 +34,7 @@ class AddedAgent(Struct, frozen=True):
     """The folders that were created, relative to the home."""
 
 
-class RemoveAgent(Struct, frozen=True):
+class _RemoveAgent(Struct, frozen=True):
     """Remove an agent from the settings."""
 
     name: Annotated[str, Meta(description="An agent.")]
@@ -43,7 +43,7 @@ class RemoveAgent(Struct, frozen=True):
     ] = False
 
 
-class RemovedAgent(Struct, frozen=True):
+class _RemovedAgent(Struct, frozen=True):
     """An agent that was removed."""
 
     agent: str
@@ -65,22 +65,22 @@ class AgentEntry(Struct, frozen=True):
     """The folder of the agent's vault, as written in the settings; null if it has no vault."""
 
 
-class AgentEntries(Struct, frozen=True):
+class _AgentEntries(Struct, frozen=True):
     """The agents of the home."""
 
     agents: Sequence[AgentEntry]
     """The agents. The first one is the default."""
 
 
-def _add(call: Call) -> AddedAgent:
+def _add(call: Call) -> _AddedAgent:
     from djinn_memory.home import setup
 
     name = call.request.name
-    return AddedAgent(name, setup.add_agent(call.djinn.home, name))
+    return _AddedAgent(name, setup.add_agent(call.djinn.home, name))
 
 
-@command("agents.add", request=AddAgent, arguments=["name"], run=_add)
-def add(call: Call, answer: AddedAgent) -> None:
+@command("agents.add", request=_AddAgent, arguments=["name"], run=_add)
+def add(call: Call, answer: _AddedAgent) -> None:
     """Add an agent, with a personal vault.
 
     Examples:
@@ -90,7 +90,7 @@ def add(call: Call, answer: AddedAgent) -> None:
     say(f"{answer.agent}: {path}" + ("" if answer.made else " (existed)"))
 
 
-def _remove(call: Call) -> RemovedAgent:
+def _remove(call: Call) -> _RemovedAgent:
     from djinn_memory.home import access, setup
     from djinn_memory.sync import server
     from djinn_memory.sync.session import locked
@@ -109,24 +109,24 @@ def _remove(call: Call) -> RemovedAgent:
     if shared:
         about += " The Postgres server deletes its copy."
     if not call.confirmed("Remove the agent?", about):
-        return RemovedAgent(agent, False, folder, home.agent(None))
+        return _RemovedAgent(agent, False, folder, home.agent(None))
     with ExitStack() as stack:
         if own and shared:
             stack.enter_context(locked(home))
             server.remove_from_server(home, own)
         trashed = setup.remove_agent(home, agent, trash=call.request.trash_vault)
-    return RemovedAgent(agent, True, trashed or folder, home.agent(None))
+    return _RemovedAgent(agent, True, trashed or folder, home.agent(None))
 
 
 @command(
     "agents.remove",
-    request=RemoveAgent,
+    request=_RemoveAgent,
     arguments=["name"],
     fields={"name": Field(complete=candidates.agents)},
     view=Confirm,
     run=_remove,
 )
-def remove(call: Call, answer: RemovedAgent) -> None:
+def remove(call: Call, answer: _RemovedAgent) -> None:
     """Remove an agent from the settings. Its notes are kept.
 
     The ledger keeps its events, and values in working memory expire by themselves. A `djinn mcp`
@@ -146,13 +146,13 @@ def remove(call: Call, answer: RemovedAgent) -> None:
         say(f"its notes are in {clean(str(answer.vault))}")
 
 
-def _list(call: Call) -> AgentEntries:
+def _list(call: Call) -> _AgentEntries:
     config = call.djinn.home.config
     vaults = {name: vault.path for name, vault in config.vaults.items()}
-    return AgentEntries([AgentEntry(name, vaults.get(name)) for name in config.agents])
+    return _AgentEntries([AgentEntry(name, vaults.get(name)) for name in config.agents])
 
 
-@command("agents.profile", requests.ShowProfile)
+@command("agents.profile")
 def profile(call: Call, answer: requests.ProfileView) -> None:
     """Show the profile of an agent: identity, rules, projects, working hours.
 
@@ -163,7 +163,7 @@ def profile(call: Call, answer: requests.ProfileView) -> None:
         djinn agent profile
         djinn agent profile grace --json
     """
-    from djinn_memory.memories.profiles.day import event_text
+    from djinn_memory.memories.profiles.agenda import event_text
 
     if answer.profile is None:
         say(f"{answer.agent} has no profile; for example: djinn agent set voice brief")
@@ -176,7 +176,7 @@ def profile(call: Call, answer: requests.ProfileView) -> None:
 KEY = Field("KEY", lambda ctx: [*get_args(requests.ProfileKeyName)])
 
 
-@command("agents.set", requests.SetProfile, fields={"key": KEY, "values": Field("VALUE")})
+@command("agents.set", fields={"key": KEY, "values": Field("VALUE")})
 def set_(call: Call, answer: requests.ProfileChange) -> None:
     """Set a key in the profile of an agent.
 
@@ -193,7 +193,7 @@ def set_(call: Call, answer: requests.ProfileChange) -> None:
     _print_profile_change(answer, call.request.key)
 
 
-@command("agents.unset", requests.UnsetProfile, fields={"key": KEY, "values": Field("VALUE")})
+@command("agents.unset", fields={"key": KEY, "values": Field("VALUE")})
 def unset(call: Call, answer: requests.ProfileChange) -> None:
     """Remove a key from the profile of an agent, or some of its values.
 
@@ -228,7 +228,7 @@ def _print_profile(profile: AgentProfile) -> None:
 
 
 @command("agents.list", run=_list)
-def list_(call: Call, answer: AgentEntries) -> None:
+def list_(call: Call, answer: _AgentEntries) -> None:
     """List the agents. The first one is the default.
 
     Examples:

@@ -1,17 +1,19 @@
-"""djinn config show, get, set, path."""
+"""djinn config show, get, set, path, and djinn trust: the settings, and what they may do."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from djinn_memory.cli import candidates
-from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, say_verbatim
 from djinn_memory.cli.request_options import Field
 from djinn_memory.home.settings import Config
+from djinn_memory.home.trust import Endpoint
 
 Key = Annotated[str, Meta(description="A dotted key, such as search.limit.")]
 User = Annotated[bool, Meta(description="Use your personal settings, which apply to every home.")]
@@ -19,13 +21,13 @@ User = Annotated[bool, Meta(description="Use your personal settings, which apply
 KEY = {"key": Field(complete=candidates.keys)}
 
 
-class GetSetting(Struct, frozen=True):
+class _GetSetting(Struct, frozen=True):
     """Show one setting, or one section."""
 
     key: Key
 
 
-class SetSetting(Struct, frozen=True):
+class _SetSetting(Struct, frozen=True):
     """Change one setting. Comments and order are kept."""
 
     key: Key
@@ -35,20 +37,20 @@ class SetSetting(Struct, frozen=True):
     user: User = False
 
 
-class LocateSettings(Struct, frozen=True):
+class _LocateSettings(Struct, frozen=True):
     """Print the path of the settings file."""
 
     user: User = False
 
 
-class AllSettings(Struct, frozen=True):
+class _AllSettings(Struct, frozen=True):
     """All settings in effect."""
 
     config: Config
     """The merged settings: defaults, user settings, home settings and environment."""
 
 
-class Setting(Struct, frozen=True):
+class _Setting(Struct, frozen=True):
     """One setting, or one section."""
 
     key: str
@@ -57,19 +59,19 @@ class Setting(Struct, frozen=True):
     """The value in effect. docs/config.md gives its type."""
 
 
-class SettingsPath(Struct, frozen=True):
+class _SettingsPath(Struct, frozen=True):
     """The path of the settings file."""
 
     path: Path
     """The settings file. With `--user` it may not exist yet."""
 
 
-def _show(call: Call) -> AllSettings:
-    return AllSettings(call.djinn.home.config)
+def _show(call: Call) -> _AllSettings:
+    return _AllSettings(call.djinn.home.config)
 
 
 @command("config.show", run=_show, warns=True)
-def show(call: Call, answer: AllSettings) -> None:
+def show(call: Call, answer: _AllSettings) -> None:
     """Show all settings in effect, defaults included.
 
     Examples:
@@ -84,14 +86,14 @@ def show(call: Call, answer: AllSettings) -> None:
     )
 
 
-def _get(call: Call) -> Setting:
+def _get(call: Call) -> _Setting:
     from djinn_memory.home.config import value_at
 
-    return Setting(call.request.key, value_at(call.djinn.home.config, call.request.key))
+    return _Setting(call.request.key, value_at(call.djinn.home.config, call.request.key))
 
 
-@command("config.get", request=GetSetting, arguments=["key"], fields=KEY, run=_get)
-def get(call: Call, answer: Setting) -> None:
+@command("config.get", request=_GetSetting, arguments=["key"], fields=KEY, run=_get)
+def get(call: Call, answer: _Setting) -> None:
     """Show one setting, or one section.
 
     Examples:
@@ -100,19 +102,19 @@ def get(call: Call, answer: Setting) -> None:
     say(_text(answer.value))
 
 
-def _set(call: Call) -> Setting:
+def _set(call: Call) -> _Setting:
     from djinn_memory.home import config
 
     key = call.request.key
     change = tuple(key.split(".")), config.parse_value(call.request.value)
     changed = config.edit_user(*change) if call.request.user else call.djinn.home.edit(change)
-    return Setting(key, config.value_at(changed, key))
+    return _Setting(key, config.value_at(changed, key))
 
 
 @command(
-    "config.set", request=SetSetting, arguments=["key", "value"], fields=KEY, run=_set, warns=True
+    "config.set", request=_SetSetting, arguments=["key", "value"], fields=KEY, run=_set, warns=True
 )
-def set_(call: Call, answer: Setting) -> None:
+def set_(call: Call, answer: _Setting) -> None:
     """Change one setting. Comments and order are kept.
 
     Examples:
@@ -121,14 +123,14 @@ def set_(call: Call, answer: Setting) -> None:
     say(f"{answer.key}: {_text(answer.value)}")
 
 
-def _path(call: Call) -> SettingsPath:
+def _path(call: Call) -> _SettingsPath:
     from djinn_memory.home.config import user_path
 
-    return SettingsPath(user_path() if call.request.user else call.djinn.home.config_path)
+    return _SettingsPath(user_path() if call.request.user else call.djinn.home.config_path)
 
 
-@command("config.path", request=LocateSettings, run=_path)
-def path(call: Call, answer: SettingsPath) -> None:
+@command("config.path", request=_LocateSettings, run=_path)
+def path(call: Call, answer: _SettingsPath) -> None:
     """Print the path of the settings file.
 
     Examples:
@@ -141,3 +143,58 @@ def _text(value: Any) -> str:
     from djinn_memory.system.yaml_edit import scalar
 
     return clean(value if isinstance(value, str) else scalar(value))
+
+
+class _TrustHome(Struct, frozen=True):
+    """Options of `djinn trust`."""
+
+    listing: Annotated[
+        bool, Meta(description="List trusted servers and models, and those waiting for trust.")
+    ] = field(default=False, name="list")
+    revoke: Annotated[bool, Meta(description="Revoke all trust of this home.")] = False
+
+
+class _TrustedEndpoints(Struct, frozen=True):
+    """The servers and models that the home may use."""
+
+    home: Path
+    """The folder of the home."""
+    trusted: Sequence[Endpoint]
+    """Servers and models that the home may use."""
+    waiting: Sequence[Endpoint]
+    """Servers and models in the settings that the home may not use."""
+
+
+def _trust(call: Call) -> _TrustedEndpoints:
+    home = call.djinn.home
+    waiting = list(home.untrusted)
+    if call.request.revoke:
+        home.distrust()
+        waiting = list(home.untrusted)
+    elif waiting and not call.request.listing:
+        about = "; ".join(map(str, waiting))
+        if call.confirmed("Let this home use them?", about):
+            home.trust(waiting)
+            waiting = []
+    return _TrustedEndpoints(home.root, home.trusted, waiting)
+
+
+@command(
+    "trust", request=_TrustHome, fields={"listing": Field(name="--list")}, view=Confirm, run=_trust
+)
+def trust(call: Call, answer: _TrustedEndpoints) -> None:
+    """Let this home use the servers and models in its settings.
+
+    Until then they are ignored, so that a cloned home cannot send your notes to a server. A
+    setting that changes later must be trusted again.
+
+    Examples:
+        djinn trust
+        djinn trust --list
+    """
+    for endpoint in answer.trusted:
+        say(f"trusted  {clean(str(endpoint))}")
+    for endpoint in answer.waiting:
+        say(f"waiting  {clean(str(endpoint))}")
+    if not answer.trusted and not answer.waiting:
+        say("Nothing to trust: this home uses no server and no external model.")

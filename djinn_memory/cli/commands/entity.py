@@ -8,14 +8,15 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, shortened, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.entities import requests
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.entities import verbs
     from djinn_memory.memories.entities.detail import EntityDetail
-    from djinn_memory.memories.entities.resolution.resolve import EntityCandidate
+    from djinn_memory.memories.entities.merge import EntityMerge
+    from djinn_memory.memories.entities.resolve import EntityCandidate
+    from djinn_memory.memories.entities.split import EntitySplit
 
 WIDEST = 60
 """Maximum characters of a value in a list."""
@@ -26,7 +27,6 @@ KIND = Field("KIND", candidates.entity_kinds)
 
 @command(
     "entities.add",
-    requests.AddEntity,
     fields={
         "name": Field("NAME"),
         "text": Field(stdin="text", help="A description, in Markdown. `-` reads it from stdin."),
@@ -46,7 +46,7 @@ def add(call: Call, answer: verbs.EntityChange) -> None:
     _print_change(answer)
 
 
-@command("entities.list", requests.ListEntities, fields={"kind": KIND})
+@command("entities.list", fields={"kind": KIND})
 def list_(call: Call, answer: verbs.EntityPage) -> None:
     """List entities by name, with the number of their mentions.
 
@@ -74,12 +74,7 @@ def list_(call: Call, answer: verbs.EntityPage) -> None:
         talk(f"{len(answer.entities)} of {count(answer.total, 'entity')}")
 
 
-@command(
-    "entities.show",
-    requests.ShowEntity,
-    fields={"name": NAME},
-    failed=lambda answer: answer.entity is None,
-)
+@command("entities.show", fields={"name": NAME}, failed=lambda answer: answer.entity is None)
 def show(call: Call, answer: verbs.EntityView) -> None:
     """Show an entity: its properties, relations and mentions.
 
@@ -97,7 +92,7 @@ def show(call: Call, answer: verbs.EntityView) -> None:
         _print_entity(answer.entity)
 
 
-@command("entities.set", requests.SetProperty, fields={"name": NAME, "key": Field("KEY")})
+@command("entities.set", fields={"name": NAME, "key": Field("KEY")})
 def set_(call: Call, answer: verbs.EntityChange) -> None:
     """Set a property or a relation. The value before is closed and kept.
 
@@ -109,7 +104,7 @@ def set_(call: Call, answer: verbs.EntityChange) -> None:
     _print_change(answer, f"{call.request.key}: {shortened(value, WIDEST)}")
 
 
-@command("entities.alias", requests.ChangeAliases, fields={"name": NAME})
+@command("entities.alias", fields={"name": NAME})
 def alias(call: Call, answer: verbs.EntityChange) -> None:
     """Add or remove aliases of an entity.
 
@@ -120,12 +115,8 @@ def alias(call: Call, answer: verbs.EntityChange) -> None:
     _print_change(answer, f"aliases: {', '.join(answer.entity.aliases) or 'none'}")
 
 
-@command(
-    "entities.merge",
-    requests.MergeEntities,
-    fields={"name": NAME, "into": Field("INTO", candidates.entities)},
-)
-def merge(call: Call, answer: verbs.EntityMerge) -> None:
+@command("entities.merge", fields={"name": NAME, "into": Field("INTO", candidates.entities)})
+def merge(call: Call, answer: EntityMerge) -> None:
     """Merge an entity into another, with its history and its links.
 
     `djinn undo` takes it back, and so does `djinn entity split`, also after other edits.
@@ -146,8 +137,8 @@ def merge(call: Call, answer: verbs.EntityMerge) -> None:
     output.problems(answer.left)
 
 
-@command("entities.split", requests.SplitEntity, fields={"name": NAME, "other": Field("[OTHER]")})
-def split(call: Call, answer: verbs.EntitySplit) -> None:
+@command("entities.split", fields={"name": NAME, "other": Field("[OTHER]")})
+def split(call: Call, answer: EntitySplit) -> None:
     """Take a merge of two entities apart.
 
     Edits since then are kept.
@@ -161,7 +152,7 @@ def split(call: Call, answer: verbs.EntitySplit) -> None:
     say(f"links changed in {count(len(answer.notes), 'note')}")
 
 
-@command("entities.remove", requests.RemoveEntity, fields={"name": NAME})
+@command("entities.remove", fields={"name": NAME})
 def remove(call: Call, answer: verbs.EntityRemoval) -> None:
     """Move the note of an entity to the `.trash/` of its vault.
 

@@ -1,32 +1,35 @@
-"""djinn episode record, list, show, mark, stats."""
+"""djinn import, and djinn episode record, list, show, mark, stats."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.counts import print_page
 from djinn_memory.cli.output import clean, columns, say, say_verbatim, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.memories.episodes import requests
-from djinn_memory.memories.episodes.importance import Importance
+from djinn_memory.memories.episodes.requests import Importance
 from djinn_memory.system.plural import count
 
-WINDOW = {"since": Field("DATE"), "until": Field("DATE")}
+if TYPE_CHECKING:
+    from djinn_memory.memories.episodes.requests import Importance
+    from djinn_memory.memories.imports.requests import ImportReport
 
 
-class NewEpisode(requests.RecordInteraction, frozen=True):
+class _NewEpisode(requests.RecordInteraction, frozen=True):
     """An interaction that is recorded from the command line."""
 
     channel: Annotated[requests.Channel, Meta(description="Where it was said or seen.")] = "cli"
 
 
-class EpisodeOptions(Struct, frozen=True):
+class _EpisodeOptions(Struct, frozen=True):
     """Options of `djinn episode record` in addition to those of an interaction."""
 
     kind: Annotated[
@@ -40,16 +43,15 @@ class EpisodeOptions(Struct, frozen=True):
     explain: Annotated[bool, Meta(description="Show the parts of the importance.")] = False
 
 
-def _record(call: Call) -> requests.RecordedEpisode:
+def _record(call: Call) -> Any:
     given = call.values
     if call.view.context is not None:
         given["context"] = _context(call.view.context)
     if call.view.kind == "interaction":
-        return call.djinn.episodes.record_interaction(call.request)
+        return call.run()
     if given["response"]:
         raise UsageError("--response: an observation has no response; leave it out")
-    request = call.convert(requests.RecordObservation, text=given["message"])
-    return call.djinn.episodes.record_observation(request)
+    return call.run("episodes.record_observation", text=given["message"])
 
 
 def _context(path: Path) -> dict[str, Any]:
@@ -71,14 +73,14 @@ def _context(path: Path) -> dict[str, Any]:
 
 @command(
     "episodes.record_interaction",
-    NewEpisode,
+    _NewEpisode,
     without=["context"],
     fields={
         "message": Field(stdin="text", help="What was said, or seen. `-` reads it from stdin."),
         "response": Field(help="What the agent answered."),
         "at": Field("TIME"),
     },
-    view=EpisodeOptions,
+    view=_EpisodeOptions,
     run=_record,
     schemas={"episode.record": "episodes.record_interaction"},
     words="episode record",
@@ -109,9 +111,7 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
 
 @command(
     "episodes.list",
-    requests.ListEpisodes,
     fields={
-        **WINDOW,
         "session": Field("NAME", candidates.sessions, help="Only episodes of this session."),
     },
 )
@@ -134,17 +134,10 @@ def list_(call: Call, answer: requests.EpisodePage) -> None:
         for episode in answer.episodes
     ]
     columns(rows, head="time kind importance title id", empty="No episodes.")
-    first, end = call.request.skip + 1, call.request.skip + len(answer.episodes)
-    if answer.episodes and len(answer.episodes) < answer.total:
-        following = f"; --offset {end} shows the next" if end < answer.total else ""
-        talk(f"{first:,} to {end:,} of {count(answer.total, 'episode')}{following}")
+    print_page(call.request.skip, len(answer.episodes), answer.total, "episode")
 
 
-@command(
-    "episodes.show",
-    requests.ShowEpisode,
-    fields={"name": Field("EPISODE", candidates.titles)},
-)
+@command("episodes.show", fields={"name": Field("EPISODE", candidates.titles)})
 def show(call: Call, answer: requests.EpisodeDetail) -> None:
     """Show an episode: its words, its context and its importance.
 
@@ -168,7 +161,7 @@ def show(call: Call, answer: requests.EpisodeDetail) -> None:
     _print_intents(answer)
 
 
-@command("episodes.mark", requests.MarkEpisodes, fields={"names": Field("NAME")})
+@command("episodes.mark", fields={"names": Field("NAME")})
 def mark(call: Call, answer: requests.MarkedEpisodes) -> None:
     """Let the next `djinn consolidate` read episodes at any age.
 
@@ -178,7 +171,7 @@ def mark(call: Call, answer: requests.MarkedEpisodes) -> None:
     say(f"marked {count(len(answer.marked), 'episode')}")
 
 
-@command("episodes.stats", requests.CountEpisodes, fields=WINDOW)
+@command("episodes.stats")
 def stats(call: Call, answer: requests.EpisodeStats) -> None:
     """Count episodes by kind, channel, session and day.
 
@@ -213,3 +206,42 @@ def _print_intents(episode: requests.RecordedEpisode | requests.EpisodeDetail) -
         say(clean(f"  intents: {', '.join(episode.intents)}"))
     if episode.similar_intents:
         say(clean(f"  intents by similar sentences: {', '.join(episode.similar_intents)}"))
+
+
+@command(
+    "import_history",
+    fields={
+        "paths": Field("PATH...", help="Files, zip archives and folders."),
+        "user": Field("NAME"),
+    },
+    progress=True,
+    failed=lambda report: bool(report.problems),
+    words="import",
+)
+def import_(call: Call, answer: ImportReport) -> None:
+    """Record conversations and calendars of other programs as episodes.
+
+    Reads the exports of Claude, ChatGPT and Slack, also as zip archives, chat logs as JSON Lines,
+    transcripts of Claude Code and Codex, and calendar files. The format is detected from the
+    content. Secrets are masked. What was imported before is skipped, so that an interrupted import
+    can be repeated, and a newer export adds only what is new.
+
+    Examples:
+        djinn import conversations.json
+        djinn import slack-export.zip --user anna
+        djinn import ~/.claude/projects --dry-run
+    """
+    for file in answer.files:
+        new = "would be recorded" if answer.dry_run else "recorded"
+        parts = [f"{count(file.episodes, 'episode')} in {count(file.sessions, 'session')}"]
+        parts.append(f"{file.recorded:,} {new}")
+        if file.known:
+            parts.append(f"{file.known:,} known")
+        say(clean(f"{file.file}: {file.format}, {', '.join(parts)}"))
+        for reason, number in file.left_out.items():
+            say(clean(f"  left out: {reason} ({number:,})"))
+    for note in answer.calendars:
+        events = count(note.events, "event")
+        say(clean(f"{note.vault}/{note.path}: lists {events} of the calendar {note.calendar}"))
+    if answer.masked:
+        talk(f"{count(answer.masked, 'secret')} masked.")

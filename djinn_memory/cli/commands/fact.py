@@ -9,7 +9,6 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, say_verbatim, shortened, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.facts import requests
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -52,7 +51,6 @@ def _read(call: Call) -> Any:
 
 @command(
     "facts.set",
-    requests.SetFact,
     fields={
         "category": Field(complete=candidates.fact_categories),
         "value": Field(stdin="value", help="The value. `-` reads it from stdin."),
@@ -75,7 +73,7 @@ def set_(call: Call, answer: FactChange) -> None:
     _print_change(answer, call.request.value)
 
 
-@command("facts.get", requests.GetFact, fields=NAME, run=_read)
+@command("facts.get", fields=NAME, run=_read)
 def get(call: Call, answer: Fact) -> None:
     """Print the value of a fact, exactly as it was set.
 
@@ -104,14 +102,7 @@ def get(call: Call, answer: Fact) -> None:
         talk(output.dim(f"{count(left, 'more earlier value')} in {clean(answer.path)}"))
 
 
-@command(
-    "facts.list",
-    requests.ListFacts,
-    fields={
-        "category": Field("NAME", candidates.fact_categories),
-    },
-    run=_read,
-)
+@command("facts.list", fields={"category": Field("NAME", candidates.fact_categories)}, run=_read)
 def list_(call: Call, answer: verbs.FactPage) -> None:
     """List facts, a page at a time.
 
@@ -129,7 +120,7 @@ def list_(call: Call, answer: verbs.FactPage) -> None:
         talk(f"page {answer.page} of {answer.pages}, {count(answer.total, 'fact')}")
 
 
-@command("facts.search", requests.SearchFacts, fields={"query": Field(words=True)}, run=_read)
+@command("facts.search", fields={"query": Field(words=True)}, run=_read)
 def search(call: Call, answer: verbs.FactHits) -> None:
     """Search facts by meaning, then by the text of category, key and value.
 
@@ -140,7 +131,7 @@ def search(call: Call, answer: verbs.FactHits) -> None:
     _print_table([hit.fact for hit in answer.facts], "nothing found")
 
 
-@command("facts.forget", requests.ForgetFact, fields=NAME, run=_named)
+@command("facts.forget", fields=NAME, run=_named)
 def forget(call: Call, answer: verbs.ForgottenFact) -> None:
     """Move a fact to the `.trash/` of its vault.
 
@@ -154,13 +145,7 @@ def forget(call: Call, answer: verbs.ForgottenFact) -> None:
     say(f"moved {clean(name)} to {clean(str(answer.moved_to))}")
 
 
-@command(
-    "facts.verify",
-    requests.VerifyFact,
-    fields=NAME,
-    run=_named,
-    schemas={"fact.set": "facts.verify"},
-)
+@command("facts.verify", fields=NAME, run=_named, schemas={"fact.set": "facts.verify"})
 def verify(call: Call, answer: FactChange) -> None:
     """Confirm that a fact is still valid. An expired fact becomes valid again.
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from djinn_memory.cli.command import Call, Confirm, command
+from djinn_memory.cli.counts import sizes
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.cli.text.counts import sizes
 from djinn_memory.errors import NotFound
 from djinn_memory.system.files import make_folder, open_private
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.requests import IndexOptions, ShowStatus
 
 if TYPE_CHECKING:
     from djinn_memory.home.home import Home
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from djinn_memory.upkeep.status import HomeStatus
 
 
-class InitHome(Struct, frozen=True):
+class _InitHome(Struct, frozen=True):
     """Where and for which agents to create a home."""
 
     folder: Annotated[
@@ -40,7 +39,7 @@ class InitHome(Struct, frozen=True):
     ] = None
 
 
-class CreatedHome(Struct, frozen=True):
+class _CreatedHome(Struct, frozen=True):
     """The result of creating a home."""
 
     home: Path
@@ -53,7 +52,7 @@ class CreatedHome(Struct, frozen=True):
     """Whether the person at the terminal said no."""
 
 
-def _init(call: Call) -> CreatedHome:
+def _init(call: Call) -> _CreatedHome:
     from djinn_memory.home import setup
     from djinn_memory.home.config import variable
     from djinn_memory.system.files import expand
@@ -69,9 +68,9 @@ def _init(call: Call) -> CreatedHome:
     if outer:
         about = f"{here if here == place else here.parent} is inside {outer}"
         if not call.confirmed(f"Create a home at {place}, inside {outer}?", about):
-            return CreatedHome(place, (), aborted=True)
+            return _CreatedHome(place, (), aborted=True)
     home, created = setup.init(place, request.agents)
-    return CreatedHome(home.root, created, request.notes and _add_notes(home, request.notes))
+    return _CreatedHome(home.root, created, request.notes and _add_notes(home, request.notes))
 
 
 def _add_notes(home: Home, folder: Path) -> str | None:
@@ -91,7 +90,7 @@ def _add_notes(home: Home, folder: Path) -> str | None:
 
 @command(
     "init",
-    request=InitHome,
+    request=_InitHome,
     arguments=["folder"],
     fields={
         "folder": Field("[DIR]"),
@@ -101,7 +100,7 @@ def _add_notes(home: Home, folder: Path) -> str | None:
     view=Confirm,
     run=_init,
 )
-def init(call: Call, answer: CreatedHome) -> None:
+def init(call: Call, answer: _CreatedHome) -> None:
     """Create a home: settings, a shared vault, and a personal vault for each agent.
 
     A home is the folder of one memory. A vault is a folder of Markdown notes. Run the command again
@@ -130,7 +129,7 @@ def init(call: Call, answer: CreatedHome) -> None:
         )
 
 
-class IndexView(Struct, frozen=True):
+class _IndexView(Struct, frozen=True):
     """How to start an index run."""
 
     background: Annotated[
@@ -138,7 +137,7 @@ class IndexView(Struct, frozen=True):
     ] = False
 
 
-class BackgroundIndex(Struct, frozen=True):
+class _BackgroundIndex(Struct, frozen=True):
     """An index run in the background, as `djinn index --background` prints it."""
 
     process: int
@@ -147,7 +146,7 @@ class BackgroundIndex(Struct, frozen=True):
     """The log file of the index run."""
 
 
-def _index(call: Call) -> IndexReport | BackgroundIndex:
+def _index(call: Call) -> IndexReport | _BackgroundIndex:
     if not call.view.background:
         return call.djinn.index(call.request)
     import subprocess
@@ -174,19 +173,18 @@ def _index(call: Call) -> IndexReport | BackgroundIndex:
             start_new_session=True,
         )
     call.schema = "index.background"
-    return BackgroundIndex(process.pid, log)
+    return _BackgroundIndex(process.pid, log)
 
 
 @command(
     "index",
-    IndexOptions,
     fields={"model": Field("MODEL")},
-    view=IndexView,
+    view=_IndexView,
     progress=True,
     warns=False,
     run=_index,
     failed=lambda answer: bool(getattr(answer, "problems", ())),
-    schemas={"index": "index", "index.background": BackgroundIndex},
+    schemas={"index": "index", "index.background": _BackgroundIndex},
 )
 def index(call: Call, answer: Any) -> None:
     """Update the index from the vaults: words first, then meaning.
@@ -214,7 +212,7 @@ def index(call: Call, answer: Any) -> None:
     )
 
 
-@command("status", ShowStatus, warns=False)
+@command("status", warns=False)
 def status(call: Call, answer: HomeStatus) -> None:
     """Show the home: its vaults, the index, and what is pending.
 

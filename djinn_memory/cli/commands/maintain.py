@@ -10,7 +10,6 @@ from djinn_memory.cli.output import clean, say
 from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.registry import JOBS
-from djinn_memory.upkeep.requests import MaintainOptions
 
 if TYPE_CHECKING:
     from djinn_memory.upkeep.requests import JobRun, MaintenanceReport
@@ -49,6 +48,6 @@ Examples:
     djinn maintain --only promote --dry-run
 """
 
-maintain = command(
-    "maintain", MaintainOptions, fields={"only": Field("TASK", candidates.chores)}, warns=False
-)(_print)
+maintain = command("maintain", fields={"only": Field("TASK", candidates.chores)}, warns=False)(
+    _print
+)

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
-from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.counts import print_page, sizes
+from djinn_memory.cli.hits import print_hits
+from djinn_memory.cli.output import clean, dim, say, shortened, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.cli.text.counts import sizes
-from djinn_memory.cli.text.hits import print_hits, print_memory
-from djinn_memory.cli.text.origins import print_origin
-from djinn_memory.memories.catalog import requests
-from djinn_memory.models import SearchResult
 from djinn_memory.notes.dates import local_day
-from djinn_memory.search.query import SearchOptions
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.memories.removal.purge import PurgeReport
     from djinn_memory.memories.removal.restore import RestoreReport
-    from djinn_memory.memories.verbs import MemoryDeletion, MemoryPage, MemoryWithOrigin
+    from djinn_memory.memories.verbs import LinkEnd, MemoryDeletion, MemoryPage, MemoryWithOrigin
+    from djinn_memory.memories.writing.why import MemoryOrigin
+    from djinn_memory.models import SearchResult
     from djinn_memory.store.index.records import CatalogStats
 
 NAME = Field(complete=candidates.titles, words=True)
 
+LONGEST_EVIDENCE = 160
+"""Maximum characters of the text of a piece of evidence."""
 
-class SearchView(Struct, frozen=True):
+
+class _SearchView(Struct, frozen=True):
     """Options for printing hits."""
 
     explain: Annotated[
@@ -45,10 +47,9 @@ class SearchView(Struct, frozen=True):
 
 @command(
     "search",
-    SearchOptions,
     without=["paths"],
     fields={"query": Field(words=True, stdin="value")},
-    view=SearchView,
+    view=_SearchView,
     warns=False,
     schemas={"search": "search"},
     words="memory search",
@@ -71,7 +72,6 @@ def search(call: Call, answer: SearchResult) -> None:
 
 @command(
     "memories.list",
-    requests.ListMemories,
     without=["paths"],
     fields={"limit": Field(short="-n", most=1000)},
     short="list",
@@ -98,28 +98,13 @@ def list_(call: Call, answer: MemoryPage) -> None:
         empty="" if answer.total else "nothing found",
         files=[memory.file for memory in answer.memories],
     )
-    _tell_page(call.request.skip, len(answer.memories), answer.total)
-
-
-def _tell_page(skip: int, shown: int, total: int) -> None:
-    """Print which part of the list this is, if it is not the whole list."""
-    if shown == total or not total:
-        return
-    if not shown:
+    skip, total = call.request.skip, answer.total
+    if total and not answer.memories:
         talk(f"No memories after offset {skip}; there are {count(total, 'memory')}.")
-        return
-    end = skip + shown
-    following = f"; --offset {end} shows the next" if end < total else ""
-    talk(f"{skip + 1:,} to {end:,} of {count(total, 'memory')}{following}")
+    print_page(skip, len(answer.memories), total, "memory")
 
 
-@command(
-    "memories.show",
-    requests.ShowMemory,
-    fields={"name": NAME},
-    short="show",
-    also={"memories.links": ""},
-)
+@command("memories.show", fields={"name": NAME}, short="show", also={"memories.links": ""})
 def show(call: Call, answer: MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
 
@@ -128,29 +113,19 @@ def show(call: Call, answer: MemoryWithOrigin) -> None:
         djinn memory show anna/city --why
     """
     if answer.why:
-        print_origin(answer, answer.why)
+        _print_origin(answer, answer.why)
     else:
-        print_memory(answer)
+        _print_memory(answer)
 
 
-def _delete(call: Call) -> MemoryDeletion:
-    memories, agent = call.djinn.memories, call.request.agent
-    memory = memories.find(call.request.name, agent=agent)
-    place = f"{memory.vault}/{memory.path}"
-    dry_run = call.request.dry_run or not call.confirmed(
-        "Move the note to the trash?", f"{memory.title}  ({place})"
-    )
-    return memories.delete(memory.address, agent=agent, digest=memory.digest, dry_run=dry_run)
+def _delete(call: Call) -> Any:
+    memory = call.run("memories.find")
+    about = f"{memory.title}  ({memory.vault}/{memory.path})"
+    dry_run = call.declined("Move the note to the trash?", about)
+    return call.run(name=memory.address, digest=memory.digest, dry_run=dry_run)
 
 
-@command(
-    "memories.delete",
-    requests.DeleteMemory,
-    without=["digest"],
-    fields={"name": NAME},
-    view=Confirm,
-    run=_delete,
-)
+@command("memories.delete", without=["digest"], fields={"name": NAME}, view=Confirm, run=_delete)
 def delete(call: Call, answer: MemoryDeletion) -> None:
     """Move a note to the `.trash/` of its vault.
 
@@ -166,7 +141,7 @@ def delete(call: Call, answer: MemoryDeletion) -> None:
         say(f"moved {place} to {clean(str(answer.moved_to))}")
 
 
-@command("memories.restore", requests.RestoreMemory)
+@command("memories.restore")
 def restore(call: Call, answer: RestoreReport) -> None:
     """Restore a note from the trash, or list the trash.
 
@@ -184,23 +159,15 @@ def restore(call: Call, answer: RestoreReport) -> None:
         say(clean(f"{verb} {answer.notes[0].vault}/{path}"))
 
 
-def _purge(call: Call) -> PurgeReport:
-    memories, request = call.djinn.memories, call.request
-    preview = memories.purge(request.name, agent=request.agent, dry_run=True)
+def _purge(call: Call) -> Any:
+    preview = call.run(dry_run=True)
     about = f"{preview.title}: {', '.join(preview.files)} in {preview.vault}"
-    if request.dry_run or not call.confirmed("Remove the memory permanently?", about):
+    if call.declined("Remove the memory permanently?", about):
         return preview
-    return memories.purge(request.name, agent=request.agent, files=preview.files)
+    return call.run(files=preview.files)
 
 
-@command(
-    "memories.purge",
-    requests.PurgeMemory,
-    without=["files"],
-    fields={"name": NAME},
-    view=Confirm,
-    run=_purge,
-)
+@command("memories.purge", without=["files"], fields={"name": NAME}, view=Confirm, run=_purge)
 def purge(call: Call, answer: PurgeReport) -> None:
     """Remove a memory permanently, with its versions and its copies in the trash.
 
@@ -225,7 +192,6 @@ def purge(call: Call, answer: PurgeReport) -> None:
 
 @command(
     "memories.stats",
-    requests.CountMemories,
     without=["types", "tags", "planes", "domains", "paths", "since", "until", "where"],
 )
 def stats(call: Call, answer: CatalogStats) -> None:
@@ -246,3 +212,50 @@ def stats(call: Call, answer: CatalogStats) -> None:
         if counts:
             listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())
             say(f"{label:7} {clean(listed)}")
+
+
+def _print_memory(detail: MemoryWithOrigin) -> None:
+    """Print the text of a note, and its links in both directions."""
+    talk(dim(output.link(clean(f"{detail.vault}/{detail.path}"), detail.file, sys.stderr)))
+    say(output.clean_lines(detail.text.rstrip("\n")))
+    for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
+        if links:
+            say()
+            say(dim(f"{label}:"))
+        for line in dict.fromkeys(_link(link, label == "links to") for link in links):
+            say(f"  {line}")
+
+
+def _link(link: LinkEnd, forward: bool) -> str:
+    place = f"{link.vault}/{link.path}" if link.path else ""
+    if not forward:
+        return clean(f"{link.title}  ({place}{f':{link.line}' if link.line else ''})")
+    if link.path:
+        name = f"{link.target} -> " if link.target != link.title else ""
+        return clean(f"{name}{link.title}  ({place}){'  ambiguous' if link.ambiguous else ''}")
+    return clean(f"{link.target}  ({'attachment' if link.how else 'unresolved'})")
+
+
+def _print_origin(memory: MemoryWithOrigin, why: MemoryOrigin) -> None:
+    """Print the origin of a memory."""
+    say(f"{clean(memory.title)}  {dim(clean(memory.address))}")
+    fields = {
+        "rule": why.rule,
+        "author": " via ".join(filter(None, (why.author, why.client))),
+        "session": why.session,
+        "source": ", ".join(filter(None, (why.source, *why.source_context))),
+    }
+    for name, value in fields.items():
+        if value:
+            say(f"{name + ':':<9}{clean(value)}")
+    say("evidence:" if why.evidence else "evidence: none is recorded")
+    for source in why.evidence:
+        if source.exists:
+            day, title = local_day(source.date or ""), clean(source.title or "")
+            say(f"  {day}  {title}  {dim(clean(source.link))}")
+            say(f"    {shortened(source.text or '', LONGEST_EVIDENCE)}")
+        else:
+            say(f"  {clean(source.link)}  not found")
+    say("history:")
+    for event in why.history:
+        say(f"  {local_day(event.at)}  {clean(event.what)}")

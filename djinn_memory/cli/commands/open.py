@@ -17,14 +17,14 @@ from djinn_memory.memories.catalog.requests import ShowMemory
 from djinn_memory.system import programs
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.catalog.catalog import MemoryDetail
+    from djinn_memory.memories.verbs import MemoryWithOrigin
 
 Program = Literal["editor", "obsidian", "system"]
 
 PRINT = Remedy(purpose="pass --print to print the path of the note")
 
 
-class OpenView(Struct, frozen=True):
+class _OpenView(Struct, frozen=True):
     """Options for opening a note."""
 
     program: Annotated[
@@ -37,7 +37,7 @@ class OpenView(Struct, frozen=True):
     print: Annotated[bool, Meta(description="Print the path only; open nothing.")] = False
 
 
-class OpenedMemory(Struct, frozen=True):
+class _OpenedMemory(Struct, frozen=True):
     """A note that was opened."""
 
     file: Path
@@ -48,12 +48,12 @@ class OpenedMemory(Struct, frozen=True):
     """The program that opened the note; null when only the path was requested."""
 
 
-def _open(call: Call) -> OpenedMemory:
+def _open(call: Call) -> _OpenedMemory:
     detail, line = _target(call)
     [vault] = call.djinn.home.named((detail.vault,))
     file = vault.root.resolve() / detail.path
     if call.view.print:
-        return OpenedMemory(file, line, None)
+        return _OpenedMemory(file, line, None)
     program: Program = call.view.program or _usual(file)
     arguments = _arguments(program, file, line)
     try:
@@ -63,7 +63,7 @@ def _open(call: Call) -> OpenedMemory:
         raise Unavailable(why, PRINT) from None
     if status:
         raise Unavailable(f"{arguments[0]} exited with status {status}", PRINT)
-    return OpenedMemory(file, line, program)
+    return _OpenedMemory(file, line, program)
 
 
 def _usual(file: Path) -> Program:
@@ -88,7 +88,7 @@ def _arguments(program: Program, file: Path, line: int) -> list[str]:
     return opener(programs.obsidian_address(file) if program == "obsidian" else str(file))
 
 
-def _target(call: Call) -> tuple[MemoryDetail, int]:
+def _target(call: Call) -> tuple[MemoryWithOrigin, int]:
     """The memory and the line that a location, a heading or a section means."""
     name, agent = call.request.name, call.request.agent
     memories = call.djinn.memories
@@ -106,10 +106,8 @@ def _target(call: Call) -> tuple[MemoryDetail, int]:
     return detail, _section_line(call, detail)
 
 
-def _heading_line(detail: MemoryDetail, heading: str) -> int:
-    from djinn_memory.notes.markdown.headings import headings
-    from djinn_memory.notes.markdown.markup import mask
-    from djinn_memory.notes.markdown.plain_text import inline
+def _heading_line(detail: MemoryWithOrigin, heading: str) -> int:
+    from djinn_memory.notes.markdown import headings, inline, mask
     from djinn_memory.notes.slugs import fold
     from djinn_memory.search.suggest import alike
 
@@ -125,7 +123,7 @@ def _heading_line(detail: MemoryDetail, heading: str) -> int:
     raise NotFound(f"no heading {wanted!r} in {detail.vault}/{detail.path}", *meant)
 
 
-def _section_line(call: Call, detail: MemoryDetail) -> int:
+def _section_line(call: Call, detail: MemoryWithOrigin) -> int:
     """The line of a section of a journal; 1 for a whole note."""
     if detail.block is UNSET:
         return 1
@@ -147,13 +145,13 @@ def _section_line(call: Call, detail: MemoryDetail) -> int:
         ),
         "program": Field(name="--with"),
     },
-    view=OpenView,
+    view=_OpenView,
     run=_open,
-    schemas={"memory.open": OpenedMemory},
+    schemas={"memory.open": _OpenedMemory},
     warns=True,
     short="open",
 )
-def open_(call: Call, answer: OpenedMemory) -> None:
+def open_(call: Call, answer: _OpenedMemory) -> None:
     """Open a note in your editor, in Obsidian or in the system's program.
 
     It opens at the line of a heading, or at the line of a hit as `djinn search` prints it. An

@@ -1,21 +1,21 @@
-"""djinn consolidate, and djinn pattern list, show, correlations."""
+"""djinn consolidate, and djinn pattern and outcome: what episodes teach."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, clean_lines, columns, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.patterns import requests
 from djinn_memory.system.plural import count
 
+if TYPE_CHECKING:
+    from djinn_memory.memories.episodes.requests import RecordedEpisode
+    from djinn_memory.memories.patterns import requests
 
-@command(
-    "patterns.consolidate",
-    requests.Consolidate,
-    fields={"min_age": Field("AGE")},
-    words="consolidate",
-)
+
+@command("patterns.consolidate", fields={"min_age": Field("AGE")}, words="consolidate")
 def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
     """Find patterns in episodes, and write a note for each.
 
@@ -39,7 +39,7 @@ def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
         talk(f"{count(answer.episodes, 'episode')} read; no new patterns")
 
 
-@command("patterns.list", requests.ListPatterns)
+@command("patterns.list")
 def list_(call: Call, answer: requests.PatternList) -> None:
     """List patterns: habits first, the most certain of each kind first.
 
@@ -70,9 +70,7 @@ def list_(call: Call, answer: requests.PatternList) -> None:
         talk(f"{count(answer.total - len(answer.patterns), 'more pattern')}; -n shows more.")
 
 
-@command(
-    "patterns.show", requests.ShowPattern, fields={"name": Field("PATTERN", candidates.patterns)}
-)
+@command("patterns.show", fields={"name": Field("PATTERN", candidates.patterns)})
 def show(call: Call, answer: requests.PatternDetail) -> None:
     """Show a pattern and its evidence.
 
@@ -101,7 +99,7 @@ def show(call: Call, answer: requests.PatternDetail) -> None:
         say(clean(f"  {link}"))
 
 
-@command("patterns.correlations", requests.ListCorrelations)
+@command("patterns.correlations")
 def correlations(call: Call, answer: requests.CorrelationList) -> None:
     """List what occurs together more often than chance explains.
 
@@ -124,3 +122,51 @@ def correlations(call: Call, answer: requests.CorrelationList) -> None:
     ]
     columns(rows, head="strength days expected q-value pair", empty="No correlations.")
     talk(f"{count(answer.tests, 'pair')} tested")
+
+
+@command(
+    "outcomes.record",
+    fields={
+        "result": Field("success|failure|partial"),
+        "context": Field("TEXT"),
+        "at": Field("TIME"),
+    },
+)
+def record_outcome(call: Call, answer: RecordedEpisode) -> None:
+    """Record how an action ended, as an episode.
+
+    `djinn outcome list` shows how effective each action is, and `djinn consolidate` finds the
+    contexts in which an action succeeds or fails more often.
+
+    Examples:
+        djinn outcome record "restart the router" success
+        djinn outcome record "deploy" failure --context "on a Friday"
+    """
+    say(clean(f"{answer.id}  {answer.vault}/{answer.path}"))
+
+
+@command("outcomes.list")
+def list_outcomes(call: Call, answer: requests.OutcomeList) -> None:
+    """List how effective actions were, by action and context.
+
+    Effectiveness is the share of successes. A partial success counts half.
+
+    Examples:
+        djinn outcome list
+        djinn outcome list --json
+    """
+    rows = [
+        (
+            f"{row.effectiveness:.2f}",
+            str(row.successes),
+            str(row.partial),
+            str(row.failures),
+            row.action if row.context is None else f"  {row.context}",
+        )
+        for row in answer.actions
+    ]
+    columns(
+        rows,
+        head="effect success partial failure action",
+        empty="No outcomes. `djinn outcome record ACTION RESULT` records one.",
+    )

@@ -1,21 +1,26 @@
-"""djinn proposal list, show, accept, dismiss."""
+"""djinn proposal, contradiction and gap: what waits for a person, or for an answer."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.output import clean, dim, say, shortened, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.proposals import requests
-from djinn_memory.memories.proposals.log import CONTRADICTION
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
-KIND = Field("KIND", lambda ctx: candidates.proposal_kinds())
+if TYPE_CHECKING:
+    from djinn_memory.memories.contradictions.finder import ContradictionSide
+    from djinn_memory.memories.proposals import gaps, requests
+    from djinn_memory.memories.proposals.verbs import ContradictionList, SettledContradiction
+
+KIND = Field("KIND", candidates.proposal_kinds)
 IDS = Field("[ID]...", candidates.proposals)
 
 
-@command("proposals.list", requests.ListProposals, fields={"kind": KIND})
+@command("proposals.list", fields={"kind": KIND})
 def list_(call: Call, answer: requests.ProposalList) -> None:
     """List what upkeep proposes to change, oldest first.
 
@@ -27,6 +32,8 @@ def list_(call: Call, answer: requests.ProposalList) -> None:
         djinn proposal list --kind archive -n 200
         djinn proposal list --all --json
     """
+    from djinn_memory.memories.proposals.log import CONTRADICTION
+
     status = call.request.all
     output.columns(
         [
@@ -54,11 +61,7 @@ def list_(call: Call, answer: requests.ProposalList) -> None:
         talk(f"Run {settle} to settle a contradiction.")
 
 
-@command(
-    "proposals.show",
-    requests.ShowProposal,
-    fields={"proposal": Field("ID", candidates.proposals)},
-)
+@command("proposals.show", fields={"proposal": Field("ID", candidates.proposals)})
 def show(call: Call, answer: requests.ProposalView) -> None:
     """Show a proposal: its notes, its reason and its evidence.
 
@@ -77,7 +80,7 @@ def show(call: Call, answer: requests.ProposalView) -> None:
         talk(f"Run `djinn undo {proposal.change}` to take it back.")
 
 
-@command("proposals.accept", requests.AcceptProposals, fields={"proposals": IDS, "kind": KIND})
+@command("proposals.accept", fields={"proposals": IDS, "kind": KIND})
 def accept(call: Call, answer: requests.ProposalReport) -> None:
     """Carry out proposals in one step.
 
@@ -93,7 +96,7 @@ def accept(call: Call, answer: requests.ProposalReport) -> None:
         talk(f"Run `djinn undo {answer.change}` to take it back.")
 
 
-@command("proposals.dismiss", requests.DismissProposals, fields={"proposals": IDS, "kind": KIND})
+@command("proposals.dismiss", fields={"proposals": IDS, "kind": KIND})
 def dismiss(call: Call, answer: requests.ProposalReport) -> None:
     """Dismiss proposals, so that they are not made again.
 
@@ -122,3 +125,143 @@ def _print_subjects(proposal: requests.Proposal) -> None:
 
 def _titles(proposal: requests.Proposal) -> str:
     return " + ".join(subject.title or subject.name for subject in proposal.subjects)
+
+
+DIFFERENCES = {
+    "value": "one fact has two values",
+    "number": "the numbers differ",
+    "date": "the dates differ",
+    "negation": "one says the opposite of the other",
+}
+"""What each difference is called."""
+
+WIDEST = 200
+"""Maximum characters of what a side says."""
+
+
+@command("contradictions.list")
+def list_contradictions(call: Call, answer: ContradictionList) -> None:
+    """List memories that contradict each other and both hold now.
+
+    Facts with one category and key are compared by value. Sentences of other notes are compared
+    when they differ only in a number, a date or a negation. Nothing is changed.
+
+    Examples:
+        djinn contradiction list
+    """
+    if not answer.contradictions:
+        talk("No contradictions.")
+    for contradiction in answer.contradictions:
+        say(f"{contradiction.id}  {DIFFERENCES[contradiction.difference]}")
+        _print_side("A", contradiction.a)
+        _print_side("B", contradiction.b)
+    if left := answer.total - len(answer.contradictions):
+        talk(f"{count(left, 'more contradiction')}; -n shows more.")
+    if answer.contradictions:
+        talk("Run `djinn contradiction settle ID --keep A`, `B` or `both` to settle one.")
+
+
+@command("contradictions.settle", fields={"contradiction": Field("ID"), "keep": Field("A|B|both")})
+def settle(call: Call, answer: SettledContradiction) -> None:
+    """Settle a contradiction: keep one side, or both.
+
+    The note of a closed side gets `valid_to` and `status: superseded`; nothing is deleted. The
+    ledger records the decision. If both hold, the contradiction is listed again once one of the
+    notes has changed.
+
+    Examples:
+        djinn contradiction settle con_3v9qk2m7xd --keep A --note "Anna said so."
+    """
+    if answer.closed:
+        say(clean(f"closed {answer.closed.title} -> {answer.closed.vault}/{answer.closed.path}"))
+    else:
+        say(f"recorded that both hold: {answer.contradiction.id}")
+
+
+def _print_side(name: str, side: ContradictionSide) -> None:
+    about = [local_day(side.date), f"{side.vault}/{side.path}"]
+    about += [text for text in (side.source, side.rule, side.author) if text]
+    about += side.evidence
+    say(f"  {name}  {clean(side.title)}: {shortened(side.text, WIDEST)}")
+    say(f"     {dim(clean('  '.join(about)))}")
+
+
+@command("gaps.list")
+def list_gaps(call: Call, answer: gaps.GapGroups) -> None:
+    """List open gaps, grouped by topic.
+
+    Examples:
+        djinn gap list
+        djinn gap list --closed --json
+    """
+    if not answer.groups:
+        talk("No gaps.")
+    for group in answer.groups:
+        for number, gap in enumerate(group.gaps):
+            query = f"  (asked: {gap.query})" if gap.query else ""
+            closed = f"  closed{f' by {gap.closed_by}' if gap.closed_by else ''}"
+            status = closed if gap.status == "closed" else ""
+            indent = "  " if number else ""
+            say(
+                clean(
+                    f"{indent}{gap.id}  {local_day(gap.created)}  {gap.description}{query}{status}"
+                )
+            )
+
+
+@command("gaps.report")
+def report_gap(call: Call, answer: gaps.ReportedGap) -> None:
+    """Report a gap without rating a recall.
+
+    Examples:
+        djinn gap report "nothing on how to restore a backup" --query "restore"
+    """
+    say(f"gap {answer.gap_id}")
+
+
+@command(
+    "gaps.close",
+    fields={"gap": Field(complete=candidates.gaps), "by": Field("NOTE", candidates.titles)},
+)
+def close_gap(call: Call, answer: gaps.ClosedGap) -> None:
+    """Close a gap that a note answers or that no longer matters.
+
+    Examples:
+        djinn gap close gap_3v9qk2m7xd --by "Backups: Restore"
+    """
+    say(clean(f"closed {answer.gap.id}: {answer.gap.description}"))
+
+
+@command("gaps.reopen")
+def reopen_gap(call: Call, answer: gaps.ReopenedGap) -> None:
+    """Open a closed gap again.
+
+    `djinn maintain` closes gaps that newer memories answer. It does not close a gap with the same
+    memory again.
+
+    Examples:
+        djinn gap reopen gap_3v9qk2m7xd
+    """
+    say(clean(f"opened {answer.gap.id}: {answer.gap.description}"))
+
+
+@command("gaps.suggest")
+def suggest_answers(call: Call, answer: gaps.GapSuggestions) -> None:
+    """Find notes written after a gap was reported that may answer it.
+
+    Examples:
+        djinn gap suggest
+        djinn gap suggest --close
+    """
+    if not answer.suggestions:
+        talk("No note answers an open gap.")
+    for suggestion in answer.suggestions:
+        say(clean(f"{suggestion.gap.id}  {suggestion.gap.description}"))
+        relation = "closed by" if suggestion.closed else "maybe"
+        place = f"{suggestion.vault}/{suggestion.path}"
+        say(clean(f"  {relation} {suggestion.title}  ({place})  {suggestion.likeness:.2f}"))
+    if answer.suggestions and not call.request.close:
+        talk(
+            "Run `djinn gap suggest --close` to close all of them, or `djinn gap close ID "
+            "--by NOTE` for one."
+        )

@@ -12,13 +12,13 @@ from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, link, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
-from djinn_memory.memories.writing.requests import NewMemory
 
 if TYPE_CHECKING:
     from djinn_memory.memories.writing.remember import RememberResult
+    from djinn_memory.memories.writing.requests import NewMemory
 
 
-class ExistingOptions(Struct, frozen=True):
+class _ExistingOptions(Struct, frozen=True):
     """Flags for the case that a note already has the title, one for each value of `existing`."""
 
     append: Annotated[bool, Meta(description="If a note has this title, append to it.")] = False
@@ -35,7 +35,7 @@ class ExistingOptions(Struct, frozen=True):
 
 
 def _remember(call: Call) -> Any:
-    chosen = [name for name in ExistingOptions.__struct_fields__ if getattr(call.view, name)]
+    chosen = [name for name in _ExistingOptions.__struct_fields__ if getattr(call.view, name)]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined; pass one of them")
     call.values["existing"] = next(iter(chosen), None)
@@ -44,7 +44,6 @@ def _remember(call: Call) -> Any:
 
 @command(
     "remember",
-    NewMemory,
     without=["existing", "fields"],
     fields={
         "type": Field(complete=candidates.types),
@@ -60,7 +59,7 @@ def _remember(call: Call) -> Any:
         ),
         "supersedes": Field("NOTE", candidates.titles),
     },
-    view=ExistingOptions,
+    view=_ExistingOptions,
     run=_remember,
 )
 def remember(call: Call, answer: RememberResult) -> None:

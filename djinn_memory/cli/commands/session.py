@@ -1,39 +1,29 @@
-"""djinn wake, checkpoint, sleep, and djinn session start, end, list, history, extract."""
+"""djinn wake, context, checkpoint, sleep, and djinn session and summary."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from djinn_memory.cli import candidates
+from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.counts import print_page
 from djinn_memory.cli.output import clean, clean_lines, columns, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.memories.briefing.requests import WakeOptions
-from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
-from djinn_memory.memories.sessions.session_requests import (
-    EndSession,
-    ExtractSessions,
-    ListSessions,
-    ShowHistory,
-    StartSession,
-)
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.briefing.requests import WakeContext
-    from djinn_memory.memories.sessions.session_requests import (
-        EndedSession,
-        ExtractionReport,
-        SessionHistory,
-        SessionPage,
-        StartedSession,
+    from djinn_memory.memories.briefing.requests import ContextBundle, WakeContext
+    from djinn_memory.memories.sessions import requests as session_requests
+    from djinn_memory.memories.sessions.requests import (
+        NarrativeSummary,
+        SummaryChange,
     )
     from djinn_memory.memories.writing.remember import RememberResult
 
 
-@command("wake", WakeOptions, fields={"task": Field("TEXT")})
+@command("wake", fields={"task": Field("TEXT")})
 def wake(call: Call, answer: WakeContext) -> None:
     """Start a session and print its context.
 
@@ -54,7 +44,6 @@ def wake(call: Call, answer: WakeContext) -> None:
 
 @command(
     "checkpoint",
-    Checkpoint,
     fields={
         "text": Field(
             stdin="text", help="The state of the work, in Markdown. `-` reads it from stdin."
@@ -78,7 +67,6 @@ def checkpoint(call: Call, answer: RememberResult) -> None:
 
 @command(
     "sleep",
-    Handoff,
     fields={
         "summary": Field(
             "TEXT", stdin="text", help="What was done, in Markdown. `-` reads it from stdin."
@@ -97,8 +85,8 @@ def sleep(call: Call, answer: RememberResult) -> None:
     say(f"{answer.id}  {answer.vault}/{answer.path}")
 
 
-@command("sessions.start", StartSession)
-def start(call: Call, answer: StartedSession) -> None:
+@command("sessions.start")
+def start(call: Call, answer: session_requests.StartedSession) -> None:
     """Start a session and print its name.
 
     `djinn wake` starts a session too, and prints its context.
@@ -110,8 +98,8 @@ def start(call: Call, answer: StartedSession) -> None:
     say(clean(answer.session))
 
 
-@command("sessions.end", EndSession, fields={"session": Field(complete=candidates.sessions)})
-def end(call: Call, answer: EndedSession) -> None:
+@command("sessions.end", fields={"session": Field(complete=candidates.sessions)})
+def end(call: Call, answer: session_requests.EndedSession) -> None:
     """End a session without a handoff.
 
     `djinn sleep` ends a session too, and saves a handoff for the next one.
@@ -123,10 +111,8 @@ def end(call: Call, answer: EndedSession) -> None:
     say(clean(f"ended {answer.session}"))
 
 
-@command(
-    "sessions.extract", ExtractSessions, fields={"session": Field(complete=candidates.sessions)}
-)
-def extract(call: Call, answer: ExtractionReport) -> None:
+@command("sessions.extract", fields={"session": Field(complete=candidates.sessions)})
+def extract(call: Call, answer: session_requests.ExtractionReport) -> None:
     """Write what was stated in idle sessions as memories.
 
     Sessions whose last turn is 30 minutes ago are read (`sessions.idle_minutes`). Statements such
@@ -157,12 +143,8 @@ def extract(call: Call, answer: ExtractionReport) -> None:
             _print_no_turns(call.request.session, answer.near)
 
 
-@command(
-    "sessions.list",
-    ListSessions,
-    fields={"channel": Field("NAME")},
-)
-def list_(call: Call, answer: SessionPage) -> None:
+@command("sessions.list", fields={"channel": Field("NAME")})
+def list_(call: Call, answer: session_requests.SessionPage) -> None:
     """List sessions, newest first.
 
     Each line has the days of the last and of the first turn, the number of turns, whether the
@@ -187,14 +169,11 @@ def list_(call: Call, answer: SessionPage) -> None:
         for session in answer.sessions
     ]
     columns(rows, head="last first turns open program agent session", empty="No sessions.")
-    first, end = call.request.skip + 1, call.request.skip + len(answer.sessions)
-    if answer.sessions and len(answer.sessions) < answer.total:
-        following = f"; --offset {end} shows the next" if end < answer.total else ""
-        talk(f"{first:,} to {end:,} of {count(answer.total, 'session')}{following}")
+    print_page(call.request.skip, len(answer.sessions), answer.total, "session")
 
 
-@command("sessions.history", ShowHistory, fields={"session": Field("SESSION", candidates.sessions)})
-def history(call: Call, answer: SessionHistory) -> None:
+@command("sessions.history", fields={"session": Field("SESSION", candidates.sessions)})
+def history(call: Call, answer: session_requests.SessionHistory) -> None:
     """Print the last turns of a session, oldest first.
 
     A turn is a message with its response, an observation or an outcome. Without SESSION these are
@@ -206,7 +185,7 @@ def history(call: Call, answer: SessionHistory) -> None:
         djinn session history s20261120-093000-000000 --last 10
         djinn session history --agent finn --json
     """
-    from djinn_memory.memories.sessions.history import spoken_lines
+    from djinn_memory.memories.sessions.verbs import spoken_lines
 
     if not answer.turns:
         _print_no_turns(answer.session, answer.near)
@@ -228,3 +207,64 @@ def _print_no_turns(session: str | None, near: Sequence[str]) -> None:
     if near:
         hint = f"did you mean {' or '.join(map(repr, near))}?"
     talk(clean(f"No turns in session {session}; {hint}"))
+
+
+@command("context", fields={"task": Field(words=True, stdin="value")})
+def context(call: Call, answer: ContextBundle) -> None:
+    """Print what memory knows about a task, within a token budget.
+
+    It begins with the profile of the agent and the events of its day. One search ranks episodes,
+    patterns, entities and documents. The best of each type are printed with their sources, and the
+    type with the best memory comes first. Suggestions name due commitments, open gaps and patterns
+    that apply now.
+
+    Examples:
+        djinn context "plan the trip to the island"
+        djinn context "mend the login" --budget 2000 --limit-per-type 3
+        djinn context
+    """
+    from djinn_memory.memories.briefing.markdown import markdown
+
+    say(clean_lines(markdown(answer)).rstrip())
+
+
+@command("summary.show")
+def show_summary(call: Call, answer: NarrativeSummary) -> None:
+    """Print the summary.
+
+    Examples:
+        djinn summary show
+    """
+    talk(output.dim(clean(f"{answer.vault}/{answer.path}, by {answer.by}")))
+    say(output.clean_lines(answer.text))
+
+
+@command(
+    "summary.set",
+    fields={"text": Field(stdin="text", help="The summary, in Markdown. `-` reads it from stdin.")},
+)
+def set_summary(call: Call, answer: SummaryChange) -> None:
+    """Write the summary. The previous one is kept.
+
+    Examples:
+        djinn summary set "Maren runs the harbour office."
+        djinn summary set - < summary.md
+    """
+    _print_summary_change(answer)
+
+
+@command("summary.build", schemas={"summary.set": "summary.build"})
+def build_summary(call: Call, answer: SummaryChange) -> None:
+    """Build the summary from facts, preferences, projects and open commitments.
+
+    The model of the setting `llm.model` writes it. Without that setting no model is asked.
+
+    Examples:
+        djinn summary build
+    """
+    _print_summary_change(answer)
+
+
+def _print_summary_change(change: SummaryChange) -> None:
+    previous = f" (before: {change.previous})" if change.previous else ""
+    say(clean(f"{change.action} {change.summary.vault}/{change.summary.path}{previous}"))

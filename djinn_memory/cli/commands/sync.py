@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates, output
+from djinn_memory.cli import output
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, say, talk
-from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import Unavailable
-from djinn_memory.sync.exchange_requests import (
-    ConflictList,
-    ListConflicts,
-    PullSync,
-    PushSync,
-    RunSync,
-    SyncComparison,
-    SyncReport,
-    VaultExchange,
-    VerifySync,
-)
 from djinn_memory.system.plural import count
 
-_VAULTS = {"vaults": Field("NAME", candidates.vaults)}
+if TYPE_CHECKING:
+    from djinn_memory.sync import requests
 
 
-def _is_incomplete(answer: SyncReport) -> bool:
+def _is_incomplete(answer: requests.SyncReport) -> bool:
     waits = any(exchanged.waiting for exchanged in answer.vaults)
     return bool(waits or answer.unregistered) and not answer.dry_run
 
 
-class WatchSync(Struct, frozen=True):
+class _WatchSync(Struct, frozen=True):
     """The option that keeps a run going."""
 
     watch: Annotated[
@@ -45,10 +34,9 @@ class WatchSync(Struct, frozen=True):
     ] = False
 
 
-def _run(call: Call) -> SyncReport | None:
+def _run(call: Call) -> Any:
     if not call.view.watch:
-        report: SyncReport = call.run()
-        return report
+        return call.run()
     from djinn_memory.sync.session import wait_for_changes
 
     announced = False
@@ -69,7 +57,7 @@ def _run(call: Call) -> SyncReport | None:
         return None
 
 
-def _print_watched(call: Call, report: SyncReport) -> None:
+def _print_watched(call: Call, report: requests.SyncReport) -> None:
     """Print what a run changed. A run that changed nothing is silent."""
     output.problems(report.problems)
     if call.json:
@@ -79,11 +67,8 @@ def _print_watched(call: Call, report: SyncReport) -> None:
     sys.stdout.flush()
 
 
-@command(
-    "sync.run", RunSync, view=WatchSync, run=_run, progress=True, fields=_VAULTS,
-    failed=_is_incomplete,
-)  # fmt: skip
-def run(call: Call, answer: SyncReport) -> None:
+@command("sync.run", view=_WatchSync, run=_run, progress=True, failed=_is_incomplete)
+def run(call: Call, answer: requests.SyncReport) -> None:
     """Receive the changes of other homes, then send those of this home.
 
     Notes, attachments up to `sync.attachments_mb`, and the ledger's events are exchanged for the
@@ -99,8 +84,8 @@ def run(call: Call, answer: SyncReport) -> None:
     _print_exchange(answer)
 
 
-@command("sync.pull", PullSync, progress=True, fields=_VAULTS, failed=_is_incomplete)
-def pull(call: Call, answer: SyncReport) -> None:
+@command("sync.pull", progress=True, failed=_is_incomplete)
+def pull(call: Call, answer: requests.SyncReport) -> None:
     """Receive the changes of other homes.
 
     Nothing is sent.
@@ -112,8 +97,8 @@ def pull(call: Call, answer: SyncReport) -> None:
     _print_exchange(answer)
 
 
-@command("sync.push", PushSync, progress=True, fields=_VAULTS, failed=_is_incomplete)
-def push(call: Call, answer: SyncReport) -> None:
+@command("sync.push", progress=True, failed=_is_incomplete)
+def push(call: Call, answer: requests.SyncReport) -> None:
     """Send the changes of this home.
 
     No file changes here. A note that another home changed too waits for `djinn sync run`.
@@ -124,8 +109,8 @@ def push(call: Call, answer: SyncReport) -> None:
     _print_exchange(answer)
 
 
-@command("sync.conflicts", ListConflicts, fields=_VAULTS)
-def conflicts(call: Call, answer: ConflictList) -> None:
+@command("sync.conflicts")
+def conflicts(call: Call, answer: requests.ConflictList) -> None:
     """List the notes that were changed in two homes.
 
     Each line names the copy with the text of one home, and the note with the other text. To settle
@@ -141,14 +126,8 @@ def conflicts(call: Call, answer: ConflictList) -> None:
         say(clean(f"{conflict.vault}/{conflict.path}  ->  {original}"))
 
 
-@command(
-    "sync.verify",
-    VerifySync,
-    progress=True,
-    fields=_VAULTS,
-    failed=lambda answer: bool(answer.drifts),
-)
-def verify(call: Call, answer: SyncComparison) -> None:
+@command("sync.verify", progress=True, failed=lambda answer: bool(answer.drifts))
+def verify(call: Call, answer: requests.SyncComparison) -> None:
     """Compare the vaults with the server, byte for byte and row by row.
 
     Notes and attachments are compared byte for byte. For equal notes, the rows on the server are
@@ -169,7 +148,7 @@ def verify(call: Call, answer: SyncComparison) -> None:
     say(f"{count(answer.compared, 'file')} compared, {count(len(answer.drifts), 'difference')}")
 
 
-def _counts(exchanged: VaultExchange) -> list[str]:
+def _counts(exchanged: requests.VaultExchange) -> list[str]:
     """What a run changed in a vault, such as `2 files received`."""
     numbers = (
         (exchanged.received, "received"),
@@ -193,7 +172,7 @@ def _not_there(vault: str) -> str:
     )
 
 
-def _print_exchange(report: SyncReport) -> None:
+def _print_exchange(report: requests.SyncReport) -> None:
     for exchanged in report.vaults:
         counts = ", ".join(_counts(exchanged)) or "no changes"
         dry = " (dry run)" if report.dry_run else ""

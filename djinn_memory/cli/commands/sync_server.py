@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.cli.text.servers import print_homes, print_vaults
-from djinn_memory.sync.requests import (
-    Backfilled,
-    BackfillSync,
-    ForgetSync,
-    ForgottenSync,
-    InitSync,
-    MigratedServer,
-    MigrateSync,
-    PreparedServer,
-    SearchServerFacts,
-    ServerFacts,
-    ServerStatus,
-    ShowSyncStats,
-    ShowSyncStatus,
-    SyncStats,
-)
 from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.queries import SyncStats
+    from djinn_memory.sync import requests
 
 
 @command(
     "sync.init",
-    InitSync,
     progress=True,
     fields={
         "url": Field("URL"),
-        "vaults": Field("NAME", candidates.vaults),
         "join": Field("NAME", candidates.vaults),
     },
 )
-def init(call: Call, answer: PreparedServer) -> None:
+def init(call: Call, answer: requests.PreparedServer) -> None:
     """Prepare a Postgres server and join it.
 
     The tables are created, the vaults that go to the server are registered, and the server's
@@ -61,7 +47,7 @@ def init(call: Call, answer: PreparedServer) -> None:
             f"vault {clean(adopted.name)} is now the vault {adopted.scope} of the server "
             f"(its id was {adopted.before}); its notes stay"
         )
-    print_vaults(answer.vaults)
+    _print_vaults(answer.vaults)
     for name in {vault.name for vault in answer.others} & set(answer.added):
         talk(
             f"The server has another vault {clean(name)}. If it is yours, make both one vault: "
@@ -79,10 +65,9 @@ def init(call: Call, answer: PreparedServer) -> None:
     talk("Next: `djinn sync run`.")
 
 
-def _migrate(call: Call) -> MigratedServer:
-    request, sync = call.request, call.djinn.sync
-    preview: MigratedServer = sync.migrate(model=request.model, dry_run=True)
-    if request.dry_run:
+def _migrate(call: Call) -> Any:
+    preview = call.run(dry_run=True)
+    if call.request.dry_run:
         return preview
     if preview.model != preview.model_before:
         about = (
@@ -92,12 +77,11 @@ def _migrate(call: Call) -> MigratedServer:
         )
         if not call.confirmed("Change the model of the server?", about):
             return preview
-    answer: MigratedServer = call.run()
-    return answer
+    return call.run()
 
 
-@command("sync.migrate", MigrateSync, view=Confirm, run=_migrate)
-def migrate(call: Call, answer: MigratedServer) -> None:
+@command("sync.migrate", view=Confirm, run=_migrate)
+def migrate(call: Call, answer: requests.MigratedServer) -> None:
     """Update the tables of the server to this version of djinn.
 
     With `--model`, the server changes to the embedding model of this home. Searches on the server
@@ -128,8 +112,8 @@ def _tables(applied: Sequence[str]) -> str:
     return "tables created or updated" if applied else "tables are up to date"
 
 
-@command("sync.status", ShowSyncStatus)
-def status(call: Call, answer: ServerStatus) -> None:
+@command("sync.status")
+def status(call: Call, answer: requests.ServerStatus) -> None:
     """Show the server, its versions, its vaults and their homes.
 
     For each vault, a line for each home shows when the home last synchronized it, and which
@@ -149,24 +133,21 @@ def status(call: Call, answer: ServerStatus) -> None:
     traits = ["row-level security"] * answer.row_security + ["Citus"] * answer.distributed
     if traits:
         say(f"traits   {', '.join(traits)}")
-    print_vaults(answer.vaults)
-    print_homes(answer.vaults)
+    _print_vaults(answer.vaults)
+    _print_homes(answer.vaults)
     if not (answer.vaults or answer.unregistered):
         say("no vault of this home goes to the server; run `djinn sync init --vault NAME`")
     for name in answer.unregistered:
         say(f"vault {clean(name)}: not on the server; run `djinn sync init`")
     if answer.others:
         say("Other vaults of the server:")
-        print_vaults(answer.others)
-        print_homes(answer.others)
+        _print_vaults(answer.others)
+        _print_homes(answer.others)
         talk("To make one of them the same vault as yours: `djinn sync init --join NAME=ID`.")
 
 
-def _forget(call: Call) -> ForgottenSync:
-    request, sync = call.request, call.djinn.sync
-    preview: ForgottenSync = sync.forget(vault=request.vault, home=request.home, dry_run=True)
-    if request.dry_run:
-        return preview
+def _forget(call: Call) -> Any:
+    preview = call.run(dry_run=True)
     vault = preview.vaults[0]
     if not vault.on_server:
         about = f"{preview.server} has no vault {vault.name}; it leaves sync.vaults in this home"
@@ -184,21 +165,18 @@ def _forget(call: Call) -> ForgottenSync:
             "its files stay"
         )
         question = "Forget the home?"
-    if not call.confirmed(question, about):
+    if call.declined(question, about):
         return preview
-    chosen = None if preview.home else vault.scope
-    answer: ForgottenSync = sync.forget(vault=chosen, home=preview.home)
-    return answer
+    return call.run(vault=None if preview.home else vault.scope, home=preview.home)
 
 
 @command(
     "sync.forget",
-    ForgetSync,
     view=Confirm,
     run=_forget,
     fields={"vault": Field("NAME", candidates.vaults), "home": Field("NAME")},
 )
-def forget(call: Call, answer: ForgottenSync) -> None:
+def forget(call: Call, answer: requests.ForgottenSync) -> None:
     """Remove a vault from the server, or the record of a lost home.
 
     `--vault` removes a vault with all its rows from the server, and from `sync.vaults` in this
@@ -223,8 +201,8 @@ def forget(call: Call, answer: ForgottenSync) -> None:
             say(clean(f"{forgot} home {home.name} of vault {vault.name}"))
 
 
-@command("sync.backfill", BackfillSync, progress=True)
-def backfill(call: Call, answer: Backfilled) -> None:
+@command("sync.backfill", progress=True)
+def backfill(call: Call, answer: requests.Backfilled) -> None:
     """Fill the vectors and rows that the server lacks.
 
     This home embeds what it has not embedded yet, and writes the vectors and rows of its notes. A
@@ -239,7 +217,7 @@ def backfill(call: Call, answer: Backfilled) -> None:
     say(f"{count(answer.notes, 'note')} filled, {answer.left:,} left")
 
 
-@command("sync.stats", ShowSyncStats)
+@command("sync.stats")
 def stats(call: Call, answer: SyncStats) -> None:
     """Count the memories on the server.
 
@@ -267,8 +245,8 @@ def _episodes(answer: SyncStats) -> int:
     return answer.consolidated + answer.unconsolidated
 
 
-@command("sync.facts", SearchServerFacts, fields={"query": Field(words=True)})
-def facts(call: Call, answer: ServerFacts) -> None:
+@command("sync.facts", fields={"query": Field(words=True)})
+def facts(call: Call, answer: requests.ServerFacts) -> None:
     """Search the facts on the server.
 
     Facts that are near the question in meaning come first, then those that contain its text.
@@ -285,3 +263,43 @@ def facts(call: Call, answer: ServerFacts) -> None:
             for fact in answer.facts
         ]
     )
+
+
+def _print_vaults(vaults: Iterable[requests.SyncedVault]) -> None:
+    """Print a line for each vault."""
+    output.columns(
+        [
+            [
+                f"vault {vault.name}",
+                vault.scope,
+                count(vault.notes, "note"),
+                count(len(vault.homes), "home"),
+                f"revision {vault.rev}",
+            ]
+            for vault in vaults
+        ]
+    )
+
+
+def _print_homes(vaults: Iterable[requests.SyncedVault]) -> None:
+    """Print a line for each home of each vault."""
+    output.columns(
+        [
+            [
+                f"home {home.name}",
+                home.id,
+                f"vault {vault.name}",
+                f"last seen {home.seen}",
+                f"revision {home.rev}{_remarks(home)}",
+            ]
+            for vault in vaults
+            for home in vault.homes
+        ]
+    )
+
+
+def _remarks(home: requests.ServerHome) -> str:
+    kept = "kept for it" if home.awaited else "not read"
+    remarks = ["this home"] * home.own
+    remarks += [f"{count(home.unread, 'deletion')} {kept}"] * bool(home.unread)
+    return f" ({', '.join(remarks)})" if remarks else ""

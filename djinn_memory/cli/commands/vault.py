@@ -17,7 +17,7 @@ from djinn_memory.models import Certainty, Dialect, Problem
 from djinn_memory.upkeep.requests import VaultEntry
 
 
-class AddVault(Struct, frozen=True):
+class _AddVault(Struct, frozen=True):
     """Add a folder of notes."""
 
     name: Annotated[str, Meta(description="The name of the vault.")]
@@ -30,7 +30,7 @@ class AddVault(Struct, frozen=True):
     ] = None
 
 
-class DescribeVault(Struct, frozen=True):
+class _DescribeVault(Struct, frozen=True):
     """Describe a folder in a sentence."""
 
     place: Annotated[
@@ -41,20 +41,20 @@ class DescribeVault(Struct, frozen=True):
     ] = None
 
 
-class RemoveVault(Struct, frozen=True):
+class _RemoveVault(Struct, frozen=True):
     """Remove a vault from the settings."""
 
     name: Annotated[str, Meta(description="A vault that was added.")]
 
 
-class MoveVault(Struct, frozen=True):
+class _MoveVault(Struct, frozen=True):
     """Move the folder of a vault."""
 
     name: Annotated[str, Meta(description="A vault.")]
     folder: Annotated[Path, Meta(description="The new folder. It must be empty or not exist.")]
 
 
-class MovedVault(Struct, frozen=True):
+class _MovedVault(Struct, frozen=True):
     """A vault whose folder was moved."""
 
     vault: VaultEntry
@@ -63,7 +63,7 @@ class MovedVault(Struct, frozen=True):
     """The previous folder."""
 
 
-class AddedVault(Struct, frozen=True):
+class _AddedVault(Struct, frozen=True):
     """A vault that was added."""
 
     vault: VaultEntry
@@ -75,14 +75,14 @@ class AddedVault(Struct, frozen=True):
     problems: Sequence[Problem] = ()
 
 
-class VaultEntries(Struct, frozen=True):
+class _VaultEntries(Struct, frozen=True):
     """The vaults of the home."""
 
     vaults: Sequence[VaultEntry]
     """The vaults in the order of the settings."""
 
 
-class FolderDescription(Struct, frozen=True):
+class _FolderDescription(Struct, frozen=True):
     """The description of a folder."""
 
     path: str
@@ -91,14 +91,14 @@ class FolderDescription(Struct, frozen=True):
     """The description; null when there is none."""
 
 
-class RemovedVault(Struct, frozen=True):
+class _RemovedVault(Struct, frozen=True):
     """A vault that is no longer searched."""
 
     vault: VaultEntry
     """The vault before it was removed. Its files are not moved."""
 
 
-def _add(call: Call) -> AddedVault:
+def _add(call: Call) -> _AddedVault:
     from djinn_memory.home import setup
     from djinn_memory.notes.dialects.guess import guess
     from djinn_memory.system.files import expand
@@ -113,17 +113,17 @@ def _add(call: Call) -> AddedVault:
     if outer:
         why = f"is inside vault {outer.name}; from now on only {request.agent} sees that folder"
         problems.append(Problem(request.name, why))
-    return AddedVault(VaultEntry.of(vault, home.vaults), guessed, certainty, problems)
+    return _AddedVault(VaultEntry.of(vault, home.vaults), guessed, certainty, problems)
 
 
 @command(
     "vaults.add",
-    request=AddVault,
+    request=_AddVault,
     arguments=["name", "path"],
     fields={"agent": Field("AGENT", candidates.agents, name="--for")},
     run=_add,
 )
-def add(call: Call, answer: AddedVault) -> None:
+def add(call: Call, answer: _AddedVault) -> None:
     """Add a folder of notes as a vault, without moving it.
 
     Examples:
@@ -135,13 +135,13 @@ def add(call: Call, answer: AddedVault) -> None:
     talk("Next: `djinn index`.")
 
 
-def _list(call: Call) -> VaultEntries:
+def _list(call: Call) -> _VaultEntries:
     vaults = call.djinn.home.vaults
-    return VaultEntries([VaultEntry.of(vault, vaults) for vault in vaults])
+    return _VaultEntries([VaultEntry.of(vault, vaults) for vault in vaults])
 
 
 @command("vaults.list", run=_list)
-def list_(call: Call, answer: VaultEntries) -> None:
+def list_(call: Call, answer: _VaultEntries) -> None:
     """List the vaults and the agents that can use them.
 
     Examples:
@@ -163,21 +163,21 @@ def list_(call: Call, answer: VaultEntries) -> None:
     )
 
 
-def _describe(call: Call) -> FolderDescription:
+def _describe(call: Call) -> _FolderDescription:
     from djinn_memory.home import setup
 
     place, text = setup.describe(call.djinn.home, call.request.place, call.request.text)
-    return FolderDescription(place, text or None)
+    return _FolderDescription(place, text or None)
 
 
 @command(
     "vaults.describe",
-    request=DescribeVault,
+    request=_DescribeVault,
     arguments=["place", "text"],
     fields={"place": Field("PATH", candidates.folders)},
     run=_describe,
 )
-def describe(call: Call, answer: FolderDescription) -> None:
+def describe(call: Call, answer: _FolderDescription) -> None:
     """Describe a folder in one sentence. Its hits show the description.
 
     A hit shows the description of the innermost described folder. Without a text, the command
@@ -190,24 +190,24 @@ def describe(call: Call, answer: FolderDescription) -> None:
     say(clean(f"{answer.path}: {answer.context or 'not described'}"))
 
 
-def _move(call: Call) -> MovedVault:
+def _move(call: Call) -> _MovedVault:
     from djinn_memory.upkeep.move_vault import move_vault
 
     request, home = call.request, call.djinn.home
     before = home.named((request.name,))[0].root
     with call.djinn.runtime.busy(patient=True):
         vault = move_vault(call.djinn.runtime.state, request.name, request.folder)
-    return MovedVault(VaultEntry.of(vault, home.vaults), before)
+    return _MovedVault(VaultEntry.of(vault, home.vaults), before)
 
 
 @command(
     "vaults.move",
-    request=MoveVault,
+    request=_MoveVault,
     arguments=["name", "folder"],
     fields={"name": Field(complete=candidates.vaults)},
     run=_move,
 )
-def move(call: Call, answer: MovedVault) -> None:
+def move(call: Call, answer: _MovedVault) -> None:
     """Move the folder of a vault. Its id, settings and index are kept.
 
     On another disk the files are copied and compared, then the old ones are removed. If a move is
@@ -220,22 +220,22 @@ def move(call: Call, answer: MovedVault) -> None:
     say(f"moved {answer.vault.name} from {clean(str(answer.before))} to {root}")
 
 
-def _remove(call: Call) -> RemovedVault:
+def _remove(call: Call) -> _RemovedVault:
     from djinn_memory.home import setup
 
     home = call.djinn.home
     removed = setup.remove_vault(home, call.request.name)
-    return RemovedVault(VaultEntry.of(removed, home.vaults))
+    return _RemovedVault(VaultEntry.of(removed, home.vaults))
 
 
 @command(
     "vaults.remove",
-    request=RemoveVault,
+    request=_RemoveVault,
     arguments=["name"],
     fields={"name": Field(complete=candidates.added_vaults)},
     run=_remove,
 )
-def remove(call: Call, answer: RemovedVault) -> None:
+def remove(call: Call, answer: _RemovedVault) -> None:
     """Remove a vault from the settings. Its files are not deleted.
 
     Examples:

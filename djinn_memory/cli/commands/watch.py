@@ -24,7 +24,7 @@ STOP_SECONDS = 1.7
 continues unfinished work."""
 
 
-class WatchOptions(Struct, frozen=True):
+class _WatchOptions(Struct, frozen=True):
     """Options of `djinn watch`."""
 
     vaults: Annotated[
@@ -46,13 +46,13 @@ class WatchOptions(Struct, frozen=True):
     ] = False
 
 
-class WatchPrintOptions(Struct, frozen=True):
+class _WatchPrintOptions(Struct, frozen=True):
     """Options for printing events."""
 
     json: Annotated[bool, Meta(description="Print each event as a JSON object.")] = False
 
 
-class WatchNotice(Struct, frozen=True):
+class _WatchNotice(Struct, frozen=True):
     """One event of a watch, printed as one line."""
 
     at: str
@@ -93,11 +93,11 @@ def _watch(call: Call) -> InstalledService | RemovedService | None:
 
 @command(
     "watch",
-    request=WatchOptions,
-    prints=WatchPrintOptions,
+    request=_WatchOptions,
+    prints=_WatchPrintOptions,
     run=_watch,
     schemas={
-        "watch": WatchNotice,
+        "watch": _WatchNotice,
         "watch.service": "djinn_memory.watch.service:InstalledService",
         "watch.uninstalled": "djinn_memory.watch.service:RemovedService",
     },
@@ -161,7 +161,7 @@ class _Lines:
 
     def tell(self, notice: Notice) -> None:
         if self._json:
-            event = WatchNotice(_now(), notice.kind, notice.text)
+            event = _WatchNotice(_now(), notice.kind, notice.text)
             output.as_json("watch", event, indent=None)
             return
         mark = "warning: " if notice.kind == "warning" else ""

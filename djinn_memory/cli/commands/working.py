@@ -21,7 +21,7 @@ KEY = Field(complete=candidates.working_keys)
 GIVER = Field("NAME", candidates.agents)
 
 
-class SetOptions(Struct, frozen=True):
+class _SetOptions(Struct, frozen=True):
     """Options of `djinn working set` in addition to those of a value."""
 
     status: Annotated[
@@ -34,8 +34,8 @@ class SetOptions(Struct, frozen=True):
     json_value: Annotated[bool, Meta(description="Parse the value as JSON.")] = False
 
 
-def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
-    from djinn_memory.memories.working.values import from_json
+def _set(call: Call) -> Any:
+    from djinn_memory.memories.working.scopes import from_json
 
     given = call.values
     if given["value"] is not None and call.view.json_value:
@@ -45,19 +45,18 @@ def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
             raise UsageError(
                 f"{given['key']!r} has no value; give one, or pass - to read it from stdin"
             )
-        return call.djinn.working.set(call.request)
+        return call.run()
     unfit = ("session", "short", "type", "append")
     if not (given["task"] and call.view.status) or any(given[name] for name in unfit):
         raise UsageError(
             "--status sets a step and needs --task; only --after and --ttl can be added"
         )
     call.schema = "working.step"
-    return call.djinn.working.step(call.convert(requests.SetStep, result=given["value"]))
+    return call.run("working.step", result=given["value"])
 
 
 @command(
     "working.set",
-    requests.SetValue,
     fields={
         "key": KEY._replace(
             help="The name of the value, on one line. With --status, the name of a step."
@@ -69,7 +68,7 @@ def _set(call: Call) -> requests.WorkingChange | requests.TaskStep:
         ),
         "after": Field("STEP"),
     },
-    view=SetOptions,
+    view=_SetOptions,
     run=_set,
     schemas={"working.set": "working.set", "working.step": "working.step"},
     also={"working.step": ""},
@@ -96,18 +95,17 @@ def set_(call: Call, answer: Any) -> None:
         talk(f"replaced: {_preview(answer.replaced.value)}")
 
 
-def _get(call: Call) -> requests.WorkingLookup | requests.Task:
+def _get(call: Call) -> Any:
     if call.values["key"] is not None:
-        return call.djinn.working.get(call.request)
+        return call.run()
     if call.values["task"] is None or call.values["session"] or call.values["giver"]:
         raise UsageError("no key was given; give a key, or pass --task to print the whole task")
     call.schema = "working.task"
-    return call.djinn.working.resume(call.convert(requests.ResumeTask))
+    return call.run("working.resume")
 
 
 @command(
     "working.get",
-    requests.GetValue,
     fields={"key": KEY._replace(optional=True), "giver": GIVER},
     run=_get,
     schemas={"working.get": "working.get", "working.task": "working.resume"},
@@ -134,23 +132,22 @@ def get(call: Call, answer: Any) -> None:
     say_verbatim(output.clean_lines(_text(answer.value, indent=True)))
 
 
-class ListOptions(Struct, frozen=True):
+class _ListOptions(Struct, frozen=True):
     """Options of `djinn working list`."""
 
     tasks: Annotated[bool, Meta(description="List tasks instead of values.")] = False
 
 
-def _list(call: Call) -> requests.WorkingValues | requests.TaskEntries:
+def _list(call: Call) -> Any:
     if not call.view.tasks:
-        return call.djinn.working.list(call.request)
+        return call.run()
     call.schema = "working.tasks"
-    return call.djinn.working.tasks(agent=call.request.agent)
+    return call.run("working.tasks")
 
 
 @command(
     "working.list",
-    requests.ListWorkingValues,
-    view=ListOptions,
+    view=_ListOptions,
     run=_list,
     schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
     also={"working.tasks": "--tasks"},
@@ -182,8 +179,7 @@ def list_(call: Call, answer: Any) -> None:
     )
 
 
-def _clear(call: Call) -> requests.ClearedValues:
-
+def _clear(call: Call) -> Any:
     request = call.request
     scopes = {"session": request.session, "task": request.task, "from": request.giver}
     about = next(
@@ -194,16 +190,10 @@ def _clear(call: Call) -> requests.ClearedValues:
         about += ", values set outside any session, and values that other agents shared"
     if request.key is None and not call.confirmed("Clear all of these values?", about):
         return requests.ClearedValues([])
-    return call.djinn.working.clear(request)
+    return call.run()
 
 
-@command(
-    "working.clear",
-    requests.ClearValues,
-    fields={"key": KEY, "giver": GIVER},
-    view=Confirm,
-    run=_clear,
-)
+@command("working.clear", fields={"key": KEY, "giver": GIVER}, view=Confirm, run=_clear)
 def clear(call: Call, answer: requests.ClearedValues) -> None:
     """Remove a value, or all values that `djinn working list` shows.
 
@@ -214,11 +204,7 @@ def clear(call: Call, answer: requests.ClearedValues) -> None:
     say(f"cleared {count(len(answer.cleared), 'value')}")
 
 
-@command(
-    "working.share",
-    requests.ShareValue,
-    fields={"key": KEY, "to": Field("AGENT", candidates.agents)},
-)
+@command("working.share", fields={"key": KEY, "to": Field("AGENT", candidates.agents)})
 def share(call: Call, answer: requests.WorkingChange) -> None:
     """Give another agent a copy of a value.
 

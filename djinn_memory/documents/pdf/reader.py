@@ -13,20 +13,22 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
-from djinn_memory.documents.ocr import hint, recognized_copy
-from djinn_memory.documents.pdf.fallback import VERTICAL, FallbackReader
-from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
-from djinn_memory.documents.pdf.lines import TextLine, Turn, page_lines
-from djinn_memory.documents.pdf.pdfium import (
+from djinn_memory.documents.pdf.engines import (
     BROTLI,
     DAMAGED,
+    VERTICAL,
+    FallbackReader,
+    hint,
     init_forms,
     load_page,
     lost_objects,
     open_pdf,
+    recognized_copy,
     unmapped_share,
     uses_brotli,
 )
+from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
+from djinn_memory.documents.pdf.lines import TextLine, Turn, page_lines
 from djinn_memory.documents.pdf.quality import (
     FEWEST,
     GARBLED,
@@ -66,19 +68,19 @@ for library in ("pypdfium2", "pdfminer", "pdfplumber"):
     getLogger(library).addHandler(NullHandler())
 
 
-class PdfPage(Struct):
+class _PdfPage(Struct):
     """A page after reading."""
 
     lines: list[TextLine]
     tables: list[Table]
     turn: Turn = 0
     """The direction of most of its text."""
-    flaw: UnreadablePage | None = None
+    flaw: _UnreadablePage | None = None
     drawn: int = 0
     """The number of letters and digits on the page, as far as they can be counted."""
 
 
-class UnreadablePage(Enum):
+class _UnreadablePage(Enum):
     """The reason why all or part of a page's text is missing."""
 
     PICTURE = "an image without text"
@@ -88,18 +90,18 @@ class UnreadablePage(Enum):
     BROKEN = "left out: damaged"
 
 
-NOT_SHOWN = (UnreadablePage.PACKED, UnreadablePage.BROKEN)
+NOT_SHOWN = (_UnreadablePage.PACKED, _UnreadablePage.BROKEN)
 """Flaws that OCR cannot fix."""
 
 
-class PdfText(Struct):
+class _PdfText(Struct):
     """The content of a PDF. Pages are counted from 1."""
 
     pages: list[str]
     facts: dict[str, Any]
     """Title, author and subject."""
     xfa: bool
-    flaws: dict[UnreadablePage, list[int]]
+    flaws: dict[_UnreadablePage, list[int]]
     """The pages with each flaw."""
     drawn: int = 0
     """The number of letters and digits that the pages show, as far as they can be counted."""
@@ -111,7 +113,7 @@ class PdfText(Struct):
         """The share of those letters and digits, 0 to 1, that the extracted text contains."""
         return _alphanumeric("".join(self.pages)) / self.drawn if self.drawn else 1.0
 
-    def flawed(self, flaw: UnreadablePage) -> list[int]:
+    def flawed(self, flaw: _UnreadablePage) -> list[int]:
         """The pages that have a flaw."""
         return self.flaws.get(flaw, [])
 
@@ -130,17 +132,17 @@ def read_pdf(request: ReadRequest, report: ReportPages) -> Document:
         return _document(_read(path, None, report), "ocrmypdf found no text either")
 
 
-def _read(path: Path, password: str | None, report: ReportPages) -> PdfText:
+def _read(path: Path, password: str | None, report: ReportPages) -> _PdfText:
     import pypdfium2.raw as pdfium
 
     with open_pdf(path, password) as file:
         xfa = file.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
-        text = PdfText([], _facts(file), xfa, {})
+        text = _PdfText([], _facts(file), xfa, {})
         outline = _outline(file)
         layout, running = Layout(), RunningLines()
         coming = _pages(file, path, password)
         # The last page of a block waits for the next block, where its last word may end.
-        waiting: list[PdfPage] = []
+        waiting: list[_PdfPage] = []
         while block := list(islice(coming, BLOCK)):
             first = len(text.pages) + len(waiting) + 1
             for number, page in enumerate(block, first):
@@ -172,7 +174,7 @@ def _facts(file: Any) -> dict[str, Any]:
     return facts
 
 
-def _document(text: PdfText, hint: str) -> Document:
+def _document(text: _PdfText, hint: str) -> Document:
     _check(text, hint)
     warnings = tuple(_warnings(text, hint))
     return Document(tuple(text.pages), paged=True, warnings=warnings, **text.facts)
@@ -187,7 +189,7 @@ def raw_pages(path: Path, password: str | None = None) -> Iterator[str]:
 
 def _pages(
     file: Any, path: Path, password: str | None, *, tables: bool = True
-) -> Iterator[PdfPage]:
+) -> Iterator[_PdfPage]:
     import pypdfium2 as pdfium
 
     form = init_forms(file)
@@ -201,13 +203,13 @@ def _pages(
                         page.set_rotation(90 * content.turn)
                         content = _page(page, fallback, number, tables)
                     if not content.lines and not content.flaw and uses_brotli(path):
-                        content.flaw = UnreadablePage.PACKED
+                        content.flaw = _UnreadablePage.PACKED
                     yield content
             except pdfium.PdfiumError:
-                yield PdfPage([], [], flaw=UnreadablePage.BROKEN)
+                yield _PdfPage([], [], flaw=_UnreadablePage.BROKEN)
 
 
-def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> PdfPage:
+def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> _PdfPage:
     with closing(page.get_textpage()) as text_page:
         lines, turn = page_lines(text_page)
         text = "\n".join(line.text for line in lines)
@@ -229,17 +231,17 @@ def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> Pdf
             else:
                 fallback.futile += 1
         if drawn >= FEWEST and not readable:
-            return PdfPage([], [], flaw=UnreadablePage.GARBLED, drawn=drawn)
+            return _PdfPage([], [], flaw=_UnreadablePage.GARBLED, drawn=drawn)
         flaw = None
         if _alphanumeric(text) < FEW_LETTERS and _has_picture(page):
-            flaw = UnreadablePage.PICTURE
+            flaw = _UnreadablePage.PICTURE
         elif drawn >= FEWEST and readable < THIN * drawn:
-            flaw = UnreadablePage.THIN
+            flaw = _UnreadablePage.THIN
         if not tables or not lines:
-            return PdfPage(lines, [], turn, flaw, drawn)
+            return _PdfPage(lines, [], turn, flaw, drawn)
         from djinn_memory.documents.pdf.tables import page_tables
 
-        return PdfPage(lines, page_tables(page, text_page, lines, turn), turn, flaw, drawn)
+        return _PdfPage(lines, page_tables(page, text_page, lines, turn), turn, flaw, drawn)
 
 
 def _readable(text: str, unmapped: float = 0.0) -> int:
@@ -292,7 +294,7 @@ def _outline(file: Any) -> dict[int, dict[str, int]]:
     return outline
 
 
-def _check(text: PdfText, hint: str) -> None:
+def _check(text: _PdfText, hint: str) -> None:
     """Raise `Unreadable` for a file with no text or too little text.
 
     `hint` is the remedy for text that exists only as a picture.
@@ -304,27 +306,27 @@ def _check(text: PdfText, hint: str) -> None:
         raise Unreadable(
             "is an XFA form, which only Adobe's reader fills in; print it to a PDF there"
         )
-    if text.flawed(UnreadablePage.GARBLED) and little:
+    if text.flawed(_UnreadablePage.GARBLED) and little:
         raise Unreadable(
             f"has fonts that do not map glyphs to letters, so its text is garbled; {hint}"
         )
-    if text.flawed(UnreadablePage.THIN) and text.share < THIN and little:
+    if text.flawed(_UnreadablePage.THIN) and text.share < THIN and little:
         raise Unreadable(
             f"has fonts that do not map glyphs to letters: {text.share:.0%} of its text can "
             f"be read; {hint}"
         )
-    if len(text.flawed(UnreadablePage.PICTURE)) >= SCANNED * len(pages) and little:
+    if len(text.flawed(_UnreadablePage.PICTURE)) >= SCANNED * len(pages) and little:
         raise Unreadable(f"is a scan without text; {hint}")
-    if not words and text.flawed(UnreadablePage.PACKED):
+    if not words and text.flawed(_UnreadablePage.PACKED):
         raise Unreadable(BROTLI)
-    if not words and text.flawed(UnreadablePage.BROKEN):
+    if not words and text.flawed(_UnreadablePage.BROKEN):
         raise Unreadable(DAMAGED)
     if not words:
         raise Unreadable("has no text")
 
 
-def _warnings(text: PdfText, hint: str) -> Iterator[str]:
-    for flaw in UnreadablePage:
+def _warnings(text: _PdfText, hint: str) -> Iterator[str]:
+    for flaw in _UnreadablePage:
         pages = text.flawed(flaw)
         if pages:
             remedy = "" if flaw in NOT_SHOWN else f"; {hint}"

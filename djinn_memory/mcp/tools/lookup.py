@@ -1,4 +1,4 @@
-"""The tools for finding and reading: search, read, neighbours, list."""
+"""The tools for finding and reading: search, recall_similar, read, neighbours, list."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from djinn_memory.mcp.tool import (
     required_text,
     tool,
 )
-from djinn_memory.memories.catalog.catalog import LinkEnd, MemoryDetail
-from djinn_memory.memories.verbs import MemoryLinks
-from djinn_memory.models import Mode, Problem, SearchResult
+from djinn_memory.memories.verbs import LinkEnd, MemoryLinks, MemoryWithOrigin
+from djinn_memory.models import Hit, Mode, Problem, SearchResult
+from djinn_memory.search.query import SearchOptions
 
 PAGE = 20_000
 """Default number of characters of a note that are read at once: about 5,000 tokens."""
 
 
-class Passage(MemoryPlace):
+class _Passage(MemoryPlace):
     """A part of a note that answers."""
 
     rank: int
@@ -36,27 +36,27 @@ class Passage(MemoryPlace):
     text: str = ""
 
 
-class SearchAnswer(Answer):
+class _SearchAnswer(Answer):
     """The passages, best first."""
 
-    passages: list[Passage]
+    passages: list[_Passage]
     confident: bool
     """False when no hit is likely to answer the query."""
     suggestions: Sequence[str] = ()
 
 
-def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
+def _present_passages(result: SearchResult, _: object) -> _SearchAnswer:
     passages = [
         project(
             hit,
-            Passage,
+            _Passage,
             score=round(hit.score, 3),
             page=hit.page_number,
             text=hit.excerpt or hit.snippet,
         )
         for hit in result.hits
     ]
-    return project(result, SearchAnswer, passages=passages)
+    return project(result, _SearchAnswer, passages=passages)
 
 
 @tool(
@@ -77,7 +77,7 @@ def _present_passages(result: SearchResult, _: object) -> SearchAnswer:
         "mode": Argument(Mode, "hybrid"),
     },
 )
-def search(answer: SearchAnswer) -> list[str]:
+def search(answer: _SearchAnswer) -> list[str]:
     """Search all notes and documents by keywords and meaning; returns passages and their paths.
 
     Use it to look something up. `read` then gives the whole note. Not for preparing work: use
@@ -101,7 +101,7 @@ def search(answer: SearchAnswer) -> list[str]:
     return parts
 
 
-class ReadAnswer(MemoryPlace):
+class _ReadAnswer(MemoryPlace):
     """A note, or a part of a note."""
 
     uri: str
@@ -112,7 +112,7 @@ class ReadAnswer(MemoryPlace):
     problems: Sequence[Problem] = ()
 
 
-def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
+def _present_note(note: MemoryWithOrigin, arguments: Any) -> _ReadAnswer:
     lines = note.text.splitlines(keepends=True)
     first = min(arguments.from_line, len(lines) or 1)
     last, size = first - 1, 0
@@ -122,7 +122,7 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
         last, size = last + 1, size + len(line)
     return project(
         note,
-        ReadAnswer,
+        _ReadAnswer,
         uri=uri(note),
         text="".join(lines[first - 1 : last])[: arguments.max_characters],
         first_line=first,
@@ -143,7 +143,7 @@ def _present_note(note: MemoryDetail, arguments: Any) -> ReadAnswer:
         "max_characters": number(200, 200_000, default=PAGE),
     },
 )
-def read(note: ReadAnswer) -> list[str]:
+def read(note: _ReadAnswer) -> list[str]:
     """Read a note.
 
     Use it when the full text of a note matters. A long note comes in parts: use `from_line`.
@@ -159,7 +159,7 @@ def read(note: ReadAnswer) -> list[str]:
     return [head, note.text, *rest]
 
 
-class Neighbour(Struct):
+class _Neighbour(Struct):
     """A note at the other end of a link."""
 
     title: str
@@ -171,24 +171,24 @@ class Neighbour(Struct):
     field: str | None = None
 
 
-class NeighboursAnswer(Answer):
+class _NeighboursAnswer(Answer):
     """A note and its links."""
 
     note: MemoryPlace
-    links: list[Neighbour]
-    backlinks: list[Neighbour]
+    links: list[_Neighbour]
+    backlinks: list[_Neighbour]
 
 
-def _present_links(result: MemoryLinks, _: object) -> NeighboursAnswer:
-    return NeighboursAnswer(
+def _present_links(result: MemoryLinks, _: object) -> _NeighboursAnswer:
+    return _NeighboursAnswer(
         project(result.memory, MemoryPlace),
         [_neighbour(link) for link in result.links],
         [_neighbour(link) for link in result.backlinks],
     )
 
 
-def _neighbour(link: LinkEnd) -> Neighbour:
-    return project(link, Neighbour, title=link.title or link.target)
+def _neighbour(link: LinkEnd) -> _Neighbour:
+    return project(link, _Neighbour, title=link.title or link.target)
 
 
 @tool(
@@ -198,7 +198,7 @@ def _neighbour(link: LinkEnd) -> Neighbour:
     separator="\n\n",
     hints={"name": NAME_HINT},
 )
-def neighbours(answer: NeighboursAnswer) -> list[str]:
+def neighbours(answer: _NeighboursAnswer) -> list[str]:
     """List what a note links to and what links to it.
 
     Use it to follow a thread: the project of a decision, what builds on it. Not for a subject: use
@@ -215,7 +215,7 @@ def neighbours(answer: NeighboursAnswer) -> list[str]:
     return parts
 
 
-class ListAnswer(Answer):
+class _ListAnswer(Answer):
     """Memories, newest first."""
 
     memories: list[MemoryPlace]
@@ -229,10 +229,74 @@ class ListAnswer(Answer):
     hints=NARROWING_HINTS,
     programs=True,
 )
-def list_(answer: ListAnswer) -> list[str]:
+def list_(answer: _ListAnswer) -> list[str]:
     """List memories, newest first.
 
     Use it to see recent memories, or those of a type or tag. Not by content: use `search`.
     Example: {"types": ["commitment"], "since": "30d"}
     """
     return [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]
+
+
+class _SimilarMemory(MemoryPlace):
+    """A memory that is similar to the text."""
+
+    plane: str | None
+    """The plane of the type; null for a plain note."""
+    similarity: float
+    """The score of the search, from 0 to 1."""
+    content: str
+    """The passage that is most similar."""
+
+
+class _SimilarAnswer(Answer):
+    """The memories of all types, most similar first."""
+
+    memories: list[_SimilarMemory]
+    confident: bool
+    """False if none is likely to be about the same."""
+
+
+def _present_similar(result: SearchResult, _: object) -> _SimilarAnswer:
+    # Of a long memory the best passage stands for it.
+    best: dict[str, Hit] = {}
+    for hit in result.hits:
+        best.setdefault(hit.address, hit)
+    memories = [
+        project(hit, _SimilarMemory, similarity=hit.score, content=hit.excerpt or hit.snippet)
+        for hit in best.values()
+    ]
+    return project(result, _SimilarAnswer, memories=memories)
+
+
+def _by_meaning(fields: dict[str, Any]) -> None:
+    fields["mode"] = "meaning"
+
+
+@tool(
+    "Recall what is similar",
+    "search",
+    present=_present_similar,
+    prepare=_by_meaning,
+    separator="\n\n",
+    without=frozenset(SearchOptions.__struct_fields__) - {"agent", "query", "limit"},
+    names={"query": "text"},
+    arguments={
+        "text": required_text(2000, "Words, or a text of any length."),
+        "limit": number(1, 50),
+    },
+)
+def recall_similar(answer: _SimilarAnswer) -> list[str]:
+    """Find memories of all types with a similar meaning: episodes, patterns, entities, documents.
+
+    Use it for "have we had this before?". Not for keywords: use `search`.
+    Example: {"text": "the deployment hangs at the last step"}
+    """
+    parts = [] if answer.confident else ["Nothing is clearly similar. Closest:"]
+    if not answer.memories:
+        parts = ["Nothing is similar."]
+    for memory in answer.memories:
+        text = "\n".join(f"   {line}" for line in memory.content.splitlines())
+        where = f"{memory.vault}/{memory.path}"
+        parts.append(f"{memory.similarity:.2f} {headline(memory)}\n   {where}\n{text}")
+    return parts

@@ -1,16 +1,32 @@
-"""The recall tool."""
+"""The tools for recalls: recall, rate, score, gap."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
-from djinn_memory.mcp.tool import NARROWING_HINTS, OTHER_NARROWING, number, required_text, tool
+from djinn_memory.mcp.tool import (
+    NAME_HINT,
+    NARROWING_HINTS,
+    OTHER_NARROWING,
+    Argument,
+    number,
+    required_text,
+    tool,
+)
+from djinn_memory.memories.proposals.gaps import GapGroup, GapSuggestion
+from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
+from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
+from djinn_memory.notes.dates import local_day
+from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.system.plural import count
 
 
-class RecallAnswerMemory(MemoryPlace):
+class _RecallAnswerMemory(MemoryPlace):
     """A whole memory."""
 
     rank: int
@@ -22,13 +38,13 @@ class RecallAnswerMemory(MemoryPlace):
     """Whether the text was cut to fit the budget. `read` returns all of it."""
 
 
-class RecallAnswer(Answer):
+class _RecallAnswer(Answer):
     """The recalled memories, best first."""
 
     request_id: str | None
     """The id that `rate` accepts; null if the recall could not be logged."""
     profile: str
-    memories: list[RecallAnswerMemory]
+    memories: list[_RecallAnswerMemory]
     confident: bool
     """False if no memory is likely to help. `memories` then has the titles of the three closest."""
     more: int
@@ -36,9 +52,11 @@ class RecallAnswer(Answer):
     suggestions: Sequence[str] = ()
 
 
-def _present(result: RecallResult, _: object) -> RecallAnswer:
-    memories = [project(memory, RecallAnswerMemory, why=_why(memory)) for memory in result.memories]
-    return project(result, RecallAnswer, memories=memories)
+def _present_recall(result: RecallResult, _: object) -> _RecallAnswer:
+    memories = [
+        project(memory, _RecallAnswerMemory, why=_why(memory)) for memory in result.memories
+    ]
+    return project(result, _RecallAnswer, memories=memories)
 
 
 def _why(memory: RecalledMemory) -> str:
@@ -55,7 +73,7 @@ def _why(memory: RecalledMemory) -> str:
 @tool(
     "Recall memories",
     "recall",
-    present=_present,
+    present=_present_recall,
     separator="\n\n",
     without=OTHER_NARROWING,
     hints=NARROWING_HINTS | {"profile": "planning, incident, handoff, or your own."},
@@ -65,7 +83,7 @@ def _why(memory: RecalledMemory) -> str:
         "budget": number(50, 50_000, "Maximum tokens of text."),
     },
 )
-def recall(answer: RecallAnswer) -> list[str]:
+def recall(answer: _RecallAnswer) -> list[str]:
     """Recall whole memories that help with a question, best first.
 
     Use it before you begin work, decide something or answer from memory; `rate` the result
@@ -92,3 +110,125 @@ def recall(answer: RecallAnswer) -> list[str]:
             f"Rate it: rate(request={answer.request_id!r}, useful=[ranks], not_useful=[ranks])"
         )
     return parts
+
+
+_Memory = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class _ScoreAnswer(Answer):
+    """Memories with the numbers behind their ranking."""
+
+    memories: Sequence[MemoryScore]
+    more: int
+    """The number of memories beyond the limit."""
+
+
+def _present_scores(result: MemoryScores, arguments: Any) -> _ScoreAnswer:
+    shown = result.scores[: arguments.limit]
+    return _ScoreAnswer(shown, len(result.scores) - len(shown))
+
+
+def _memories(description: str) -> Argument:
+    return Argument(Annotated[Sequence[_Memory], Meta(max_length=100, description=description)], ())
+
+
+@tool(
+    "Rate what was recalled",
+    "rate",
+    names={"target": "request"},
+    hints={
+        "request": "`last`, or the request_id of a recall; without it, ids may be of any memory.",
+        "gap_query": "The query that missed it.",
+    },
+    arguments={
+        "useful": _memories("Ranks or ids that helped."),
+        "not_useful": _memories("Ranks or ids that did not help."),
+    },
+)
+def rate(result: RatingResult) -> list[str]:
+    """Rate which memories of a recall helped, so that they rank higher next time.
+
+    Use it after you used the memories of a `recall`; rate only what you can judge. `gap` reports
+    what was missing. Not for correcting a memory: `remember` with existing=revise.
+    Example: {"request": "last", "useful": [1, 3], "gap": "why we left MySQL"}
+    """
+    lines = [
+        f"- {'useful' if memory.useful else 'not useful'}: {memory.title} [{memory.memory}]"
+        for memory in result.judged
+    ]
+    lines += [f"Noted as missing: {result.gap_id}"] if result.gap_id else []
+    return ["Thank you.", *lines]
+
+
+@tool(
+    "Explain a memory's rank",
+    "scores.show",
+    present=_present_scores,
+    hints={"name": f"{NAME_HINT} Without it, all that were used or rated."},
+    arguments={"limit": number(1, 200, default=20)},
+)
+def score(answer: _ScoreAnswer) -> list[str]:
+    """Show why a memory ranks as it does.
+
+    Use it when the order of a recall surprises you. Not for finding something: use `search`.
+    Example: {"name": "Project: MyApp"}
+    """
+    lines = [
+        f"- {memory.title} [{memory.vault}:{memory.path}]: {memory.score.adaptive:.3f}, x"
+        f"{memory.score.multiplier:.3f} at recall; used {count(memory.record.uses, 'time')}, rated "
+        f"{count(memory.record.valuations, 'time')}, {memory.record.useful} of them useful"
+        for memory in answer.memories
+    ]
+    lines = lines or ["Nothing was used or rated yet."]
+    return lines + ([f"{answer.more} more."] if answer.more else [])
+
+
+class _GapAnswer(Answer, kw_only=True):
+    """The gaps that the action returns or changes."""
+
+    reported: str | None = None
+    """The id of the gap that was reported."""
+    groups: Sequence[GapGroup] = ()
+    """Open gaps, grouped by topic."""
+    closed: Gap | None = None
+    suggestions: Sequence[GapSuggestion] = ()
+
+
+def _present_gaps(result: Any, _: object) -> _GapAnswer:
+    reported, closed = getattr(result, "gap_id", None), getattr(result, "gap", None)
+    return project(result, _GapAnswer, reported=reported, closed=closed)
+
+
+@tool(
+    "Report missing information",
+    "gaps",
+    actions=("report", "list", "close", "suggest"),
+    present=_present_gaps,
+    without=frozenset({"closed", "close"}),
+    hints={
+        "description": "What was missing, in one self-contained sentence.",
+        "gap": "The id of the gap.",
+        "by": "The note that answers it.",
+    },
+)
+def gap(answer: _GapAnswer) -> list[str]:
+    """Track information that is missing from memory.
+
+    Use it when a search found no answer. When you learn the answer, `remember` it and close
+    the gap; suggest finds notes that may answer. Not for things to do: `remember` a commitment.
+    {actions}
+    Example: {"action": "report", "description": "who runs the staging server"}
+    """
+    lines = [f"Reported as {answer.reported}."] if answer.reported else []
+    lines += [f"Closed: {answer.closed.description}"] if answer.closed else []
+    lines += [
+        f"- {gap.description} [{gap.id}], since {local_day(gap.created)}"
+        for group in answer.groups
+        for gap in group.gaps
+    ]
+    lines += [
+        f"- {suggestion.gap.description} [{suggestion.gap.id}] may be answered by "
+        f"{suggestion.title} [{suggestion.memory}]"
+        for suggestion in answer.suggestions
+    ]
+    return lines or ["Nothing found."]

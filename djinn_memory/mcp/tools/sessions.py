@@ -1,16 +1,18 @@
-"""The tools of a session: its start, its checkpoints, its end."""
+"""The tools of a session: its start, its context, its checkpoints, its end, the summary."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
+from djinn_memory.mcp.answers import Answer, project
 from djinn_memory.mcp.tool import Argument, number, optional_text, required_text, tool
-from djinn_memory.mcp.tools.remember import saved_lines
+from djinn_memory.mcp.tools.writing import saved_lines
 from djinn_memory.memories.briefing.markdown import markdown
-from djinn_memory.memories.briefing.requests import WakeContext
+from djinn_memory.memories.briefing.requests import ContextBundle, WakeContext
 from djinn_memory.memories.catalog.requests import MIN_BUDGET
+from djinn_memory.memories.sessions.requests import NarrativeSummary
 from djinn_memory.memories.writing.remember import RememberResult
 from djinn_memory.operations.caller import Caller
 
@@ -92,3 +94,67 @@ def sleep(answer: RememberResult) -> list[str]:
     Example: {"summary": "login works", "next": ["write the docs"], "blocked": ["certificate"]}
     """
     return saved_lines(answer)
+
+
+@tool(
+    "Context of a task",
+    "context",
+    separator="\n\n",
+    without=frozenset({"domains"}),
+    arguments={
+        "task": optional_text(2000, "The task or message."),
+        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text. Default: 4000."),
+        "limit_per_type": number(1, 50),
+    },
+)
+def build_context(answer: ContextBundle) -> list[str]:
+    """Collect episodes, patterns, entities and documents for a task, best first with sources.
+
+    Use it for a new task or message. It also suggests due commitments, open gaps and patterns that
+    apply now. Not for a single question: use `recall`.
+    Example: {"task": "plan the launch of MyApp"}
+    """
+    return [markdown(answer).rstrip()]
+
+
+class _SummaryAnswer(Answer):
+    """The current summary."""
+
+    summary: NarrativeSummary
+    done: str = ""
+    """The action: created, revised or unchanged."""
+    previous: str | None = None
+    """The path of the previous version, relative to the folder of the vault."""
+
+
+def _present_summary(result: Any, arguments: Any) -> _SummaryAnswer:
+    if arguments.action == "show":
+        return _SummaryAnswer(result)
+    return project(result, _SummaryAnswer, done=result.action)
+
+
+@tool(
+    "The summary",
+    "summary",
+    actions=("show", "set", "build"),
+    present=_present_summary,
+    hints={"force": "Replace even what a person wrote."},
+    separator="\n\n",
+    arguments={
+        "text": optional_text(20_000, "The whole summary, in Markdown.", least=1),
+    },
+)
+def summary(answer: _SummaryAnswer) -> list[str]:
+    """Show or write the summary of your person and their work, with which `wake` begins.
+
+    Use it when the summary is wrong or old: show it, then set the whole text again; build makes one
+    from facts and projects. The previous version is kept. Not for single memories (`remember`,
+    `fact`), nor for handing over (`sleep`).
+    {actions}
+    Example: {"action": "set", "text": "Maren runs the harbour office."}
+    """
+    summary = answer.summary
+    done = f"{answer.done}: " if answer.done else ""
+    before = f" (before: {answer.previous})" if answer.previous else ""
+    head = f"{done}{summary.vault}/{summary.path}, by {summary.by}{before}"
+    return [head, summary.text]

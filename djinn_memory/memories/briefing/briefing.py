@@ -8,17 +8,16 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from djinn_memory.memories.briefing.requests import AgentContext, BuildContext, WakeOptions
-from djinn_memory.memories.catalog.excerpts import EXCERPT_TOKENS, TokenBudget
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.catalog.standing import StandingMemories
+from djinn_memory.memories.catalog.standing import EXCERPT_TOKENS, StandingMemories, TokenBudget
 from djinn_memory.memories.episodes.reading import EpisodeText
-from djinn_memory.memories.profiles.day import events_of_day, fit_events
+from djinn_memory.memories.profiles.agenda import events_of_day, fit_events
 from djinn_memory.memories.profiles.reading import profile_of, zone_of
 from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.profiles.settings import fit_profile
 from djinn_memory.memories.recall.recall import RecallResult, recall
 from djinn_memory.memories.recall.requests import MOST, RecallOptions
-from djinn_memory.memories.sessions.history import previous_turns, spoken_lines
+from djinn_memory.memories.sessions.verbs import previous_turns, spoken_lines
 from djinn_memory.models import Problem, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable

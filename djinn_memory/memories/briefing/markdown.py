@@ -17,7 +17,7 @@ from djinn_memory.memories.briefing.requests import (
     WakeContext,
 )
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.profiles.day import event_text
+from djinn_memory.memories.profiles.agenda import event_text
 from djinn_memory.memories.profiles.settings import profile_lines
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
@@ -26,7 +26,7 @@ C = TypeVar("C", bound=AgentContext)
 _Head = Callable[[MemoryExcerpt], str]
 
 
-class BriefingLayout(Struct, frozen=True):
+class _BriefingLayout(Struct, frozen=True):
     """How a kind of briefing is laid out."""
 
     title: str
@@ -73,7 +73,7 @@ def excerpts(part: object) -> tuple[MemoryExcerpt, ...]:
     return part if isinstance(part, tuple) else ()
 
 
-def _shortened(briefing: C, layout: BriefingLayout) -> C | None:
+def _shortened(briefing: C, layout: _BriefingLayout) -> C | None:
     """The briefing without its least important suggestion, event or memory; None if it has none."""
     ranked = [
         (memories[-1].rank or 0, part)
@@ -97,7 +97,7 @@ def _less(part: str, value: Any) -> Any:
     return value[1:] if part == "conversation" else value[:-1]
 
 
-def _paragraphs(briefing: AgentContext, layout: BriefingLayout) -> Iterator[str]:
+def _paragraphs(briefing: AgentContext, layout: _BriefingLayout) -> Iterator[str]:
     names = _names(briefing, layout)
     yield f"# {layout.title.format_map(names)}"
     if briefing.confident is False:
@@ -109,7 +109,7 @@ def _paragraphs(briefing: AgentContext, layout: BriefingLayout) -> Iterator[str]
             yield from paragraphs
 
 
-def _names(briefing: AgentContext, layout: BriefingLayout) -> dict[str, str]:
+def _names(briefing: AgentContext, layout: _BriefingLayout) -> dict[str, str]:
     """What the title and the headings name."""
     task = " ".join((briefing.query_used or "").split())
     session, previous = getattr(briefing, "session", None), briefing.previous_session
@@ -123,7 +123,7 @@ def _names(briefing: AgentContext, layout: BriefingLayout) -> dict[str, str]:
     }
 
 
-def _in_order(briefing: AgentContext, layout: BriefingLayout) -> list[str]:
+def _in_order(briefing: AgentContext, layout: _BriefingLayout) -> list[str]:
     """The parts in order. The ranked ones stand together, the one with the best memory first."""
     places = {part: place for place, part in enumerate(layout.parts)}
 
@@ -136,7 +136,7 @@ def _in_order(briefing: AgentContext, layout: BriefingLayout) -> list[str]:
     return sorted(layout.parts, key=place)
 
 
-def _part(briefing: AgentContext, part: str, layout: BriefingLayout) -> Iterator[str]:
+def _part(briefing: AgentContext, part: str, layout: _BriefingLayout) -> Iterator[str]:
     """The paragraphs of a part below its heading."""
     if part == "left_out":
         yield from _notices(briefing, layout)
@@ -153,7 +153,7 @@ def _part(briefing: AgentContext, part: str, layout: BriefingLayout) -> Iterator
             yield f"{head(memory)}\n{_quoted(memory.text)}" if memory.text else head(memory)
 
 
-def _notices(briefing: AgentContext, layout: BriefingLayout) -> Iterator[str]:
+def _notices(briefing: AgentContext, layout: _BriefingLayout) -> Iterator[str]:
     """What the briefing lacks."""
     parts = (*layout.ranked, "summary")
     if briefing.left_out:
@@ -232,7 +232,7 @@ _SESSION_MEMORIES = {
 """The parts of a session's briefing with memories, the most important first."""
 
 _LAYOUTS = {
-    WakeContext: BriefingLayout(
+    WakeContext: _BriefingLayout(
         title="Context for {agent}{session}",
         task=" for {!r}",
         parts={
@@ -246,7 +246,7 @@ _LAYOUTS = {
         memory=_by_name,
         turn=_turn_by_name,
     ),
-    ContextBundle: BriefingLayout(
+    ContextBundle: _BriefingLayout(
         title="Context for {agent}{task}",
         task=": {}",
         parts={

@@ -1,15 +1,21 @@
-"""The recipes of briefings: which parts, in which order, with which shares of the budget."""
+"""The recipes of briefings: which parts, in which order, with which shares of the budget.
+
+Suggestions say what an agent should think of or do, beside what its memory says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from itertools import chain, islice, zip_longest
 from typing import Any
 
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
-from djinn_memory.memories.briefing import suggestions
+from djinn_memory.errors import DjinnError, Remedy, current_wording
+from djinn_memory.languages.days import WEEKDAYS
 from djinn_memory.memories.briefing.briefing import Briefing
 from djinn_memory.memories.briefing.markdown import excerpts, fit
 from djinn_memory.memories.briefing.requests import (
@@ -19,19 +25,27 @@ from djinn_memory.memories.briefing.requests import (
     WakeContext,
     WakeOptions,
 )
-from djinn_memory.memories.catalog.excerpts import TokenBudget
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
-from djinn_memory.memories.catalog.standing import StandingMemories
+from djinn_memory.memories.catalog.standing import OVER, StandingMemories, TokenBudget
+from djinn_memory.memories.changes.history import undone_changes
 from djinn_memory.memories.profiles.reading import project_names
+from djinn_memory.memories.proposals.log import CONTRADICTION, recorded_proposals
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
-from djinn_memory.memories.sessions.left_open import ended_by_upkeep
-from djinn_memory.memories.sessions.listing import or_problem
-from djinn_memory.models import PLANES, Problem
+from djinn_memory.memories.sessions.marks import ended_by_upkeep, or_problem
+from djinn_memory.models import PLANES, Filters, Problem, Vault
+from djinn_memory.notes.dates import iso_date
+from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
+from djinn_memory.scoring import alike, share_of
+from djinn_memory.search.legs.words_query import content
 from djinn_memory.search.stages.planes import ShownTexts
 from djinn_memory.search.state import PlaneLimits
+from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.ledger import reading
+from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.store.state import State
+from djinn_memory.system.plural import count
 
 WAKE_BUDGET = 2000
 CONTEXT_BUDGET = 4000
@@ -88,11 +102,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         problems=(*problems, *briefing.problems()),
         **parts,
     )
-    advice = (
-        *(ended or ()),
-        *suggestions.for_session(context),
-        *suggestions.contradictions(briefing),
-    )
+    advice = (*(ended or ()), *_for_session(context), *_contradictions(briefing))
     return fit(replace(context, suggestions=advice), budget)
 
 
@@ -104,7 +114,7 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     planes = PlaneLimits(limit, settings.semantic, settings.documents)
     result = briefing.recall("context", limit * len(PLANES), planes=planes)
     budget = briefing.allow(CONTEXT_BUDGET)
-    advice = tuple(suggestions.for_task(briefing))
+    advice = tuple(_for_task(briefing))
     room = briefing.room = TokenBudget(budget)
     # At most half, so that a small budget still holds memories.
     frame = CONTEXT_FRAME + sum(token_counts([briefing.task, *advice]))
@@ -188,3 +198,172 @@ def _unlike(memories: Iterator[MemoryExcerpt], limit: int) -> Iterator[MemoryExc
             texts.add("", text)
             shown += 1
             yield memory
+
+
+SOON = timedelta(days=7)
+"""A commitment is named this long before it is due."""
+
+MOST = 3
+"""Maximum number of suggestions of one kind."""
+
+
+def _for_task(briefing: Briefing) -> Iterator[str]:
+    """The suggestions of the context of a task."""
+    now, runtime = briefing.now, briefing.runtime
+    yield from _due_commitments(briefing.standing.commitments(), now.astimezone().date())
+    yield from _patterns_now(runtime, runtime.home.scope(briefing.agent), now, briefing.domains)
+    if not briefing.domains:
+        # A gap has no domain.
+        yield from _open_gaps(runtime, briefing.agent, briefing.task)
+    yield from _contradictions(briefing)
+    if briefing.result:
+        yield from _next_steps(briefing.result.confident, briefing.result.request_id)
+
+
+def _for_session(context: WakeContext) -> Iterator[str]:
+    """The suggestions for a session that begins."""
+    words = current_wording()
+    if context.unfinished:
+        last = context.unfinished.checkpoint
+        sleep = words.call(Remedy("sleep"))
+        yield (
+            f"Session {context.unfinished.session} was not ended with {sleep}"
+            + (f"; continue from {last.title!r}." if last else "; it has no checkpoint.")
+        )
+    late = [commitment for commitment in context.commitments if commitment.overdue]
+    if late:
+        others = f", with {len(late) - 1} more overdue" if late[1:] else ""
+        yield f"{late[0].title!r} was due on {late[0].due}{others}."
+    yield from _next_steps(context.confident, context.request_id)
+    if context.left_out:
+        memories = count(context.left_out, "memory")
+        yield f"{memories} did not fit; pass a larger {words.argument('budget')} to see all."
+
+
+def _contradictions(briefing: Briefing) -> Iterator[str]:
+    """The open contradictions. With domains none: one may be between memories of others."""
+    if briefing.domains:
+        return
+    # The recall reports that the ledger cannot be read.
+    with suppress(DjinnError):
+        ledger = briefing.runtime.state.ledger_if_any
+        recorded = recorded_proposals(ledger, CONTRADICTION).values()
+        proposed = [proposal for proposal in recorded if briefing.agent in proposal.agents]
+        undone = undone_changes(ledger) if proposed else frozenset[str]()
+        number = sum(not each.accepted or each.change in undone for each in proposed)
+        if number:
+            verb = "is" if number == 1 else "are"
+            listing = current_wording().call(Remedy("contradictions.list"))
+            yield f"{count(number, 'contradiction')} between memories {verb} open: {listing}."
+
+
+def _next_steps(confident: bool | None, request_id: str | None) -> Iterator[str]:
+    """What an agent can do for its memory, after a recall for its task."""
+    words = current_wording()
+    if confident is False:
+        yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."
+    if request_id:
+        rate = Remedy("rate", {"target": request_id, "useful": "RANK,..."})
+        yield f"Rate what helped: {words.call(rate)}."
+
+
+def _due_commitments(commitments: Iterable[MemoryExcerpt], today: date) -> Iterator[str]:
+    """The commitments that are overdue or due soon. They are given with the earliest due first."""
+    until = (today + SOON).isoformat()
+    due = [
+        (day[:10], commitment)
+        for commitment in commitments
+        if (day := iso_date(commitment.due or "")) and day[:10] <= until
+    ]
+    for day, commitment in due[:MOST]:
+        verb = "was due" if day < today.isoformat() else "is due"
+        name = commitment.id or commitment.address
+        yield f"Commitment {commitment.title!r} {verb} on {day} ({name})."
+    if due[MOST:]:
+        yield f"{count(len(due) - MOST, 'more commitment')} overdue or due soon."
+
+
+def _open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
+    """The open gaps that share words with the task, and the number of the others."""
+    try:
+        ledger = runtime.state.ledger_if_any
+        gaps: Sequence[Gap] = reading.gaps(ledger, agent, "open") if ledger else ()
+    except DjinnError:
+        # The recall reports that the ledger cannot be read.
+        return
+    if not gaps:
+        return
+    with runtime.index(runtime.home.scope(agent)) as index:
+        wanted = content(index.words, task)
+        likeness = {
+            gap.id: alike(wanted, content(index.words, f"{gap.description} {gap.query or ''}"))
+            for gap in gaps
+        }
+    related = sorted((gap for gap in gaps if likeness[gap.id]), key=lambda gap: -likeness[gap.id])[
+        :MOST
+    ]
+    words = current_wording()
+    for gap in related:
+        close = words.call(Remedy("gaps.close", {"gap": gap.id}))
+        yield f"Open gap: {gap.description} If you find out, remember it and close it: {close}."
+    if others := len(gaps) - len(related):
+        also = "more " if related else ""
+        gap_list = words.call(Remedy("gaps.list"))
+        yield f"{count(others, f'{also}open gap')} about other things: {gap_list}."
+
+
+def _patterns_now(
+    runtime: Runtime, vaults: Sequence[Vault], now: datetime, domains: Sequence[str]
+) -> Iterator[str]:
+    """The patterns that apply on this weekday at this hour, in the time zone of this machine."""
+    local = now.astimezone()
+    selection = Selection(Filters(types=("pattern",), domains=tuple(domains)), now=now)
+    with runtime.index(vaults) as index:
+        patterns = [
+            pattern
+            for pattern in index.memories(selection)
+            if fold(pattern.field("status") or "active") not in {*OVER, "emerging", "deprecated"}
+            and _applies(pattern, local)
+        ]
+    patterns.sort(key=lambda pattern: -(share_of(pattern.field("confidence")) or 0))
+    for pattern in islice(patterns, MOST):
+        yield f"Applies now: {pattern.title} (pattern, {pattern.id or pattern.address})."
+
+
+def _applies(pattern: IndexedMemory, local: datetime) -> bool:
+    """Whether a pattern with weekdays or hours applies at a local time.
+
+    Rhythms of activity, such as peak hours, are no habits and suggest nothing.
+    """
+    days, hours = (
+        [value for name, text in pattern.fields if name == key for value in _values(text)]
+        for key in ("weekdays", "hours")
+    )
+    month_day = pattern.field("month_day") or str(local.day)
+    if not (days or hours) or pattern.field("habit") == "false" or month_day != str(local.day):
+        return False
+    in_days = not days or any(_weekday(text) == local.weekday() for text in days)
+    return in_days and (not hours or any(_has_hour(text, local.hour) for text in hours))
+
+
+def _values(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _weekday(text: str) -> int | None:
+    """The weekday of a name or its beginning, or of a number from 0 for Monday."""
+    name = text.casefold()
+    if name.isdecimal():
+        return int(name)
+    return next((day for known, day in WEEKDAYS.items() if name[:3] == known[:3]), None)
+
+
+def _has_hour(text: str, hour: int) -> bool:
+    """Whether an hour such as `9`, or a range such as `9-11` or `09:00-11:00`, has this hour."""
+    parts = [part.partition(":")[0].strip() for part in text.replace("–", "-").split("-")]
+    if len(parts) > 2 or not all(part.isdecimal() for part in parts):
+        return False
+    first, last = int(parts[0]), int(parts[-1])
+    if len(parts) == 1:
+        return hour == first
+    return first <= hour < last if first < last else hour >= first or hour < last

@@ -1,81 +1,37 @@
-"""The catalog of memories: list, find, describe and count them."""
+"""Memories in the index: how to find one, its name in the ledger, and from whom it is hidden."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from msgspec import UNSET, Struct
 
-from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
-from djinn_memory.memories.catalog.requests import CatalogField
-from djinn_memory.models import Filters, Memory, MemoryRef, Problem, Vault, extended
-from djinn_memory.notes import journal
+from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable, UsageError
+from djinn_memory.home import access
+from djinn_memory.home.home import Home
+from djinn_memory.models import Filters, Memory, MemoryRef, Vault
+from djinn_memory.notes import frontmatter, journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.markdown import body
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import on_disk
+from djinn_memory.notes.note import Note, domains_of, parse
+from djinn_memory.notes.slugs import crockford
+from djinn_memory.notes.vault import on_disk, walk
 from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.index.memories import shares_file
 from djinn_memory.store.index.records import IndexedMemory, Selection, TitledRef
 from djinn_memory.store.state import State
 
+MERGED = "merged"
+"""The field with the ids of the memories that were merged into one. Their events count for it."""
+
 MOST_PLACES = 5
 """Places that the error for an ambiguous name lists."""
 
 _DIARY = re.compile(r"\d{4}[-_.]?[01]\d[-_.]?[0-3]\d")
-
-
-class LinkEnd(Struct, frozen=True):
-    """A link, as seen from one of its two notes."""
-
-    target: str
-    """The target as written."""
-    title: str | None
-    """The other note's title; null while the target is unresolved or is not a note."""
-    vault: str | None
-    """The other note's vault."""
-    path: str | None
-    """The other note's path."""
-    line: int
-    """The line of the link, from 1; 0 for a field of the front matter."""
-    field: str | None
-    """The field of the front matter that holds the link; null for a link in the text."""
-    embed: bool
-    """Whether the link embeds its target: `![[...]]`."""
-    how: str | None
-    """How the target was resolved: by `path`, `title` and so on; null while it is unresolved."""
-    ambiguous: bool
-    """Whether the target matches other notes too."""
-
-
-Links = tuple[LinkEnd, ...]
-
-
-class MemoryDetail(Memory, frozen=True, kw_only=True):
-    """A whole memory."""
-
-    aliases: tuple[str, ...]
-    """The aliases of the note."""
-    fields: dict[str, tuple[str, ...]]
-    """Its front matter as text, with one or more values for each field. Nested fields have dotted
-    names."""
-    text: str = ""
-    """The whole file including front matter, as it is on disk now."""
-    links: Links
-    """Its links, in the order of the text."""
-    backlinks: Links
-    """Links to it from the vaults that the agent sees."""
-    problems: tuple[Problem, ...] = ()
-    """The problem of its note; empty if there is none."""
-
-
-def as_memory(memory: Memory) -> Memory:
-    """The basic fields of a more detailed memory record."""
-    return extended(memory, Memory)
 
 
 def list_memories(
@@ -154,67 +110,6 @@ def find_memory(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemo
         return find(index, name)
 
 
-def detail(index: Index, memory: IndexedMemory) -> MemoryDetail:
-    """The indexed data of a memory, with its links in both directions."""
-    fields: dict[str, tuple[str, ...]] = {}
-    for key, value in memory.fields:
-        fields[key] = (*fields.get(key, ()), value)
-    place = f"{memory.vault}/{memory.path}"
-    links, backlinks = links_of(index, memory)
-    return extended(
-        memory,
-        MemoryDetail,
-        fields=fields,
-        links=links,
-        backlinks=backlinks,
-        problems=(Problem(place, memory.problem),) if memory.problem else (),
-    )
-
-
-def links_of(index: Index, memory: IndexedMemory) -> tuple[Links, Links]:
-    """The links from a memory, and the links to it."""
-    links = index.links([memory.memory_id])
-    ends = {end for link in links for end in (link.source, link.target) if end is not None}
-    memories = index.lookup(ends, fields=())
-
-    def other_ends(side: str, other_side: str) -> Links:
-        listed = []
-        for link in links:
-            if getattr(link, side) != memory.memory_id:
-                continue
-            other = memories.get(getattr(link, other_side))
-            title, vault, path = (
-                (other.title, other.vault, other.path) if other else (None, None, None)
-            )
-            end = extended(link, LinkEnd, target=link.text, title=title, vault=vault, path=path)
-            listed.append((path or "", link.line, link.start, vault or "", end))
-        return tuple(end for *_, end in sorted(listed, key=lambda entry: entry[:-1]))
-
-    return other_ends("source", "target"), other_ends("target", "source")
-
-
-_NO_KINDS = ("fact", "relationship", "skill")
-"""Types of the plane `knowledge` that are no kinds of entities."""
-
-
-def values(index: Index, field: CatalogField) -> list[str]:
-    """The values of a field, in alphabetical order."""
-    if field == "document":
-        return index.values("filename", Selection(Filters(planes=("documents",)), whole_files=True))
-    if field == "entity":
-        known = Filters(planes=("knowledge",), excluded=(("type", "fact"),))
-        return index.values("title", Selection(known, whole_files=True))
-    if field == "kind":
-        known = Filters(planes=("knowledge",), excluded=tuple(("type", kind) for kind in _NO_KINDS))
-        return index.values("type", Selection(known, whole_files=True))
-    if field == "pattern":
-        return index.values("title", Selection(Filters(types=("pattern",)), whole_files=True))
-    if field in ("fact", "category", "key"):
-        name = "title" if field == "fact" else field
-        return index.values(name, Selection(Filters(types=("fact",)), whole_files=True))
-    return index.values(field)
-
-
 def _is_present(index: Index, memory: Memory) -> bool:
     vault = next(vault for vault in index.vaults if vault.name == memory.vault)
     return on_disk(vault, memory.path)
@@ -224,6 +119,93 @@ def body_of(vault: Vault, memory: MemoryRef) -> str:
     """The current text of a memory on disk, without front matter or the marks of a journal."""
     data = disk.read(vault, memory.path)
     if memory.block is UNSET:
-        return body.text_of(data)
+        return frontmatter.text_of(data)
     record = journal.find(memory.path, decode(data)[0], memory.block)
     return record.words if record else ""
+
+
+def notes_on_disk(
+    home: Home, vault: Vault, pattern: re.Pattern[bytes]
+) -> Iterator[tuple[str, Note]]:
+    """The paths and notes of the files of a vault in which a pattern occurs.
+
+    This costs a read of every file. Raises `OSError`, or `Unavailable`, for a file or folder that
+    cannot be read.
+    """
+    listing = walk(vault, home.config.exclude)
+    if listing.unseen:
+        raise Unavailable(f"{vault.name}/{listing.unseen[0]} cannot be read; check its permissions")
+    for file in listing.files:
+        data = disk.read(vault, file.path)
+        if pattern.search(data):
+            yield file.path, parse(file.path, data, vault.dialect)
+
+
+class LedgerName(Struct, frozen=True):
+    """The name of a memory in events."""
+
+    memory: str
+    """Its id, else `<vault uuid>/<path>`."""
+    hash: str | None
+    """The hash of its text, which identifies it after a rename; None for a memory with an id."""
+    place: str
+    """`<vault uuid>/<path>`, also for a memory with an id."""
+
+
+def ledger_name(memory: IndexedMemory, vault: Vault) -> LedgerName:
+    """The name of a memory of this vault in the ledger.
+
+    When several memories share an id, the oldest keeps it; memories that all agents see come before
+    those of one agent. The others are identified by path, and sections of a journal also by block
+    id.
+    """
+    place = f"{vault.id}/{memory.path}"
+    if memory.block:
+        place = f"{place}#^{memory.block}"
+    if memory.id and memory.owns_id:
+        return LedgerName(memory.id, None, place)
+    return LedgerName(place, memory.hash, place)
+
+
+def located(index: Index, names: Collection[str]) -> dict[str, IndexedMemory]:
+    """The memories that still exist, by their names in the ledger."""
+    vaults = {vault.name: vault for vault in index.vaults}
+    by_uuid = {vault.id: vault.name for vault in index.vaults}
+    places = [name.partition("#^")[0].partition("/") for name in names if "/" in name]
+    at = tuple((by_uuid[uuid], path) for uuid, _, path in places if uuid in by_uuid)
+    memories: dict[str, IndexedMemory] = {}
+    for selection in (Selection(ids=tuple(names)), Selection(places=at)):
+        for memory in index.memories(selection):
+            place = ledger_name(memory, vaults[memory.vault]).place
+            memories |= {name: memory for name in (place, memory.id) if name}
+    missing = {*names}.difference(memories)
+    for name in sorted(missing.intersection(index.values(MERGED))) if missing else ():
+        filters = Filters(where=((MERGED, name),))
+        for memory in index.memories(Selection(filters), limit=1):
+            memories[name] = memory
+    return memories
+
+
+def domains_in(memories: Iterable[IndexedMemory]) -> Iterator[str]:
+    """The domains of memories, whose field `domain` was loaded."""
+    for memory in memories:
+        yield from (value for key, value in memory.fields if key == access.DOMAIN)
+
+
+def hidden_from(home: Home, memory: IndexedMemory) -> frozenset[str]:
+    """The agents from which the domains of a memory hide it. Its field `domain` was loaded."""
+    return frozenset(access.excluded(access.grants_of(home.config.access), domains_in([memory])))
+
+
+def file_name(vault: Vault, name: str) -> str:
+    """The name of a new file without its extension.
+
+    A limited agent's ends in four random characters. A number after the name would tell the agent
+    that a hidden file has the name.
+    """
+    return name if vault.reader is None else f"{name}-{crockford(20)}"
+
+
+def hides_note(home: Home, vault: Vault, note: Note) -> bool:
+    """Whether the domains of a note hide it from the reader of the vault."""
+    return vault.reader is not None and home.hides(vault, domains_of(note))

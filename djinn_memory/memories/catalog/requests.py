@@ -46,31 +46,30 @@ class ListMemories(Narrowing, frozen=True):
     expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
 
 
-class NamedMemory(Struct, frozen=True):
+class _NamedMemory(Struct, frozen=True):
     """A request about one memory that the agent sees."""
 
     name: MemoryName
     agent: AgentName = None
 
 
-class ShowMemory(NamedMemory, frozen=True):
+class ShowMemory(_NamedMemory, frozen=True):
     """Show a whole note, its links and its backlinks. This counts as a use of the note."""
 
     why: Annotated[
-        bool,
-        Meta(description="Show its origin: evidence, author, rule, session and history."),
+        bool, Meta(description="Show its origin: evidence, author, rule, session and history.")
     ] = False
 
 
-class FindMemory(NamedMemory, frozen=True):
+class FindMemory(_NamedMemory, frozen=True):
     """Find the memory that a name means."""
 
 
-class ShowLinks(NamedMemory, frozen=True):
+class ShowLinks(_NamedMemory, frozen=True):
     """Show the links and backlinks of a memory. This does not count as a use of it."""
 
 
-class DeleteMemory(NamedMemory, frozen=True):
+class DeleteMemory(_NamedMemory, frozen=True):
     """Move a note to the trash of its vault, with its earlier versions."""
 
     digest: Annotated[
@@ -97,7 +96,7 @@ class RestoreMemory(Struct, frozen=True):
     ] = False
 
 
-class PurgeMemory(NamedMemory, frozen=True):
+class PurgeMemory(_NamedMemory, frozen=True):
     """Remove a memory permanently: the note, its earlier versions and its copies in the trash.
 
     Its words are removed from the index, its vectors from the cache, and quotations of its title

@@ -16,23 +16,24 @@ from msgspec import Struct, field
 from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.indexing.refresh import Searchable, index_notes
 from djinn_memory.memories.changes import files
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
 from djinn_memory.memories.changes.plan import (
     DONE,
     PLANNED,
     ChangePlan,
+    FileChange,
+    KeptBytes,
+    digest,
     from_event,
     to_event,
 )
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.ids import crockford
+from djinn_memory.notes.slugs import crockford
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.ledger.reading import events_of
 from djinn_memory.store.state import State
 from djinn_memory.system.files import saved_ns
-from djinn_memory.system.interrupts import deferred
-from djinn_memory.system.locks import lock
+from djinn_memory.system.locks import deferred, lock
 from djinn_memory.system.waits import GLANCE_SECONDS
 
 LOCK_SECONDS = 30.0
@@ -129,12 +130,10 @@ def _record(state: State, identity: str, plan: ChangePlan) -> None:
     KeptBytes(state.home).finish(identity)
 
 
-def index_changed(
-    runtime: Runtime, plan: ChangePlan, result: Commit, *, embeds: bool = False
-) -> None:
+def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
     """Make the changed notes searchable, after the locks were released.
 
-    Without `embeds`, the next question embeds them.
+    The next question embeds them.
     """
     vaults = {vault.id: vault for vault in runtime.home.vaults}
     paths: defaultdict[str, list[str]] = defaultdict(list)
@@ -144,7 +143,7 @@ def index_changed(
         try:
             vault = vaults[vault_id]
             result.searchable = index_notes(
-                runtime.state, runtime.models, vault, changed, embeds=embeds
+                runtime.state, runtime.models, vault, changed, embeds=False
             )
         except DjinnError as error:
             # The notes are whole: the next search reads them.
@@ -205,7 +204,8 @@ def _is_complete(vaults: Mapping[str, Vault], plan: ChangePlan) -> bool:
     """Whether all files are as they are after a plan."""
     with suppress(OSError, DjinnError):
         return all(
-            file.vault in vaults and files.state_of(vaults[file.vault], file) == file.after
+            file.vault in vaults
+            and digest(files.current(vaults[file.vault], file.path)) == file.after
             for file in plan.files
         )
     return False
@@ -216,12 +216,7 @@ def _take_back(state: State, identity: str, plan: ChangePlan) -> None:
     kept = KeptBytes(state.home)
     vaults = {vault.id: vault for vault in state.home.vaults}
     try:
-        edited = files.take_back(
-            vaults,
-            plan.files,
-            lambda number: kept.read(identity, number),
-            lambda number: kept.saved_ns(identity, number),
-        )
+        edited = _restored(vaults, plan, kept, identity)
         files.remove_folders(vaults, plan.folders)
     except (OSError, DjinnError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
@@ -251,3 +246,24 @@ def _vaults_of(state: State, plan: ChangePlan) -> list[Vault]:
 
 def _changes_lock(state: State, seconds: float) -> AbstractContextManager[object]:
     return lock(state.home.state / "changes.lock", timeout=seconds)
+
+
+def _restored(
+    vaults: Mapping[str, Vault], plan: ChangePlan, kept: KeptBytes, identity: str
+) -> list[FileChange]:
+    """Take back the changes of files that were made, last first.
+
+    A file that somebody has changed meanwhile stays as it is. Returns those files.
+    """
+    edited = []
+    for number, file in reversed([*enumerate(plan.files)]):
+        vault = vaults.get(file.vault)
+        state = digest(files.current(vault, file.path)) if vault else ""
+        if vault and state == file.before:
+            continue
+        data = kept.read(identity, number) if file.before is not None else None
+        if vault is None or state != file.after or (file.before is not None and data is None):
+            edited.append(file)
+        else:
+            files.apply(vault, files.reversed_file(file), data, kept.saved_ns(identity, number))
+    return edited

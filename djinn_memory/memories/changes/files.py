@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -12,25 +12,12 @@ from djinn_memory.errors import Changed, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.changes.plan import FileChange, digest
 from djinn_memory.models import Vault
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.walk import MAX_BYTES
-from djinn_memory.system.files import (
-    create,
-    inside,
-    make_folder,
-    replace,
-    set_saved,
-    sync_folder,
-)
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.vault import MAX_BYTES
+from djinn_memory.system.files import create, inside, make_folder, replace, set_saved, sync_folder
 
 Vaults = Mapping[str, Vault]
 """Vaults by their ids."""
-
-Content = Callable[[int], bytes | None]
-"""The new bytes of a file by its number in the plan."""
-
-Saved = Callable[[int], int | None]
-"""The time when a file was last saved, in nanoseconds since 1970, by its number in the plan."""
 
 
 def current(vault: Vault, path: str) -> bytes | None:
@@ -116,40 +103,9 @@ def apply(
         set_saved(target, time_ns)
 
 
-def state_of(vault: Vault, file: FileChange) -> str | None:
-    """The hash of the bytes of a file now."""
-    return digest(current(vault, file.path))
-
-
 def reversed_file(file: FileChange) -> FileChange:
     """The change that takes a change back."""
     return FileChange(file.vault, file.path, file.after, file.before, file.mode, file.domains)
-
-
-def take_back(
-    vaults: Vaults, files: Sequence[FileChange], content: Content, saved: Saved
-) -> list[FileChange]:
-    """Take back the changes of files that were made, last first.
-
-    `content` and `saved` return the bytes and the time before the change. A file that somebody has
-    changed meanwhile stays as it is. Returns those files.
-    """
-    edited = []
-    for number in reversed(range(len(files))):
-        file = files[number]
-        vault = vaults.get(file.vault)
-        if vault is None:
-            edited.append(file)
-            continue
-        state = state_of(vault, file)
-        if state == file.before:
-            continue
-        data = content(number) if file.before is not None else None
-        if state != file.after or (file.before is not None and data is None):
-            edited.append(file)
-            continue
-        apply(vault, reversed_file(file), data, saved(number))
-    return edited
 
 
 def remove_folders(vaults: Vaults, folders: Iterable[tuple[str, str]]) -> None:

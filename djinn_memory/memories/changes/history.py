@@ -1,16 +1,24 @@
-"""The change sets of a home, and which of them can be taken back."""
+"""The change sets of a home: which can be taken back, and which an agent may know of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from djinn_memory.memories.changes.domains import visible_plans
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
-from djinn_memory.memories.changes.plan import DONE, PLANNED, RecordedChange, from_event
+from djinn_memory.memories.changes.plan import (
+    DONE,
+    PLANNED,
+    ChangePlan,
+    FileChange,
+    KeptBytes,
+    RecordedChange,
+    from_event,
+)
 from djinn_memory.models import Vault
+from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Ledger
 from djinn_memory.store.ledger.reading import events_by_kind
 from djinn_memory.store.state import State
@@ -36,7 +44,7 @@ def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
         if status == "done" and (record.purged or not kept.holds(record.id)):
             status = "expired"
         changes.append(PastChange(record, status))
-    visible = visible_plans(state, vaults, (change.record.plan for change in changes))
+    visible = _visible_plans(state, vaults, (change.record.plan for change in changes))
     return [change for change, is_visible in zip(changes, visible, strict=True) if is_visible]
 
 
@@ -79,3 +87,45 @@ def taken_back(
         if change.status == "taken back" and change.record.plan.command == command
         for file in change.record.plan.files
     )
+
+
+def _visible_plans(
+    state: State, vaults: Sequence[Vault], plans: Iterable[ChangePlan]
+) -> Iterator[bool]:
+    """Whether the readers of these vaults may know of each plan.
+
+    They may if they could see every memory before and after the change, and can see what its files
+    hold now.
+    """
+    by_id = {vault.id: vault for vault in vaults}
+    plans = list(plans)
+    places = {
+        (by_id[file.vault].name, file.path)
+        for plan in plans
+        for file in plan.files
+        if file.vault in by_id
+    }
+    hidden = _hidden(state, vaults, tuple(places)) if places else set()
+
+    def is_visible(file: FileChange) -> bool:
+        vault = by_id.get(file.vault)
+        if vault is None or (vault.name, file.path) in hidden:
+            return False
+        return not state.home.hides(vault, file.domains)
+
+    for plan in plans:
+        yield all(map(is_visible, plan.files))
+
+
+def _hidden(
+    state: State, vaults: Sequence[Vault], places: tuple[tuple[str, str], ...]
+) -> set[tuple[str, str]]:
+    """The files of which the readers see no memory, although the index has some."""
+    if not any(vault.reader for vault in vaults):
+        return set()
+    selection, listed = Selection(places=places), []
+    for view in (vaults, [replace(vault, reader=None) for vault in vaults]):
+        with state.reading(view) as index:
+            listed.append({(memory.vault, memory.path) for memory in index.titles(selection)})
+    seen, every = listed
+    return every - seen

@@ -9,8 +9,7 @@ from djinn_memory.errors import NotFound, Refused, Remedy
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked
 from djinn_memory.memories.changes.history import PastChange, past_changes
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
-from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
+from djinn_memory.memories.changes.plan import ChangePlan, FileChange, KeptBytes, digest
 from djinn_memory.memories.changes.requests import (
     ChangedFile,
     ChangeEntry,
@@ -139,11 +138,7 @@ def _chosen(changes: Sequence[PastChange], identity: str | None) -> PastChange:
 
 
 def _edited(
-    vault: Vault,
-    file: FileChange,
-    change: PastChange,
-    changes: Sequence[PastChange],
-    edit: str,
+    vault: Vault, file: FileChange, change: PastChange, changes: Sequence[PastChange], edit: str
 ) -> Refused:
     """The error for a file that is not as the change left it."""
     place = f"{vault.name}/{file.path}"

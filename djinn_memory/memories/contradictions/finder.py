@@ -3,21 +3,21 @@
 Facts with one category and key are compared by their values. Other memories are compared sentence
 by sentence: sentences with the same words, or with words that say the same, meet under one key,
 apart from their numbers, dates and negations. So the cost grows with the number of sentences and
-not with its square. Notes that are near each other in meaning are also compared pair by pair.
+not with its square. Notes that are near each other in meaning, by the vectors of the index, are
+also compared pair by pair; nothing is embedded for this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations, islice, product
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.catalog.catalog import is_diary
-from djinn_memory.memories.catalog.identity import ledger_name
-from djinn_memory.memories.contradictions.neighbours import near_notes
+from djinn_memory.memories.catalog.catalog import is_diary, ledger_name
 from djinn_memory.memories.contradictions.statements import (
     ComparedSentence,
     Difference,
@@ -28,12 +28,14 @@ from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.writing.provenance import evidence_of
 from djinn_memory.models import Filters, MemoryRef, Vault, extended
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.ids import derived_id
 from djinn_memory.notes.periods import period_of
-from djinn_memory.notes.slugs import flat, fold
+from djinn_memory.notes.slugs import derived_id, flat, fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
+
+if TYPE_CHECKING:
+    from djinn_memory.models import Vectors
 
 MOST_MEMORIES = 20_000
 """Memories that are compared, the newest first."""
@@ -168,7 +170,7 @@ def _between_neighbours(
     common: Container[tuple[str, ...]],
 ) -> Iterator[Pair]:
     """Notes near each other in meaning, with sentences of akin words. `common` words are forms."""
-    for left, right in near_notes(index, memories):
+    for left, right in _near_notes(index, memories):
         for first, second in product(
             compared[left][:MOST_COMPARED], compared[right][:MOST_COMPARED]
         ):
@@ -225,3 +227,59 @@ def _pair(
     identity = f"con_{derived_id(both).removeprefix('mem_')[:10]}"
     subjects = zip(names, (left.hash, right.hash), strict=True)
     return Pair(Contradiction(identity, kind, first, second), tuple(subjects))
+
+
+MOST_NOTES = 5_000
+"""Notes whose vectors are compared, the newest first. Comparing them takes a few seconds."""
+
+NEAREST = 5
+"""Number of nearest notes with which a note is compared."""
+
+LEAST = 0.5
+"""The minimum cosine of two notes. Contradictory notes in other words have .6 or more, with the
+packaged model and different titles."""
+
+BLOCK = 500
+"""Notes that are compared with all others at once."""
+
+
+def _near_notes(index: Index, memories: Sequence[IndexedMemory]) -> Iterator[tuple[int, int]]:
+    """Pairs of positions in `memories` of notes whose beginnings are near each other in meaning.
+
+    There are none without vectors, as long as no note is embedded.
+    """
+    chunks: dict[int | None, int] = {
+        memory.first_chunk: at
+        for at, memory in enumerate(memories[:MOST_NOTES])
+        if memory.first_chunk is not None
+    }
+    embedded = vectors_of(index, chunks)
+    if len(embedded) < 2:
+        return
+    import numpy as np
+
+    places = [chunks[chunk] for chunk in embedded]
+    vectors = np.stack([*embedded.values()])
+    nearest = min(NEAREST, len(places) - 1)
+    pairs: set[tuple[int, int]] = set()
+    for start in range(0, len(places), BLOCK):
+        cosines = vectors[start : start + BLOCK] @ vectors.T
+        for row, columns in enumerate(np.argpartition(-cosines, nearest, axis=1)[:, : nearest + 1]):
+            for column in columns.tolist():
+                if column != start + row and cosines[row, column] >= LEAST:
+                    first, second = sorted((places[start + row], places[column]))
+                    pairs.add((first, second))
+    yield from sorted(pairs)
+
+
+def vectors_of(index: Index, chunks: Iterable[int | None]) -> Mapping[int | None, Vectors]:
+    """The vector of each chunk that has one."""
+    import numpy as np
+
+    space = index.vectors.space
+    if space is None:
+        return {}
+    # Any vector does: what is wanted are the vectors of the chunks.
+    probe = np.zeros(space.dimensions, dtype="<f4")
+    measured = index.vectors.measure(probe, [chunk for chunk in chunks if chunk is not None])
+    return {key: near.vector for key, near in measured.items()}

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.chunking.window_text import path_at
-from djinn_memory.memories.entities.matcher import Named, NameMatcher
-from djinn_memory.memories.entities.names import ENTITIES
+from djinn_memory.chunking.chunks import path_at
+from djinn_memory.memories.entities.names import names_of
 from djinn_memory.models import Memory, extended
-from djinn_memory.notes.markdown.plain_text import inline
-from djinn_memory.search.backend import Index
+from djinn_memory.notes.markdown import inline
+from djinn_memory.search.backend import Index, Vocabulary
+from djinn_memory.search.legs.words_query import MAX_TERMS, phrase, phrase_words
 from djinn_memory.store.index.records import (
     Backlink,
     ChunkRef,
     ChunkText,
+    Forms,
     IndexedChunk,
     IndexedMemory,
     MemoryNames,
@@ -39,6 +42,12 @@ _PLACEHOLDER = " zq9link "
 
 _LinkPlace = tuple[int, int, str]
 """A link: the number of its memory, its line, and its target as written."""
+
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_SIGNS = str.maketrans(dict.fromkeys("‘’‚“”„«»‹›–—…·•→←×°§©®™€£", " "))
+"""Frequent signs that are no letters, so that a text with them is one of ASCII for its words."""
+
+_Words = tuple[str, ...]
 
 
 class Mention(Memory, frozen=True, kw_only=True):
@@ -86,17 +95,6 @@ class MentioningLine(Struct, frozen=True):
     count: int
 
 
-class Choice(Struct, frozen=True):
-    """Limits which places are read for the mentions of an entity."""
-
-    names: Collection[str]
-    """Names that do not count, in the form of `NameMatcher`."""
-    best: Callable[[Sequence[ChunkRef]], Iterable[ChunkRef]]
-    """The chunks with a name that are read."""
-    links: int
-    """The maximum number of lines with links, those of the memories that were indexed last."""
-
-
 def occurrences(
     index: Index, entities: Sequence[MemoryNames], everyone: Sequence[MemoryNames]
 ) -> Iterator[Occurrence]:
@@ -105,52 +103,55 @@ def occurrences(
     A link to an entity counts once, whatever it shows. A link to another note does not count.
     Relations in the properties of other entities do not count.
     """
-    matcher = NameMatcher(index.words, entities, everyone)
-    links = index.backlinks([each.memory_id for each in entities])
-    reader = _Reader(index, matcher, everyone, links)
-    yield from reader.linked(links)
-    yield from reader.named(index.words.chunks_with(matcher.forms()))
+    reader = _Reader(index, entities, everyone)
+    yield from reader.linked(reader.links)
+    yield from reader.named(index.words.chunks_with(reader.matcher.forms()))
 
 
 def chosen_lines(
-    index: Index, entity: MemoryNames, everyone: Sequence[MemoryNames], choice: Choice
+    index: Index,
+    entity: MemoryNames,
+    everyone: Sequence[MemoryNames],
+    *,
+    without: Collection[str],
+    best: Callable[[Sequence[ChunkRef]], Iterable[ChunkRef]],
+    most_links: int,
 ) -> list[MentioningLine]:
-    """The lines that mention an entity, of the places of a choice."""
-    matcher = NameMatcher(index.words, [entity], everyone)
-    links = index.backlinks([entity.memory_id])
-    reader = _Reader(index, matcher, everyone, links)
-    newest_places = nlargest(choice.links, {(link.source, link.line) for link in links})
+    """The lines that mention an entity, of some places.
+
+    Names in `without`, in the form in which names are compared, do not count. `best` chooses the
+    chunks with a name that are read. Of lines with links, those of the memories that were indexed
+    last are read.
+    """
+    reader = _Reader(index, [entity], everyone)
+    newest_places = nlargest(most_links, {(link.source, link.line) for link in reader.links})
     order = {place: at for at, place in enumerate(newest_places)}
-    kept = [link for link in links if (link.source, link.line) in order]
+    kept = [link for link in reader.links if (link.source, link.line) in order]
     kept.sort(key=lambda link: order[link.source, link.line])
-    refs = index.words.containing(matcher.forms(choice.names), Selection())
-    best = choice.best([ref for ref in refs if ref.memory_id != entity.memory_id])
-    return _by_line([*reader.linked(kept), *reader.named([ref.chunk_id for ref in best])])
+    refs = index.words.containing(reader.matcher.forms(without), Selection())
+    chosen = best([ref for ref in refs if ref.memory_id != entity.memory_id])
+    return _by_line([*reader.linked(kept), *reader.named([ref.chunk_id for ref in chosen])])
 
 
 class _Reader:
     """Reads the mentions in places."""
 
     def __init__(
-        self,
-        index: Index,
-        matcher: NameMatcher,
-        everyone: Sequence[MemoryNames],
-        links: Sequence[Backlink],
+        self, index: Index, entities: Sequence[MemoryNames], everyone: Sequence[MemoryNames]
     ) -> None:
         self._index = index
-        self._matcher = matcher
+        self.matcher = _NameMatcher(index.words, entities, everyone)
+        self.links = index.backlinks([each.memory_id for each in entities])
         self._entities = {each.memory_id for each in everyone}
-        self._resolved = {(link.source, link.line, link.text) for link in links}
+        self._resolved = {(link.source, link.line, link.text) for link in self.links}
 
     def linked(self, links: Sequence[Backlink]) -> Iterator[Occurrence]:
         """The links, each in the chunk that has its line."""
         histories = self._histories((link.source, link.chunk_id) for link in links)
         for link in links:
             if link.chunk_id is not None and link.chunk_id not in histories:
-                yield Occurrence(
-                    link.target, link.source, link.chunk_id, link.line, None, link.date
-                )
+                where = link.source, link.chunk_id, link.line
+                yield Occurrence(link.target, *where, None, link.date)
 
     def named(self, chunk_ids: Sequence[int]) -> Iterator[Occurrence]:
         """The names in chunks."""
@@ -164,25 +165,24 @@ class _Reader:
             for chunk in chunks:
                 if chunk.chunk_id in histories:
                     continue
-                names: list[Named] = []
+                names: list[_Named] = []
                 for place, listed in in_links.get(chunk.chunk_id, ()):
                     if place not in self._resolved:
                         names += listed
                 names += self._in_text(chunk)
                 for entity, name, line in names:
                     if entity != chunk.memory_id:
-                        yield Occurrence(
-                            entity, chunk.memory_id, chunk.chunk_id, line, name, chunk.date
-                        )
+                        where = chunk.memory_id, chunk.chunk_id, line
+                        yield Occurrence(entity, *where, name, chunk.date)
 
-    def _in_links(self, chunk: ChunkText) -> Iterator[tuple[_LinkPlace, list[Named]]]:
+    def _in_links(self, chunk: ChunkText) -> Iterator[tuple[_LinkPlace, list[_Named]]]:
         """The names in links that may lead nowhere. Such a link is text."""
         above = first_line(chunk)
         for match in _LINK.finditer(chunk.text):
             line = above + chunk.text.count("\n", 0, match.start())
             place = chunk.memory_id, line, re.split(r"[|#]", match[1])[0].strip()
             if place not in self._resolved:
-                listed = self._matcher.find(match[1].replace("|", "\n"))
+                listed = self.matcher.find(match[1].replace("|", "\n"))
                 if listed:
                     yield place, _first_of_each(listed, line)
 
@@ -192,17 +192,17 @@ class _Reader:
             if link.field is None and link.target is not None:
                 self._resolved.add((link.source, link.line, link.text))
 
-    def _in_text(self, chunk: ChunkText) -> Iterator[Named]:
+    def _in_text(self, chunk: ChunkText) -> Iterator[_Named]:
         """The names in the text of a chunk outside links, and in the title of its memory."""
         text, above = chunk.text, first_line(chunk)
         if "[[" in text:
             text = _LINK.sub(_PLACEHOLDER, text)
-        if chunk.ordinal == 0 and (listed := self._matcher.find(chunk.title)):
+        if chunk.ordinal == 0 and (listed := self.matcher.find(chunk.title)):
             lines = chunk.text.split("\n", 3)[:3]
-            if not any(self._matcher.begins(line, chunk.title) for line in lines):
+            if not any(self.matcher.begins(line, chunk.title) for line in lines):
                 yield from _first_of_each(listed, 1)
-        for entity, name, line in self._matcher.find(text):
-            yield Named(entity, name, above + line)
+        for entity, name, line in self.matcher.find(text):
+            yield _Named(entity, name, above + line)
 
     def _histories(self, places: Iterable[tuple[int, int | None]]) -> set[int]:
         """Those chunks of entities, as (memory, chunk), that hold the history of properties."""
@@ -211,10 +211,10 @@ class _Reader:
         return {chunk.chunk_id for chunk in chunks if chunk.headings[-1:] == ("History",)}
 
 
-def _first_of_each(listed: Sequence[Named], line: int) -> list[Named]:
+def _first_of_each(listed: Sequence[_Named], line: int) -> list[_Named]:
     """The first name of each entity, in a line."""
     first = {each.entity: each.name for each in reversed(listed)}
-    return [Named(entity, name, line) for entity, name in first.items()]
+    return [_Named(entity, name, line) for entity, name in first.items()]
 
 
 def _by_line(listed: Iterable[Occurrence]) -> list[MentioningLine]:
@@ -273,6 +273,114 @@ def _mention(memory: IndexedMemory, chunk: IndexedChunk, place: MentioningLine) 
     )
 
 
-def everyone(index: Index) -> Sequence[MemoryNames]:
-    """The names of all entities."""
-    return index.names(ENTITIES)
+class _Named(NamedTuple):
+    """A name in a text."""
+
+    entity: int
+    """The number of the entity in the index."""
+    name: str
+    """The name, in the form in which names are compared."""
+    line: int
+    """The line of the text, from 0."""
+
+
+class _NameMatcher:
+    """Finds the names of some entities in texts, as whole names, in one pass over each text.
+
+    A name within a longer name of another entity does not count. Names of different entities may
+    overlap otherwise.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        entities: Sequence[MemoryNames],
+        everyone: Sequence[MemoryNames],
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._own: dict[_Words, set[int]] = defaultdict(set)
+        self._names: dict[_Words, str] = {}
+        for known in entities:
+            for name in names_of(known):
+                if words := self._phrase(name):
+                    self._own[words].add(known.memory_id)
+                    self._names[words] = name
+        self._entities = {words: dict.fromkeys(own, True) for words, own in self._own.items()}
+        """For each name the entities for which it matters, and whether it is a name of theirs. Else
+        it is a longer name of another entity."""
+        lengths = _lengths(self._own)
+        for other in everyone:
+            for name in names_of(other):
+                longer = self._phrase(name)
+                for at, inner in _names_in(longer, lengths, self._own):
+                    if at or len(inner) < len(longer):
+                        for entity in self._own[inner] - {other.memory_id}:
+                            self._entities.setdefault(longer, {}).setdefault(entity, False)
+        self._lengths = _lengths(self._entities)
+
+    def forms(self, without: Collection[str] = ()) -> Forms:
+        """The forms in which the index may contain the names, apart from some names."""
+        kept = sorted(words for words in self._own if " ".join(words) not in without)
+        listed = (form for words in kept for form in phrase(self._vocabulary, self._names[words]))
+        return tuple(dict.fromkeys(listed))
+
+    def find(self, text: str) -> list[_Named]:
+        """The names in a text, in order."""
+        words, starts = self._split(text)
+        listed: list[_Named] = []
+        if self._lengths.keys().isdisjoint(words):
+            return listed
+        free: dict[int, int] = {}
+        for at, name in _names_in(words, self._lengths, self._entities):
+            for entity, own in self._entities[name].items():
+                if at >= free.get(entity, 0):
+                    free[entity] = at + len(name)
+                    if own:
+                        line = bisect_right(starts, at) - 1
+                        listed.append(_Named(entity, " ".join(name), line))
+        return listed
+
+    def begins(self, line: str, title: str) -> bool:
+        """Whether a line begins with the words of a title."""
+        words, _ = self._split(title)
+        return self._split(line)[0][: len(words)] == words
+
+    def _phrase(self, name: str) -> _Words:
+        if name.isascii():
+            return tuple(_ASCII_WORD.findall(name.lower())[:MAX_TERMS])
+        return tuple(phrase_words(self._vocabulary, name))
+
+    def _split(self, text: str) -> tuple[list[str], list[int]]:
+        """The words of a text, and the position of the first word of each line among them.
+
+        ASCII needs no tokenizer. It takes a tenth of the time.
+        """
+        plain = (text if text.isascii() else text.translate(_SIGNS)).lower()
+        words: list[str] = []
+        starts: list[int] = []
+        for line, written in zip(plain.split("\n"), text.split("\n"), strict=True):
+            starts.append(len(words))
+            words += (
+                _ASCII_WORD.findall(line) if line.isascii() else self._vocabulary.split(written)
+            )
+        return words, starts
+
+
+def _lengths(names: Iterable[_Words]) -> dict[str, list[int]]:
+    """The numbers of words of the names with each first word, the largest first."""
+    lengths: defaultdict[str, set[int]] = defaultdict(set)
+    for words in names:
+        lengths[words[0]].add(len(words))
+    return {word: sorted(listed, reverse=True) for word, listed in lengths.items()}
+
+
+def _names_in(
+    words: Sequence[str], lengths: Mapping[str, Sequence[int]], names: Container[_Words]
+) -> Iterator[tuple[int, _Words]]:
+    """The names among words, each with its position; of those at one position longer ones first."""
+    for at, word in enumerate(words):
+        if word in lengths:
+            for length in lengths[word]:
+                name = tuple(words[at : at + length])
+                if name in names:
+                    yield at, name

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.memories.catalog.catalog import MOST_PLACES
-from djinn_memory.memories.catalog.identity import MERGED
+from djinn_memory.memories.catalog.catalog import MERGED, MOST_PLACES
 from djinn_memory.memories.entities.requests import KINDS
 from djinn_memory.models import PLANES, Filters
 from djinn_memory.notes.slugs import fold, name_key
@@ -22,6 +23,11 @@ ENTITIES = Selection(Filters(planes=("knowledge",), excluded=_NO_ENTITIES), whol
 
 Earlier versions of a note do not count.
 """
+
+
+def everyone(index: Index) -> Sequence[MemoryNames]:
+    """The names of all entities."""
+    return index.names(ENTITIES)
 
 
 def of_kind(kind: str | None) -> Selection:

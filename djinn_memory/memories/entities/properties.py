@@ -12,34 +12,25 @@ A value that a person wrote into the front matter alone is a property too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from djinn_memory.errors import UsageError
-from djinn_memory.memories.facts.queries import fact_in
-from djinn_memory.memories.facts.statements import (
-    Action,
-    Fields,
-    Statement,
-    draft_of_fact,
-    with_statement,
-)
+from djinn_memory.memories.facts.statements import Action, Statement, stated
 from djinn_memory.models import Vault
-from djinn_memory.notes import frontmatter
 from djinn_memory.notes.fact_note import (
     HISTORY,
     PastValue,
     Timeline,
-    history_span,
+    history_lines,
     line_of_value,
-    timeline,
+    ordered,
     value_of_line,
-    written,
 )
-from djinn_memory.notes.frontmatter import block_end, edit_fields, opened
+from djinn_memory.notes.frontmatter import block_end, edit_fields, opened, read
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.periods import first_end
 from djinn_memory.notes.slugs import fold
@@ -102,7 +93,7 @@ def checked_key(key: str, argument: str = "key") -> str:
 def timelines(note: Note) -> dict[str, Timeline]:
     """The values of all properties in a note, sorted by key."""
     lined = _lined(note.text[note.body :])
-    fields = {fold(key): (key, _text(value)) for key, value in _fields(note).items()}
+    fields = {fold(key): (key, _text(value)) for key, value in read(note.text).fields.items()}
     names = {fold(key): key for key in lined} | {
         folded: key for folded, (key, value) in fields.items() if value
     }
@@ -110,9 +101,9 @@ def timelines(note: Note) -> dict[str, Timeline]:
     for folded in sorted(names):
         if folded not in RESERVED:
             values = [value for key in lined if fold(key) == folded for value in lined[key]]
-            stated = fields.get(folded, ("", ""))[1]
-            if merged := _merged(values, stated, note):
-                result[names[folded]] = merged
+            written = fields.get(folded, ("", ""))[1]
+            if known := _values(values, written, note):
+                result[names[folded]] = known
     return result
 
 
@@ -125,13 +116,10 @@ def merged_timelines(kept: Note, gone: Note) -> dict[str, Timeline]:
     own = {fold(key): (key, values) for key, values in timelines(kept).items()}
     result: dict[str, Timeline] = {}
     for key, theirs in timelines(gone).items():
-        key, mine = own.get(fold(key), (key, None))
-        values = [
-            value for each in (mine, theirs) if each for value in (each.current, *each.history)
-        ]
-        unique = [*dict.fromkeys(values)]
-        if joined := _merged(unique, "", kept, edited=False):
-            result[key] = joined
+        key, mine = own.get(fold(key), (key, theirs))
+        each = (mine.current, *mine.history, theirs.current, *theirs.history)
+        current, *history = ordered(dict.fromkeys(each))
+        result[key] = Timeline(current, tuple(history))
     return result
 
 
@@ -144,28 +132,28 @@ def with_property(
     """
     note = parse(path, data, vault.dialect)
     before = next((each for each in timelines(note).items() if fold(each[0]) == fold(key)), None)
+    action: Action = "created"
     if before is None:
-        draft = draft_of_fact(note.title, key, statement, now)
-        action: Action = "created"
-        changed = draft.compose(now)[1].encode("utf-8", "replace")
+        values = Timeline(statement.first(now), ())
     else:
-        key, virtual = before[0], _as_fact(note, before[0], before[1])
-        fact = fact_in(virtual, vault, path, now)
-        action, changed = with_statement(virtual, fact, statement, now)
-        if changed == virtual:
-            return action, data
-    values = timeline(parse(path, changed))
-    data = edit_fields(data, {key: values.current.value})
-    return action, with_lines(data, key, (values.current, *values.history))
+        key, known = before[0], before[1].begun(note.created)
+        done = stated(known, statement, now)
+        if done.values is known:
+            return done.action, data
+        action, values = done.action, done.values
+    return action, with_values(data, key, values)
 
 
-def with_lines(data: bytes, key: str, values: Sequence[PastValue]) -> bytes:
-    """The bytes of a note whose history has these values of a property, the last to begin first."""
-    bom, encoding, text = opened(data)
+def with_values(data: bytes, key: str, values: Timeline) -> bytes:
+    """The bytes of a note with these values of a property, the current one in its front matter."""
+    bom, encoding, text = opened(edit_fields(data, {key: values.current.value}))
     newline, end = line_end(text), block_end(text)
     lines = _LINE.findall(text[end:])
     bare = [line.rstrip("\r\n") for line in lines]
-    new = [line_of_value(replace(value, value=f"{key}: {value.value}")) for value in values]
+    new = [
+        line_of_value(replace(value, value=f"{key}: {value.value}"))
+        for value in (values.current, *values.history)
+    ]
     heading = next((at for at, line in enumerate(bare) if _HEADING.fullmatch(line)), None)
     if heading is None:
         above = [newline] if bare and bare[-1] else []
@@ -195,73 +183,28 @@ def _is_of(line: str, key: str) -> bool:
 
 def _lined(body: str) -> dict[str, list[PastValue]]:
     """The values in the history of a note, by the key of their property."""
-    span = history_span(body)
     values: dict[str, list[PastValue]] = {}
-    for line in body[slice(*span)].split("\n") if span else ():
-        value = value_of_line(line)
-        keyed = _KEYED.fullmatch(value.value) if value else None
-        if value and keyed:
+    for _, value in history_lines(body):
+        if keyed := _KEYED.fullmatch(value.value):
             values.setdefault(keyed[1].strip(), []).append(replace(value, value=keyed[2]))
     return values
 
 
-def _merged(
-    values: Iterable[PastValue], stated: str, note: Note, *, edited: bool = True
-) -> Timeline | None:
-    """The values of a property in order, with the value in the front matter as the last.
-
-    Unless `edited` is set, the front matter does not count.
-    """
-    # The sort is stable: of values that began at once, the upper one was recorded last.
-    listed = sorted(values, key=lambda value: value.valid_from or "", reverse=True)
-    closed: list[PastValue] = []
-    following: str | None = None
-    for value in listed:
-        if following and not value.period.ended(following):
-            value = replace(value, until=following)
-        following = value.valid_from or following
-        closed.append(value)
-    if not closed:
-        return Timeline(PastValue(None, None, None, stated), ()) if stated else None
-    first, changed = closed[0], note.updated or ""
-    if not edited:
-        return Timeline(first, tuple(closed[1:]))
-    if stated and stated != first.value:
+def _values(values: Iterable[PastValue], written: str, note: Note) -> Timeline | None:
+    """The values of a property in order, with the value in the front matter as the last."""
+    listed = [*ordered(values)]
+    if not listed:
+        return Timeline(PastValue(None, None, None, written), ()) if written else None
+    first, history = listed[0], listed[1:]
+    changed = max(note.updated or "", first.valid_from or "") or None
+    if written and written != first.value:
         # A person replaced the value in the front matter.
-        began = max(changed, first.valid_from or "") or None
-        closed[0] = replace(first, until=first_end(first.until, began))
-        closed.insert(0, PastValue(None, None, None, stated, began))
-    elif not stated and first.until is None:
+        history.insert(0, replace(first, until=first_end(first.until, changed)))
+        first = PastValue(None, None, None, written, changed)
+    elif not written and first.until is None:
         # A person removed the value from the front matter.
-        closed[0] = replace(first, until=max(changed, first.valid_from or "") or None)
-    return Timeline(closed[0], tuple(closed[1:]))
-
-
-def _as_fact(note: Note, key: str, values: Timeline) -> bytes:
-    """A property as the note of a fact, whose rules then decide what a statement does."""
-    current = values.current
-    fields = {
-        "category": "entity",
-        "key": key,
-        "created": note.created,
-        "updated": current.recorded,
-        "source": current.source,
-        "confidence": current.confidence,
-        "valid_from": current.valid_from,
-        "valid_to": current.until,
-        "rule": current.rule,
-        "author": current.author,
-        "client": current.client,
-        "session": current.session,
-        "evidence": [*current.evidence] or None,
-    }
-    history = "".join(f"{line_of_value(past)}\n" for past in values.history)
-    body = f"{written(current.value)}\n" + (f"\n{HISTORY}\n\n{history}" if history else "")
-    return frontmatter.compose(fields, body).encode("utf-8", "replace")
-
-
-def _fields(note: Note) -> Fields:
-    return frontmatter.read(note.text).fields
+        first = replace(first, until=changed)
+    return Timeline(first, tuple(history))
 
 
 def _text(value: Any) -> str:

@@ -15,13 +15,10 @@ KINDS = ("person", "place", "project", "concept")
 
 _Short = Annotated[str, Meta(max_length=500)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
-EntityName = Annotated[
-    RawText,
-    Meta(
-        min_length=1,
-        max_length=1000,
-        description="The entity: its name, an alias, an id or a path.",
-    ),
+_Name = Annotated[RawText, Meta(min_length=1, max_length=1000)]
+_EntityName = Annotated[_Name, Meta(description="The entity: its name, an alias, an id or a path.")]
+_Kind = Annotated[
+    Annotated[RawText, Meta(max_length=100)] | None, Meta(description="Only this kind.")
 ]
 _Secret = Annotated[bool, Meta(description="Write it even if it looks like a key or a password.")]
 _AsOf = Annotated[
@@ -66,9 +63,7 @@ class AddEntity(Struct, frozen=True):
 class ListEntities(Struct, frozen=True):
     """List entities by name, each with the number of its mentions."""
 
-    kind: Annotated[
-        Annotated[RawText, Meta(max_length=100)] | None, Meta(description="Only this kind.")
-    ] = None
+    kind: _Kind = None
     limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of entities.")] = 50
     skip: Annotated[
         int, Meta(ge=0, le=10_000_000, description="How many of the first entities to skip.")
@@ -79,7 +74,7 @@ class ListEntities(Struct, frozen=True):
 class ShowEntity(Struct, frozen=True):
     """Show an entity: its properties, its relations and its mentions."""
 
-    name: EntityName
+    name: _EntityName
     context: Annotated[
         Annotated[RawText, Meta(max_length=2000)] | None,
         Meta(
@@ -99,9 +94,7 @@ class ResolveMention(Struct, frozen=True):
         Meta(min_length=1, max_length=500, description="The name as it was written or said."),
     ]
     context: Annotated[RawText, Meta(max_length=2000, description="The text around the name.")] = ""
-    kind: Annotated[
-        Annotated[RawText, Meta(max_length=100)] | None, Meta(description="Only this kind.")
-    ] = None
+    kind: _Kind = None
     agent: AgentName = None
 
 
@@ -111,7 +104,7 @@ class SetProperty(Struct, frozen=True):
     A value such as `[[Maren Holt]]` is a relation to another entity.
     """
 
-    name: EntityName
+    name: _EntityName
     key: Annotated[
         RawText,
         Meta(min_length=1, max_length=100, description="The property, such as city or led-by."),
@@ -136,7 +129,7 @@ class ChangeAliases(Struct, frozen=True):
     """Add or remove aliases of an entity."""
 
     action: Annotated[Literal["add", "remove"], Meta(description="Add or remove the aliases.")]
-    name: EntityName
+    name: _EntityName
     aliases: Annotated[
         Sequence[Annotated[RawText, Meta(max_length=500)]],
         Meta(min_length=1, max_length=50, description="The other names."),
@@ -148,7 +141,7 @@ class ChangeAliases(Struct, frozen=True):
 class RemoveEntity(Struct, frozen=True):
     """Move the note of an entity to the trash of its vault."""
 
-    name: EntityName
+    name: _EntityName
     agent: AgentName = None
     dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
         False
@@ -158,14 +151,8 @@ class RemoveEntity(Struct, frozen=True):
 class MergeEntities(Struct, frozen=True):
     """Merge an entity into another. Links to the first then lead to the second."""
 
-    name: Annotated[
-        RawText,
-        Meta(min_length=1, max_length=1000, description="The entity that is merged."),
-    ]
-    into: Annotated[
-        RawText,
-        Meta(min_length=1, max_length=1000, description="The entity that it becomes a part of."),
-    ]
+    name: Annotated[_Name, Meta(description="The entity that is merged.")]
+    into: Annotated[_Name, Meta(description="The entity that it becomes a part of.")]
     agent: AgentName = None
     dry_run: Annotated[
         bool, Meta(description="List the notes that would be changed, without changing them.")
@@ -175,11 +162,9 @@ class MergeEntities(Struct, frozen=True):
 class SplitEntity(Struct, frozen=True):
     """Take the last merge into an entity apart again."""
 
-    name: EntityName
+    name: _EntityName
     other: Annotated[
         Annotated[RawText, Meta(max_length=1000)] | None,
-        Meta(
-            description="The name of the entity that was merged. Default: the one merged last.",
-        ),
+        Meta(description="The name of the entity that was merged. Default: the one merged last."),
     ] = None
     agent: AgentName = None

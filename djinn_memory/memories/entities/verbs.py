@@ -8,14 +8,24 @@ from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from djinn_memory.errors import Busy
+from djinn_memory.errors import Busy, Refused, Remedy, UsageError
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
-from djinn_memory.memories.entities.mentions import everyone, occurrences
-from djinn_memory.memories.entities.merging.merge import merge
-from djinn_memory.memories.entities.merging.split import split
-from djinn_memory.memories.entities.names import named_entity, no_entity, of_kind, same_name
+from djinn_memory.memories.entities.mentions import occurrences
+from djinn_memory.memories.entities.merge import EntityMerge, merge
+from djinn_memory.memories.entities.names import (
+    everyone,
+    find_entity,
+    named_entity,
+    no_entity,
+    of_kind,
+    same_name,
+)
+from djinn_memory.memories.entities.properties import checked_key, with_property
 from djinn_memory.memories.entities.requests import (
+    KINDS,
     AddEntity,
     ChangeAliases,
     ListEntities,
@@ -26,24 +36,35 @@ from djinn_memory.memories.entities.requests import (
     ShowEntity,
     SplitEntity,
 )
-from djinn_memory.memories.entities.resolution.resolve import (
+from djinn_memory.memories.entities.resolve import (
     EntityCandidate,
     EntityResolution,
     resolve_mention,
 )
-from djinn_memory.memories.entities.writer import (
-    Written,
-    add_entity,
-    change_aliases,
-    remove_entity,
-    set_property,
-)
-from djinn_memory.memories.facts.statements import Action
-from djinn_memory.models import Memory, Problem, Vault, extended
+from djinn_memory.memories.entities.split import EntitySplit, split
+from djinn_memory.memories.facts.statements import Action, Statement, given_period
+from djinn_memory.memories.profiles.reading import domain_to_write
+from djinn_memory.memories.writing.change_set import VaultWriter, check_writable, writing
+from djinn_memory.memories.writing.drafts import Draft, draft_of
+from djinn_memory.memories.writing.existing import dated
+from djinn_memory.memories.writing.requests import NewMemory
+from djinn_memory.models import PLANES, Memory, Problem, Vault, extended, plane_of
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
+from djinn_memory.notes.encoding import writable
+from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import end_of_day
+from djinn_memory.notes.slugs import fold, folder, name_key, slug
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.store.index.records import MemoryNames
+from djinn_memory.secrets import guard
+from djinn_memory.store.busy import WRITE_SECONDS, within
+from djinn_memory.store.index.records import IndexedMemory, MemoryNames
+
+PROFILE = "profile"
+"""The type of the note about an agent, which is no entity."""
+
+_Stating = AddEntity | SetProperty | ChangeAliases
+"""A request that states something about an entity."""
 
 
 class ListedEntity(Memory, frozen=True, kw_only=True):
@@ -101,75 +122,74 @@ class EntityRemoval(Struct, frozen=True):
     """The new path of its note; null if it was not moved."""
 
 
-class EntityMerge(Struct, frozen=True):
-    """The result of a merge, or of its dry run."""
-
-    entity: EntityDetail
-    """The entity after the merge, without its mentions."""
-    change: str | None
-    """The id of the change, for `djinn undo`; null for a dry run."""
-    links: int
-    """The number of links that were changed."""
-    notes: tuple[str, ...]
-    """The notes with links that were changed, or would be, as `vault/path`."""
-    left: tuple[Problem, ...]
-    """Notes with links that were left alone, and why. Their links still lead to the entity by its
-    aliases."""
-    problems: tuple[Problem, ...] = ()
-    """Problems that keep the notes from being searchable at once."""
-
-
-class EntitySplit(Struct, frozen=True):
-    """The result of taking a merge apart."""
-
-    entity: EntityDetail
-    """The entity into which the other was merged, without its mentions."""
-    other: EntityDetail
-    """The entity that was merged, as it was before."""
-    change: str | None
-    """The id of the change, for `djinn undo`."""
-    notes: tuple[str, ...]
-    """The notes with links that were changed, as `vault/path`."""
-    problems: tuple[Problem, ...] = ()
-    """Problems that keep the notes from being searchable at once."""
-
-
 class Entities(Namespace, name="entities"):
     """The entities of a home."""
 
     @operation(AddEntity, writes=True, positional=("name", "text"))
+    @within(WRITE_SECONDS)
     def add(self, request: AddEntity) -> EntityChange:
         """Add an entity in the vault of an agent, or in the shared vault.
 
         Raises `Refused` when another entity has the name and `force` is not set, and for text that
         looks like a secret.
         """
-        written = add_entity(self.runtime, request)
-        given = (request.name, *request.aliases)
-        return self._change("created", *written, also_named=self._others(written, given, request))
+        home, now = self.runtime.home, self.runtime.now()
+        kind = fold(request.kind).strip()
+        taken = plane_of(kind) != "semantic" or kind in PLANES["semantic"] or kind == PROFILE
+        if kind not in KINDS and taken:
+            give = f"give one of {', '.join(KINDS)}, or a kind of your own"
+            why = f"{kind!r} is a type of other memories; {give}"
+            raise UsageError(why, argument="kind")
+        pairs = [_pair(text) for text in request.properties]
+        aliases = _aliases(request.aliases)
+        fields: dict[str, object] = {} if kind in KINDS else {"plane": "knowledge"}
+        fields |= {"aliases": aliases} if aliases else {}
+        memory = NewMemory(
+            kind,
+            request.name,
+            request.text,
+            confidence=request.confidence,
+            fields=fields,
+            allow_secret=request.allow_secret,
+        )
+        draft = draft_of(memory, now, home.config.secrets)
+        agent = home.agent(request.agent)
+        vault = home.vault_to_write(agent, shared=request.shared)
+        domain = domain_to_write(self.runtime, vault, agent, request.domain)
+        scope = self.runtime.fresh_scope(request.agent)
+        for key, value in pairs:
+            self._guard(f"{draft.title} {key}: {value}", "the property", request)
+        if not request.force:
+            with suppress(Busy), self.runtime.index(scope) as index:
+                for other in same_name(index, draft.title):
+                    raise _name_taken(other.vault, other.path, draft.title)
+        with writing(self.runtime, vault, "entity add", request.agent) as writer:
+            if domain is not None:
+                draft = replace(draft, fields={DOMAIN: domain, **draft.fields})
+            if not request.force:
+                _require_free(vault, draft)
+            path = writer.create(draft)[1]
+            for key, value in pairs:
+                _state(writer, path, key, Statement(value))
+        names = (request.name, *request.aliases)
+        return self._change(request, "created", writer, path, names)
 
     @operation(ListEntities)
     def list(self, request: ListEntities) -> EntityPage:
         """List the entities that an agent sees, with the number of their mentions."""
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
-            names = everyone(index)
-            kinds = Counter(each.type or "" for each in index.names(of_kind(request.kind)))
-            page = [
-                *index.memories(
-                    of_kind(request.kind),
-                    order="title",
-                    limit=request.limit,
-                    skip=request.skip,
-                    fields=(),
-                )
-            ]
+            selection, limit, skip = of_kind(request.kind), request.limit, request.skip
+            kinds = Counter(each.type or "" for each in index.names(selection))
+            listed = index.memories(selection, order="title", limit=limit, skip=skip, fields=())
+            page = [*listed]
             entities = [extended(memory, MemoryNames) for memory in page]
-            counts = Counter(each.entity for each in occurrences(index, entities, names))
-            listed = tuple(
+            mentions = occurrences(index, entities, everyone(index))
+            counts = Counter(each.entity for each in mentions)
+            shown = tuple(
                 extended(memory, ListedEntity, mentioned=counts[memory.memory_id])
                 for memory in page
             )
-        return EntityPage(listed, kinds.total(), dict(sorted(kinds.items())))
+        return EntityPage(shown, kinds.total(), dict(sorted(kinds.items())))
 
     @operation(ShowEntity, positional=("name",))
     def show(self, request: ShowEntity) -> EntityView:
@@ -210,21 +230,57 @@ class Entities(Namespace, name="entities"):
             return resolve_mention(self.runtime, index, request)
 
     @operation(SetProperty, writes=True, positional=("name", "key", "value"))
+    @within(WRITE_SECONDS)
     def set(self, request: SetProperty) -> EntityChange:
         """Set a property of an entity. The value before is closed and kept.
 
         Setting the current value again confirms it. A value whose `valid_from` is before that of
         the current one goes into the history. Raises `Refused` for text that looks like a secret.
         """
-        action, written = set_property(self.runtime, request)
-        return self._change(action, *written)
+        now = self.runtime.now()
+        key = checked_key(writable(request.key))
+        value = " ".join(writable(request.value).split())
+        if not value:
+            raise UsageError("the value is empty", argument="value")
+        period = given_period(request.valid_from, request.valid_to, now)
+        self._guard(f"{request.name} {key}: {value}", "the property", request)
+        source = writable(request.source) if request.source else None
+        statement = Statement(value, period, source, request.confidence)
+        vault, memory = self._find(request)
+        with writing(self.runtime, vault, "entity set", request.agent) as writer:
+            action = _state(writer, memory.path, key, statement)
+        return self._change(request, action, writer, memory.path)
 
     @operation(ChangeAliases, writes=True, positional=("action", "name", "aliases"))
+    @within(WRITE_SECONDS)
     def alias(self, request: ChangeAliases) -> EntityChange:
         """Add or remove aliases of an entity. Raises `UsageError` for an alias that it lacks."""
-        written = change_aliases(self.runtime, request)
+        wanted = _aliases(request.aliases)
+        self._guard(f"{request.name}: {', '.join(wanted)}", "the alias", request)
+        vault, memory = self._find(request)
+        keys = set(map(name_key, wanted))
+
+        def change(data: bytes) -> bytes:
+            known = [*parse(memory.path, data, vault.dialect).aliases]
+            if request.action == "remove":
+                held = set(map(name_key, known))
+                if missing := [alias for alias in wanted if name_key(alias) not in held]:
+                    has = f"its aliases are {', '.join(known)}" if known else "it has none"
+                    why = f"{missing[0]!r} is no alias of {memory.title!r}; {has}"
+                    raise UsageError(why, argument="aliases")
+                left = [alias for alias in known if name_key(alias) not in keys]
+            else:
+                present = {name_key(memory.title), *map(name_key, known)}
+                left = known + [alias for alias in wanted if name_key(alias) not in present]
+            if left == known:
+                return data
+            # A field `alias` becomes `aliases`.
+            return dated(data, {"alias": None, "aliases": left or None}, writer.now)
+
+        with writing(self.runtime, vault, "entity alias", request.agent) as writer:
+            writer.rewrite(memory.path, change)
         given = request.aliases if request.action == "add" else ()
-        return self._change("changed", *written, also_named=self._others(written, given, request))
+        return self._change(request, "changed", writer, memory.path, given)
 
     @operation(MergeEntities, patient=True, writes=True, positional=("name", "into"))
     def merge(self, request: MergeEntities) -> EntityMerge:
@@ -234,9 +290,7 @@ class Entities(Namespace, name="entities"):
         with their histories. The note of the first is removed, and links to it lead to the second.
         Raises `Refused` when different agents may see the two, and for a read-only vault.
         """
-        done = merge(self.runtime, request)
-        entity = written_entity(done.vault, done.path, moment(self.runtime.now()))
-        return EntityMerge(entity, done.change, done.links, done.notes, done.left, done.problems)
+        return merge(self.runtime, request)
 
     @operation(SplitEntity, patient=True, writes=True, positional=("name", "other"))
     def split(self, request: SplitEntity) -> EntitySplit:
@@ -245,39 +299,101 @@ class Entities(Namespace, name="entities"):
         Edits since then are kept. Raises `Refused` if a line that the merge changed was edited, and
         `NotFound` if there is no merge, or if its bytes are no longer kept.
         """
-        done, at = split(self.runtime, request), moment(self.runtime.now())
-        entity, other = (written_entity(*place, at) for place in (done.kept, done.other))
-        return EntitySplit(entity, other, done.change, done.notes, done.problems)
+        return split(self.runtime, request)
 
     @operation(RemoveEntity, writes=True, removes=True, positional=("name",))
+    @within(WRITE_SECONDS)
     def remove(self, request: RemoveEntity) -> EntityRemoval:
         """Move the note of an entity and its earlier versions to the trash of its vault."""
-        memory, moved_to = remove_entity(self.runtime, request)
-        return EntityRemoval(extended(memory, Memory), moved_to)
+        from djinn_memory.indexing.refresh import remove_notes
+        from djinn_memory.memories.writing.memory_files import trash_memory
+
+        vault, memory = self._find(request)
+        check_writable(vault)
+        entity = extended(memory, Memory)
+        if request.dry_run:
+            return EntityRemoval(entity, None)
+        with self.runtime.state.vault_lock(vault):
+            moved_to, paths = trash_memory(self.runtime.state, vault, memory)
+        remove_notes(self.runtime.state, vault, paths)
+        return EntityRemoval(entity, moved_to)
 
     def _change(
         self,
+        request: _Stating,
         action: Action,
-        vault: Vault,
+        writer: VaultWriter,
         path: str,
-        problems: Sequence[Problem],
-        also_named: dict[str, tuple[str, ...]] | None = None,
+        names: Sequence[str] = (),
     ) -> EntityChange:
+        """The answer after a change. `names` are those that were given."""
+        vault, others = writer.vault, dict[str, tuple[str, ...]]()
+        own = f"{vault.name}/{path}"
+        if names:
+            scope = self.runtime.home.scope(self.runtime.home.agent(request.agent))
+            with suppress(Busy), self.runtime.index(scope) as index:
+                for name in names:
+                    places = (f"{each.vault}/{each.path}" for each in same_name(index, name))
+                    if listed := tuple(each for each in places if each != own):
+                        others[name] = listed
         entity = written_entity(vault, path, moment(self.runtime.now()))
-        return EntityChange(action, entity, also_named or {}, tuple(problems))
+        return EntityChange(action, entity, others, tuple(writer.problems))
 
-    def _others(
-        self, written: Written, given: Sequence[str], request: AddEntity | ChangeAliases
-    ) -> dict[str, tuple[str, ...]]:
-        """The names that other entities have, too, which the agent sees."""
-        own = (written[0].name, written[1])
-        others: dict[str, tuple[str, ...]] = {}
-        agent = self.runtime.home.agent(request.agent)
-        with suppress(Busy), self.runtime.index(self.runtime.home.scope(agent)) as index:
-            for name in given:
-                places = [(each.vault, each.path) for each in same_name(index, name)]
-                if listed := tuple(
-                    f"{vault}/{path}" for vault, path in places if (vault, path) != own
-                ):
-                    others[name] = listed
-        return others
+    def _find(
+        self, request: SetProperty | ChangeAliases | RemoveEntity
+    ) -> tuple[Vault, IndexedMemory]:
+        """The entity of a request, and its vault."""
+        with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
+            memory = find_entity(index, request.name)
+        [vault] = self.runtime.home.named((memory.vault,))
+        return vault, memory
+
+    def _guard(self, text: str, what: str, request: _Stating) -> None:
+        settings = self.runtime.home.config.secrets
+        guard(text, what=what, settings=settings, allow=request.allow_secret)
+
+
+def _require_free(vault: Vault, draft: Draft) -> None:
+    """Raise `Refused` if another process has just written the entity, before it was indexed."""
+    path = f"{folder(draft.type)}/{slug(draft.title)}.md"
+    with suppress(OSError):
+        note = parse(path, disk.read(vault, path), vault.dialect)
+        if note.type == draft.type and name_key(note.title) == name_key(draft.title):
+            raise _name_taken(vault.name, path, draft.title)
+
+
+def _name_taken(vault: str, path: str, name: str) -> Refused:
+    return Refused(
+        f"{vault}/{path} is an entity with the name {name!r}",
+        Remedy("", {"force": True}, "add another entity of this name"),
+    )
+
+
+def _state(writer: VaultWriter, path: str, key: str, statement: Statement) -> Action:
+    action: Action = "verified"
+
+    def change(data: bytes) -> bytes:
+        nonlocal action
+        action, changed = with_property(data, path, writer.vault, key, statement, writer.now)
+        return data if changed == data else dated(changed, {}, writer.now)
+
+    writer.rewrite(path, change)
+    return action
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = writable(text).partition("=")
+    if not equals or not value.strip():
+        raise UsageError(f"{text!r}: give KEY=VALUE, such as city=Gdynia", argument="properties")
+    return checked_key(key, "properties"), " ".join(value.split())
+
+
+def _aliases(texts: Sequence[str]) -> list[str]:
+    aliases = [" ".join(writable(text).split()) for text in texts]
+    for alias in aliases:
+        if not any(map(str.isalnum, alias)):
+            raise UsageError(f"{alias!r}: an alias has at least one letter", argument="aliases")
+    unique: dict[str, str] = {}
+    for alias in aliases:
+        unique.setdefault(name_key(alias), alias)
+    return [*unique.values()]

@@ -139,9 +139,7 @@ def find_entities(text: str, known: Known, now: datetime) -> tuple[Entity, ...]:
 
 
 def _plain(
-    text: str,
-    pattern: re.Pattern[str],
-    kind: Literal["url", "hashtag", "date", "time", "amount"],
+    text: str, pattern: re.Pattern[str], kind: Literal["url", "hashtag", "date", "time", "amount"]
 ) -> Iterator[_Match]:
     for match in pattern.finditer(text):
         yield *match.span(), Entity(kind, " ".join(match[0].split()))

@@ -12,12 +12,11 @@ from socket import gethostname
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
-from djinn_memory.memories.writing.vault_writer import VaultWriter
+from djinn_memory.memories.writing.change_set import VaultWriter
 from djinn_memory.models import Vault
 from djinn_memory.notes import journal
-from djinn_memory.notes.ids import crockford
-from djinn_memory.notes.slugs import unique
-from djinn_memory.notes.vault import files as disk
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.slugs import crockford, unique
 from djinn_memory.system.files import (
     create,
     inside,
@@ -26,7 +25,7 @@ from djinn_memory.system.files import (
     sync_files,
     write_atomic,
 )
-from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import deferred
 
 FULL = 1_000_000
 """Maximum bytes of a journal, which limits the cost of an append. The day then continues in another
@@ -124,11 +123,7 @@ def _journals(vault: Vault, days: Container[str]) -> Mapping[str, list[str]]:
 
 
 def _append(
-    writer: VaultWriter,
-    path: str,
-    header: bytes,
-    records: Mapping[str, str],
-    created: list[Path],
+    writer: VaultWriter, path: str, header: bytes, records: Mapping[str, str], created: list[Path]
 ) -> Sequence[str]:
     """Append to one file what it has room for. Returns the blocks of these records.
 

@@ -1,4 +1,4 @@
-"""Reads the words of episodes from their journals, each journal once."""
+"""Reads the words of episodes from their journals, each journal once, and names their sessions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.journal import JournalRecord
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.search.suggest import near_names
+from djinn_memory.store.index.records import IndexedMemory, Selection
 
 KINDS = ("interaction", "observation", "outcome")
 """The types of episodes. Handoffs and checkpoints are separate notes."""
@@ -26,6 +27,9 @@ EPISODES = Filters(types=KINDS, planes=("episodic",), paths=("journal/",))
 
 FIELDS = ("session", "channel", "importance", "client", "domain")
 """Fields of an episode that a list shows in addition to those of any memory."""
+
+MARKED = "episode.marked"
+"""The kind of the event that an episode was marked for consolidation. Its subject is the id."""
 
 OPEN = 4
 """Number of journals whose records are kept at a time. Homes that share a vault write in turn."""
@@ -79,6 +83,13 @@ def as_episode(memory: IndexedMemory) -> Episode:
         channel=memory.field("channel"),
         importance=number,
     )
+
+
+def near_sessions(runtime: Runtime, agent: str, name: str) -> tuple[str, ...]:
+    """The sessions with turns whose names are similar to a name that has none."""
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
+        groups = index.groups("session", Selection(EPISODES))
+    return tuple(near_names(name, (group.value for group in reversed(groups))))
 
 
 def _records(runtime: Runtime, vault_name: str, path: str) -> _Records:

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, UsageError
 from djinn_memory.memories.episodes import journals
 from djinn_memory.memories.episodes.entities import Known, KnownNames, find_entities
-from djinn_memory.memories.episodes.importance import ACTIONS, importance
-from djinn_memory.memories.episodes.intents import find_intents
+from djinn_memory.memories.episodes.intents import ACTIONS, find_intents, importance
 from djinn_memory.memories.episodes.requests import (
     MAX_CONTEXT,
     MAX_TEXT,
@@ -25,13 +24,12 @@ from djinn_memory.memories.episodes.requests import (
     RecordedEpisode,
 )
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.vault_writer import writing
+from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
-from djinn_memory.notes.ids import derived_id, new_id
-from djinn_memory.notes.slugs import name_key
+from djinn_memory.notes.slugs import derived_id, name_key, new_id
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.secrets import mask, masked
@@ -82,15 +80,6 @@ SimilarIntents = Callable[[str], tuple[str, ...]]
 """Returns the intents of a message by similar sentences."""
 
 
-class RecordedTurns(Struct, frozen=True):
-    """The result of recording turns."""
-
-    episodes: list[RecordedEpisode]
-    """The new episodes, in the order of their turns."""
-    known: int
-    """The number of turns that had been recorded before."""
-
-
 class _Draft(Struct, frozen=True):
     """An episode that is not written yet. `episode` lacks its place."""
 
@@ -106,8 +95,11 @@ def record_turns(
     agent: str,
     turns: Iterable[Turn],
     similar: SimilarIntents = lambda message: (),
-) -> RecordedTurns:
+) -> list[RecordedEpisode]:
     """Append turns to the journals of an agent's vault, with their secrets masked.
+
+    Returns the new episodes, in the order of their turns. Those of turns that had been recorded
+    before are not among them.
 
     They are searchable by words at once. The next question embeds them. `similar` is asked for the
     action of a message in which the patterns find none. Turns without a domain get the default of
@@ -138,7 +130,7 @@ def record_turns(
                 days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record
             places = journals.append(writer, home, days, once=once)
     root = vault.root.resolve()
-    episodes = [
+    return [
         replace(
             draft.episode,
             path=path,
@@ -149,7 +141,6 @@ def record_turns(
         for draft in drafts
         if (path := places.get(str(draft.episode.block)))
     ]
-    return RecordedTurns(episodes, len(turns) - len(episodes))
 
 
 def _with_domains(runtime: Runtime, vault: Vault, agent: str, turns: Iterable[Turn]) -> list[Turn]:

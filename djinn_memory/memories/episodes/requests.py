@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.memories.episodes.importance import Importance
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Memory, MemoryRef, Problem
 from djinn_memory.search.narrowing import AgentName, DomainName, RawText, SinceDay, UntilDay
@@ -117,6 +116,23 @@ class CountEpisodes(Struct, frozen=True):
     since: SinceDay = None
     until: UntilDay = None
     agent: AgentName = None
+
+
+class Importance(Struct, frozen=True):
+    """The parts of the importance of an episode."""
+
+    base: float
+    """The same for every episode."""
+    length: float
+    """Added for a text above 500 characters, and again above 1,000."""
+    entities: float
+    """Added for each entity in the text, up to a limit."""
+    action: float
+    """Added for a message that asks for an action or reports one."""
+    question: float
+    """Added for a message that asks a question."""
+    total: float
+    """The sum of the parts, at most 1."""
 
 
 class MarkedEpisodes(Struct, frozen=True):

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog import catalog
-from djinn_memory.memories.episodes.importance import importance
+from djinn_memory.memories.episodes.intents import importance, nearest_intents
 from djinn_memory.memories.episodes.reading import (
     EPISODES,
     FIELDS,
     KINDS,
+    MARKED,
     as_episode,
     read_episodes,
 )
@@ -42,9 +43,6 @@ from djinn_memory.search.narrowing import day
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event
-
-MARKED = "episode.marked"
-"""The kind of the event that an episode was marked for consolidation. Its subject is the id."""
 
 
 class Episodes(Namespace, name="episodes"):
@@ -172,17 +170,13 @@ class Episodes(Namespace, name="episodes"):
             self.runtime.client,
             domain=request.domain,
         )
-        [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents).episodes
+        [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents)
         return episode
 
     def _similar_intents(self, message: str) -> tuple[str, ...]:
         """The intents by similar sentences. No model is loaded for this."""
         embedder = self.runtime.models.loaded
-        if embedder is None:
-            return ()
-        from djinn_memory.memories.episodes.prototypes import nearest_intents
-
-        return nearest_intents(message, embedder)
+        return nearest_intents(message, embedder) if embedder else ()
 
     def _filters(
         self,

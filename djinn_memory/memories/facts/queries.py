@@ -10,16 +10,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.languages.fact_keys import meaning_of
-from djinn_memory.memories.catalog.hiding import domains_in
+from djinn_memory.languages.word_lists import meaning_of
+from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import iso_date, moment, over
-from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.fact_note import PastValue, Timeline, timeline
-from djinn_memory.notes.note import parse
+from djinn_memory.notes.note import domains_of, parse
 from djinn_memory.notes.periods import begin_key, first_end, period_date, spoken_period
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.scoring import share_of
 from djinn_memory.search.legs.meaning import QuestionVector, likeness
 from djinn_memory.search.query import parse as parse_query
@@ -29,21 +28,16 @@ from djinn_memory.store.state import State
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
 
+FACT = "fact"
+"""The type of a fact's note."""
+
 NEIGHBOURS = 50
 """Number of nearest windows examined in each vault."""
 
-
-_FACTS = Selection(Filters(types=("fact",)), whole_files=True)
+_FACTS = Selection(Filters(types=(FACT,)), whole_files=True)
 """Facts are read and written by path, so a section of a journal cannot be a fact."""
 
-_OF_A_VALUE = (
-    "value", "source", "confidence", "valid_from", "evidence", "rule", "author", "client",
-    "session",
-)  # fmt: skip
-"""What a fact and an earlier value of it both have."""
-
 _FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from", DOMAIN)
-
 
 UNKNOWN = frozenset({"superseded", "proposed"})
 """Values of `status` for notes that do not count as facts."""
@@ -127,9 +121,10 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
 
     def _with(self, value: PastValue, at: str, holds: str | None) -> Fact:
         """The fact with an earlier value."""
+        shared = (name for name in value.__struct_fields__ if hasattr(self, name))
         fact: Fact = replace(
             self,
-            **{name: getattr(value, name) for name in _OF_A_VALUE},
+            **{name: getattr(value, name) for name in shared},
             valid_to=value.until,
             updated=value.recorded,
             source_context=None,
@@ -213,11 +208,17 @@ def indexed_facts(
     return sorted(facts, key=lambda fact: (fact.name, fact.place))
 
 
-def texts(state: State, facts: Sequence[IndexedFact]) -> dict[int, str]:
-    """The indexed text of each fact, by the number of its memory."""
-    with state.reading([fact.vault for fact in facts]) as index:
-        chunks = index.chunks_of([fact.memory_id for fact in facts])
-    return {memory: "\n".join(chunk.text for chunk in parts) for memory, parts in chunks.items()}
+def with_name(facts: Sequence[IndexedFact], category: str | None, key: str) -> list[IndexedFact]:
+    """The facts with a key, else those with another key that means the same."""
+    if category is not None:
+        facts = of_category(facts, category)
+    exact = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
+    return exact or [fact for fact in facts if meaning_of(fact.key) == meaning_of(key)]
+
+
+def of_category(facts: Sequence[IndexedFact], category: str) -> list[IndexedFact]:
+    """The facts of a category."""
+    return [fact for fact in facts if fold(fact.category) == fold(category.strip())]
 
 
 def read_fact(vault: Vault, path: str, now: datetime) -> Fact:

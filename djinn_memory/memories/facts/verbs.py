@@ -14,15 +14,16 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.indexing.refresh import remove_notes
-from djinn_memory.languages.fact_keys import AskedKeys, meaning_of
+from djinn_memory.languages.word_lists import AskedKeys
 from djinn_memory.memories.facts.queries import (
     Fact,
     IndexedFact,
     fact_in,
     facts_by_meaning,
     indexed_facts,
+    of_category,
     read_fact,
-    texts,
+    with_name,
 )
 from djinn_memory.memories.facts.requests import (
     ForgetFact,
@@ -34,22 +35,22 @@ from djinn_memory.memories.facts.requests import (
     SortOrder,
     VerifyFact,
 )
-from djinn_memory.memories.facts.statements import verified
 from djinn_memory.memories.facts.writer import (
     FactChange,
     mark_expired,
     set_fact,
     unindexed,
     unmarked_expired,
+    verified,
 )
-from djinn_memory.memories.writing.vault_writer import writing
+from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import flat, fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.search.time.former import asks_for_former
+from djinn_memory.search.time.now import asks_for_former
 
 FAR = 3
 """The distance of a fact whose key a question does not name."""
@@ -136,7 +137,7 @@ class Facts(Namespace, name="facts"):
         at = end_of_day("as_of", request.as_of, self.runtime.now())
         facts = self._facts(self.runtime.fresh_scope(request.agent), request.expired, at)
         if request.category is not None:
-            facts = _of_category(facts, request.category)
+            facts = of_category(facts, request.category)
         if request.search:
             facts = [fact for fact, _ in self._containing(facts, request.search, at)]
         if at:
@@ -200,9 +201,8 @@ class Facts(Namespace, name="facts"):
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
         with writing(self.runtime, vault, "fact verify", request.agent) as writer:
-            writer.rewrite(
-                fact.path, lambda data: verified(data, writer.now, {}, revive=fact.expired)
-            )
+            at = moment(writer.now)
+            writer.rewrite(fact.path, lambda data: verified(data, at, revive=fact.expired))
         fact = fact_in(writer.content(fact.path), vault, fact.path, writer.now)
         return FactChange("verified", fact, None, tuple(writer.problems))
 
@@ -258,10 +258,11 @@ class Facts(Namespace, name="facts"):
     ) -> Iterator[tuple[IndexedFact, Fact]]:
         """The facts that have a text in category, key or value."""
         needle = flat(text)
-        indexed = texts(self._state, facts)
+        with self._state.reading([fact.vault for fact in facts]) as index:
+            chunks = index.chunks_of([fact.memory_id for fact in facts])
         for entry in facts:
             name = f"{entry.category}/{entry.key}"
-            value = indexed.get(entry.memory_id, "")
+            value = "\n".join(chunk.text for chunk in chunks.get(entry.memory_id, ()))
             if needle not in flat(name) and needle not in flat(value):
                 continue
             fact = self._read(entry, at)
@@ -286,10 +287,10 @@ class Facts(Namespace, name="facts"):
             facts = self._facts(vaults, expired, at)
         except Busy as error:
             failure = error
-        matches = _with_name(facts, category, key)
+        matches = with_name(facts, category, key)
         if not matches and category is None and "/" in key:
             category, _, key = key.partition("/")
-            matches = _with_name(facts, category, key)
+            matches = with_name(facts, category, key)
         categories = {fold(fact.category): fact.category for fact in matches}
         if len(categories) > 1:
             raise UsageError(f"{key!r} is in {', '.join(categories.values())}; name the category")
@@ -321,18 +322,6 @@ def _by_name(
         return asked.distance(fact.category) if asked.asks_for(fact.key) else FAR
 
     return sorted([*near, *named], key=distance)
-
-
-def _with_name(facts: Sequence[IndexedFact], category: str | None, key: str) -> list[IndexedFact]:
-    """The facts with a key, else those with another key that means the same."""
-    if category is not None:
-        facts = _of_category(facts, category)
-    exact = [fact for fact in facts if fold(fact.key) == fold(key.strip())]
-    return exact or [fact for fact in facts if meaning_of(fact.key) == meaning_of(key)]
-
-
-def _of_category(facts: Sequence[IndexedFact], category: str) -> list[IndexedFact]:
-    return [fact for fact in facts if fold(fact.category) == fold(category.strip())]
 
 
 def _in_order(

@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN, domain_key, is_own
-from djinn_memory.languages.fact_keys import meaning_of
 from djinn_memory.memories.changes.history import taken_back
 from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.facts.queries import (
+    FACT,
     UNKNOWN,
     Fact,
     IndexedFact,
     fact_in,
     indexed_facts,
     read_fact,
+    with_name,
 )
 from djinn_memory.memories.facts.requests import SetFact
-from djinn_memory.memories.facts.statements import (
-    FACT,
-    Action,
-    Statement,
-    draft_of_fact,
-    with_statement,
-)
+from djinn_memory.memories.facts.statements import Action, Stated, Statement, given_period, stated
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.change_set import change_set
-from djinn_memory.memories.writing.provenance import Provenance, domain_value
-from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
+from djinn_memory.memories.writing.change_set import VaultWriter, change_set, writing
+from djinn_memory.memories.writing.drafts import Draft
+from djinn_memory.memories.writing.provenance import ORIGIN, Provenance, domain_value
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import frontmatter
-from djinn_memory.notes.dates import date_field
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.dates import date_field, moment
 from djinn_memory.notes.encoding import decode, writable
+from djinn_memory.notes.fact_note import PastValue, Timeline, with_past, with_value, written
 from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import MAX_TITLE
-from djinn_memory.notes.periods import Period, first_day, given_date
+from djinn_memory.notes.periods import begin_key
 from djinn_memory.notes.slugs import fold, folder, slug
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
@@ -80,14 +77,8 @@ def set_fact(
     text = f"{category} {key}: {request.value}\n{request.context or ''}\n{' '.join(evidence)}"
     guard(text, what="the fact", settings=home.config.secrets, allow=request.allow_secret)
     context = request.context and " ".join(request.context.split())
-    given = {
-        "source": writable(request.source) if request.source else None,
-        "source_context": writable(context) if context else None,
-        "confidence": request.confidence,
-        "expires": date_field("expires", request.expires, now),
-    }
-    start = given_date("valid_from", request.valid_from, now)
-    period = Period(start and first_day(start), given_date("valid_to", request.valid_to, now))
+    expires = date_field("expires", request.expires, now)
+    period = given_period(request.valid_from, request.valid_to, now)
     author = home.agent(request.agent) if runtime.client else None
     origin = provenance or Provenance("", evidence, author, runtime.client)
     agent = home.agent(request.agent)
@@ -95,7 +86,15 @@ def set_fact(
     if request.domain is not None:
         home.check_domains([request.domain], agent)
         origin = replace(origin, domains=(request.domain,))
-    statement = Statement(request.value, given, period, origin)
+    statement = Statement(
+        request.value,
+        period,
+        writable(request.source) if request.source else None,
+        request.confidence,
+        origin,
+        source_context=writable(context) if context else None,
+        expires=expires,
+    )
     runtime.fresh_scope(request.agent)
     with writing(runtime, vault, "fact set", request.agent) as writer:
         action: Action
@@ -106,7 +105,7 @@ def set_fact(
                 derived = request.domain is None
                 writer.rewrite(path, lambda data: _with_domains(data, origin.domains, derived))
         else:
-            draft = draft_of_fact(category, key, statement, now)
+            draft = _draft(category, key, statement, now)
             if default := domain_to_write(runtime, vault, agent, request.domain):
                 draft = replace(draft, fields={DOMAIN: default, **draft.fields})
             draft.guard(home.config.secrets, allow=request.allow_secret)
@@ -122,13 +121,95 @@ def _change(writer: VaultWriter, path: str, statement: Statement) -> tuple[Actio
     def changed(data: bytes) -> bytes:
         nonlocal result
         fact = fact_in(data, writer.vault, path, writer.now)
-        action, data = with_statement(data, fact, statement, writer.now)
+        action, data = _with_statement(data, fact, statement, writer.now)
         replaced = action == "changed" and fact.value != statement.value
         result = action, fact.value if replaced else None
         return data
 
     writer.rewrite(path, changed)
     return result
+
+
+def _draft(category: str, key: str, statement: Statement, now: datetime) -> Draft:
+    """The draft of a new fact."""
+    fields = {
+        "category": category,
+        "key": key,
+        **_front(statement, statement.first(now)),
+        **statement.origin.fields(),
+        "last_verified": moment(now),
+    }
+    return Draft(FACT, f"{category}/{key}", written(statement.value), fields)
+
+
+def _front(statement: Statement, value: PastValue) -> dict[str, object]:
+    """The front matter of a stated value. Fields without a value are None.
+
+    The domain is left out, because the note has those of all its values.
+    """
+    origin = statement.origin.fields()
+    return {
+        "source": value.source,
+        "source_context": statement.source_context,
+        "confidence": value.confidence,
+        "expires": statement.expires,
+        "valid_from": statement.period.start,
+        "valid_to": value.until,
+        **{name: origin.get(name) for name in ORIGIN},
+    }
+
+
+def _with_statement(
+    data: bytes, fact: Fact, statement: Statement, now: datetime
+) -> tuple[Action, bytes]:
+    """The bytes of a fact's note after a statement, and what it did."""
+    values = Timeline(replace(fact.current, until=fact.valid_to), fact.history)
+    done = stated(values, statement, now, fact.expires)
+    if done.values is values:
+        return done.action, data
+    if done.past is None:
+        return done.action, _confirmed(data, fact, statement, done)
+    if done.action == "recorded":
+        # From now on the beginning of the current value cannot be told from the history.
+        data = edit_fields(data, {"valid_from": fact.valid_from})
+        return done.action, with_past(data, done.past, fact.created)
+    # The history tells when a value began if it began when it was set, and has no gap. The index
+    # takes a note without `valid_from` for one of values that began after it was created.
+    began = done.values.current.valid_from
+    starts = [begin_key(value.valid_from) for value in done.values.history]
+    plain = min(starts) >= (fact.created or "") and not statement.period.start
+    fields = {
+        **_front(statement, done.values.current),
+        "valid_from": None if plain and done.past.until == began else began,
+        "last_verified": done.at,
+        "updated": done.at,
+        "status": None if fact.status == "expired" else fact.status,
+    }
+    return done.action, edit_fields(with_value(data, statement.value, done.past), fields)
+
+
+def _confirmed(data: bytes, fact: Fact, statement: Statement, done: Stated) -> bytes:
+    """The bytes of a fact whose current value was stated again."""
+    value = done.values.current
+    context = None if statement.weakens(fact.current) else statement.source_context
+    fields = {
+        "source": value.source if value.source != fact.source else None,
+        "source_context": context,
+        "confidence": value.confidence if value.confidence != fact.confidence else None,
+        "expires": statement.expires,
+        "evidence": [*value.evidence] if value.evidence != fact.evidence else None,
+    }
+    given = {key: field for key, field in fields.items() if field is not None}
+    data = verified(data, done.at, given, revive=fact.expired)
+    ended = {"valid_to": value.until, "updated": done.at} if done.action == "changed" else {}
+    return edit_fields(data, ended)
+
+
+def verified(data: bytes, at: str, fields: Mapping[str, object] = {}, *, revive: bool) -> bytes:
+    """The bytes of a fact after it was confirmed. With `revive` it is no longer expired."""
+    if revive:
+        data = edit_fields(data, {"expires": None, "status": None})
+    return edit_fields(data, {**fields, "last_verified": at})
 
 
 def _with_domains(data: bytes, domains: Sequence[str], derived: bool) -> bytes:
@@ -147,21 +228,19 @@ def _path_of(
     domains stay as they are. None when the fact does not exist yet.
     """
     category, key = named
-    name = fold(category), fold(key)
-    entries: Sequence[IndexedFact] = ()
+    matches: Sequence[IndexedFact] = ()
     with suppress(Busy):
         facts = indexed_facts(runtime.state, [vault], runtime.now())
-        entries = [fact for fact in facts if _may_get(domain, fact.domains)]
+        facts = [fact for fact in facts if _may_get(domain, fact.domains)]
         if domain is not None:
-            entries.sort(key=lambda fact: not fact.domains)
-        for entry in entries:
-            if entry.name == name:
-                return entry.path
+            facts.sort(key=lambda fact: not fact.domains)
+        matches = with_name(facts, category, key)
+    if matches and matches[0].name == (fold(category), fold(key)):
+        return matches[0].path
     fact = unindexed(runtime, [vault], category, key, expired=True)
     if fact and _may_get(domain, (fact.domain,) if fact.domain else ()):
         return fact.path
-    meaning = fold(category), meaning_of(key)
-    return next((entry.path for entry in entries if entry.meaning == meaning), None)
+    return matches[0].path if matches else None
 
 
 def _may_get(domain: str | None, domains: Sequence[str]) -> bool:

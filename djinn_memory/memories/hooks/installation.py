@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -28,10 +29,13 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.hooks.payloads import CLIENTS
 from djinn_memory.memories.hooks.requests import (
     HookSettings,
+    HookState,
     InstalledHook,
     InstallHooks,
     RemoveHooks,
 )
+from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.notes.dates import moment
 from djinn_memory.system.files import create, expand, make_folder, read_regular, revise
 from djinn_memory.system.json_edit import UnspliceableJsonError, append, parse, remove
 
@@ -49,7 +53,7 @@ _OURS = re.compile(r"\bdjinn(?:_memory|\.exe)?[\"']* hook .*--client[ =]")
 _EMPTY = "{}\n"
 
 
-class HookClient(Struct, frozen=True):
+class _HookClient(Struct, frozen=True):
     """Where and for which events a client calls hooks."""
 
     folder: str
@@ -64,7 +68,7 @@ class HookClient(Struct, frozen=True):
 
 
 HOOK_CLIENTS = {
-    "claude": HookClient(
+    "claude": _HookClient(
         ".claude",
         "CLAUDE_CONFIG_DIR",
         "settings.json",
@@ -73,7 +77,7 @@ HOOK_CLIENTS = {
         "Sessions that start from now on are recorded.",
     ),
     # Codex does not send the summary of a compaction.
-    "codex": HookClient(
+    "codex": _HookClient(
         ".codex",
         "CODEX_HOME",
         "hooks.json",
@@ -313,3 +317,37 @@ def _write(path: Path, change: Callable[[str], str], before: str | None) -> None
             create(path.resolve(), change(_EMPTY).encode(), private=True)
             return
     revise(path, lambda data: change(data.decode()).encode())
+
+
+def hook_state(home: Home) -> HookState:
+    """The installed hooks, and the counts of the spool of a home. This only reads."""
+    hooks, unreadable = installed_hooks(home)
+    spool = Spool(str(home.state))
+    meter, size = spool.meter(), spool.size()
+    unreadable += (f"{path} is not a regular file; remove it" for path in spool.strange_files())
+    entries, rejected = meter.entries, 0
+    with suppress(OSError, SpoolBusyError):
+        # A hook that was killed has not counted its own entry.
+        entries = entries if meter.size == size else spool.read().count(b"\n")
+        rejected = spool.rejected().count(b"\n")
+    return HookState(
+        hooks,
+        unreadable,
+        Path(spool.path),
+        entries,
+        size,
+        bool(meter.full),
+        meter.refused,
+        meter.skipped + spool.blocked(),
+        meter.cut,
+        rejected,
+        _moment(meter.last),
+        meter.event or None,
+        _moment(meter.lost_at),
+        meter.reason or None,
+    )
+
+
+def _moment(seconds: float) -> str | None:
+    """A time in seconds since 1970; None for 0."""
+    return moment(datetime.fromtimestamp(seconds, UTC)) if seconds > 0 else None

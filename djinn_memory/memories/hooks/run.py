@@ -3,6 +3,9 @@
 Claude Code erases a prompt when its hook exits with 2, and both clients show errors of hooks to the
 user. So the reason for a failure goes to the spool, where `djinn hook status` and `djinn doctor`
 find it. Before an event is recorded only the standard library is imported.
+
+The text of `config.yaml` shows whether it says anything about hooks. Only then it is parsed, which
+takes longer than all else that a hook does.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import signal
 import sys
 import time
 
-from djinn_memory.memories.hooks import payloads, settings
+from djinn_memory.memories.hooks import payloads
 from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 
 TYPE_CHECKING = False
@@ -87,9 +90,9 @@ def _options(words: list[str]) -> dict[str, str]:
 def _record(root: str, options: dict[str, str], stdout: int) -> None:
     """Record the event in the spool of a home, or count it there as skipped."""
     data = _input()
-    if not settings.is_home(root):
+    if not _is_home(root):
         return
-    state = settings.state_folder(root)
+    state = _state_folder(root)
     if state is None:
         return
     spool = Spool(state)
@@ -108,7 +111,7 @@ def _record(root: str, options: dict[str, str], stdout: int) -> None:
     # A start is recorded by the wake that it causes, or when that fails.
     if entry and event != "SessionStart":
         _append(spool, entry, cut)
-    if event in ANSWERS and (event == "SessionStart" or settings.recalls(root)):
+    if event in ANSWERS and (event == "SessionStart" or _recalls(root)):
         _answer(root, entry, spool, stdout)
 
 
@@ -184,3 +187,69 @@ def _whole(data: bytes) -> bool:
     except payloads.UnusableInputError:
         return False
     return True
+
+
+MOST_BYTES = 1_000_000
+
+
+def _is_home(root: str) -> bool:
+    """Whether a folder is a home."""
+    return os.path.isabs(root) and os.path.isfile(_config(root))
+
+
+def _state_folder(root: str) -> str | None:
+    """The state folder of a home; None if its settings are broken."""
+    if not any("state_dir" in line for line in _settings(root)):
+        return os.path.join(root, ".djinn")
+    try:
+        from pathlib import Path
+
+        from djinn_memory.home.home import Home
+
+        return str(Home(Path(root)).state)
+    except Exception:
+        # The reason has no place to go to: `djinn doctor` says it too.
+        return None
+
+
+def _recalls(root: str) -> bool:
+    """Whether `hooks.recall` is on."""
+    if not _mentions_recall(_settings(root)) and "DJINN_HOOKS__RECALL" not in os.environ:
+        return False
+    try:
+        from pathlib import Path
+
+        from djinn_memory.home.home import Home
+
+        return Home(Path(root)).config.hooks.recall
+    except Exception:
+        return False
+
+
+def _mentions_recall(lines: list[str]) -> bool:
+    """Whether the section `hooks` may have the key `recall`."""
+    inside = False
+    for line in lines:
+        if not line.startswith((" ", "\t")):
+            inside = line.rstrip() == "hooks:"
+            if not inside and "hooks" in line:
+                # Written in another way, such as {recall: true}.
+                return True
+        elif inside and "recall" in line:
+            return True
+    return False
+
+
+def _settings(root: str) -> list[str]:
+    """The lines of the settings that are no comments."""
+    try:
+        with open(_config(root), "rb") as file:
+            text = file.read(MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return []
+    lines = text.lstrip("\ufeff").splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _config(root: str) -> str:
+    return os.path.join(root, "config.yaml")

@@ -15,18 +15,24 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, UsageError
-from djinn_memory.memories.imports.formats.chat_log import MESSAGES, is_chat
-from djinn_memory.memories.imports.formats.chatgpt import is_chatgpt
-from djinn_memory.memories.imports.formats.claude import is_claude
-from djinn_memory.memories.imports.formats.slack import is_slack
-from djinn_memory.memories.imports.records import LINES, BadRecord, Gate, parsed, read_records
+from djinn_memory.memories.imports.chat_exports import export_format
+from djinn_memory.memories.imports.chat_log import MESSAGES, is_chat
+from djinn_memory.memories.imports.records import (
+    HEAD,
+    LINES,
+    BadRecord,
+    Gate,
+    Tree,
+    open_tree,
+    parsed,
+    read_records,
+)
 from djinn_memory.memories.imports.requests import (
     FORMATS,
     FormatChoice,
     ImportFormat,
     ImportHistory,
 )
-from djinn_memory.memories.imports.trees import HEAD, Tree, open_tree
 from djinn_memory.models import Problem
 from djinn_memory.system.files import expand
 
@@ -257,13 +263,7 @@ def _document(head: bytes, stream: Any) -> tuple[ImportFormat | None, str]:
 
 def _record_format(record: Any) -> ImportFormat | None:
     """The format of a record."""
-    if is_chatgpt(record):
-        return "chatgpt"
-    if is_claude(record):
-        return "claude"
-    if is_slack(record):
-        return "slack"
-    return "jsonl" if is_chat(record) else None
+    return export_format(record) or ("jsonl" if is_chat(record) else None)
 
 
 class _Joined(io.RawIOBase):

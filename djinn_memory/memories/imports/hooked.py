@@ -13,10 +13,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.episodes.recorder import title_of
+from djinn_memory.memories.episodes.recorder import Turn, title_of
 from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
-from djinn_memory.memories.imports.formats.coding_agents import CLAUDE_CODE, CODEX
-from djinn_memory.memories.imports.turns import TurnDraft
+from djinn_memory.memories.imports.chat_log import CLAUDE_CODE, CODEX
 from djinn_memory.models import Filters
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import Selection
@@ -43,16 +42,16 @@ class HookedPrompts:
         self._read: dict[tuple[str, str], _Prompts] = {}
         """The prompts that no exchange was matched with, by client and session."""
 
-    def take(self, entry: TurnDraft) -> bool:
+    def take(self, turn: Turn) -> bool:
         """Whether a hook recorded the prompt of an exchange. Only one exchange gets it."""
-        client = CLIENTS.get(entry.client or "")
-        if client is None or entry.kind != "interaction":
+        client = CLIENTS.get(turn.client or "")
+        if client is None or turn.kind != "interaction":
             return False
-        prompts = self._prompts(client, entry.session)
-        for title in (_key(title_of(entry.message)), None) if prompts else ():
+        prompts = self._prompts(client, turn.session)
+        for title in (_key(title_of(turn.message)), None) if prompts else ():
             times = prompts.get(title, [])
-            nearest = min(times, key=lambda at: abs(at - entry.at), default=None)
-            if nearest is not None and abs(nearest - entry.at) <= NEAR:
+            nearest = min(times, key=lambda at: abs(at - turn.at), default=None)
+            if nearest is not None and abs(nearest - turn.at) <= NEAR:
                 times.remove(nearest)
                 return True
         return False

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-import pickle
+import threading
 import time
-from array import array
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import PurePosixPath
+from types import TracebackType
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, Refused, Unavailable
+from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
 from djinn_memory.home.hidden_paths import HiddenPaths
+from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.episodes.requests import CALENDAR
-from djinn_memory.memories.imports.ahead import EmbeddingAhead
-from djinn_memory.memories.imports.calendars import MOST_EVENTS, nearest, write_calendars
+from djinn_memory.memories.imports.calendar import MOST_EVENTS, nearest, write_calendars
 from djinn_memory.memories.imports.detect import Export, requested_exports
-from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
 from djinn_memory.memories.imports.hooked import HookedPrompts
-from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
+from djinn_memory.memories.imports.messages import (
+    Chronology,
+    Exchange,
+    LeftOut,
+    continuation,
+    draft,
+    exchanges,
+    pieces,
+    timed,
+)
+from djinn_memory.memories.imports.occurrences import ImportPeriod
 from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.imports.requests import (
     ImportedFile,
@@ -32,53 +41,85 @@ from djinn_memory.memories.imports.requests import (
     ImportReport,
     WrittenCalendar,
 )
-from djinn_memory.memories.imports.turns import TurnDraft, continuation, draft, pieces
 from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
-from djinn_memory.system.durations import duration
-from djinn_memory.system.files import Scratch
 from djinn_memory.system.locks import lock
+from djinn_memory.system.plural import duration
+from djinn_memory.system.waits import WaitBudget, limited
 
 
-class Chronology:
-    """Exchanges that were read, each with a number that says what it belongs to.
+class _EmbeddingAhead:
+    """A thread that embeds what is indexed, until the end of a block.
 
-    The events of a calendar are in no order: recorded as they come, they would open each journal
-    hundreds of times.
+    Recording keeps one core busy, and the model can use the others meanwhile. It is a help only:
+    what it does not embed, or cannot, is left for `djinn index`.
     """
 
-    def __init__(self) -> None:
-        self._scratch = Scratch()
-        self._times, self._places = array("d"), array("q")
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._thread: threading.Thread | None = None
+        self._more = threading.Event()
+        self._ends = threading.Event()
+        self._waits = WaitBudget()
+        self.embedded = 0
+        """The number of texts that were embedded."""
 
-    def __len__(self) -> int:
-        return len(self._times)
+    def __enter__(self) -> _EmbeddingAhead:
+        return self
 
-    @property
-    def size(self) -> int:
-        """The size of the exchanges in bytes."""
-        return self._scratch.size
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ends.set()
+        self._waits.end()
+        self._more.set()
+        if self._thread:
+            self._thread.join()
 
-    def close(self) -> None:
-        """Remove the exchanges."""
-        self._scratch.close()
+    def begin(self) -> None:
+        """Embed what is indexed now. The call returns at once."""
+        self._more.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="djinn-embed", daemon=True)
+            self._thread.start()
 
-    def add(self, number: int, exchange: Exchange) -> None:
-        """Add an exchange whose message has a time."""
-        assert exchange.first.at is not None
-        self._times.append(exchange.first.at.timestamp())
-        data = pickle.dumps((number, exchange), pickle.HIGHEST_PROTOCOL)
-        self._places.append(self._scratch.put(data))
+    def _run(self) -> None:
+        # A home's databases serve one thread at a time.
+        runtime = Runtime(Home(self._home.root))
+        try:
+            while self._more.wait() and not self._ends.is_set():
+                self._more.clear()
+                with suppress(DjinnError), limited(self._waits):
+                    self._embed(runtime)
+        finally:
+            runtime.close()
 
-    def take(self) -> Iterator[tuple[int, Exchange]]:
-        """The exchanges in the order of their times. Afterwards there are none."""
-        times, places = self._times, self._places
-        self._times, self._places = array("d"), array("q")
-        for position in sorted(range(len(times)), key=times.__getitem__):
-            yield pickle.loads(self._scratch.get(places[position]))
-        self._scratch.clear()
+    def _embed(self, runtime: Runtime) -> None:
+        from djinn_memory.indexing.embed import embed_all
+
+        models = runtime.models
+        embedder, recipe = models.embedder, models.recipe
+        if embedder is None or not embedder.local or not embedder.ready:
+            return
+
+        def wanted() -> bool:
+            return not self._ends.is_set() and models.wanted(recipe)
+
+        embedded, _ = embed_all(
+            runtime.state,
+            embedder,
+            recipe,
+            progress=runtime.progress,
+            rebuild=False,
+            waits=False,
+            wanted=wanted,
+        )
+        self.embedded += embedded
 
 
 FIRST_BATCH = 125
@@ -116,7 +157,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     problems: list[Problem] = []
     exports = [*requested_exports(request, HiddenPaths(runtime.home, agent), problems)]
     total = sum(export.size for export in exports)
-    ahead, hooked = EmbeddingAhead(runtime.home), HookedPrompts(runtime, agent)
+    ahead, hooked = _EmbeddingAhead(runtime.home), HookedPrompts(runtime, agent)
     run = _Run(runtime, request, agent, vault, problems, ahead, hooked, total)
     with _alone(runtime, vault):
         # What is recorded is told by the index, so it must know all of it.
@@ -196,7 +237,7 @@ class _Run(Struct):
     agent: str
     vault: Vault
     problems: list[Problem]
-    ahead: EmbeddingAhead
+    ahead: _EmbeddingAhead
     hooked: HookedPrompts
     bytes: int
     """The size of all exports."""
@@ -314,41 +355,44 @@ class _Run(Struct):
         self.batch, self.characters = [], 0
         if turns and not self.request.dry_run:
             with self._writes():
-                result = record_turns(self.runtime, self.agent, turns)
-            self.masked += sum(episode.masked for episode in result.episodes)
+                episodes = record_turns(self.runtime, self.agent, turns)
+            self.masked += sum(episode.masked for episode in episodes)
             self.written = True
 
     def _new_turns(self) -> list[Turn]:
         """The turns of the exchanges of the batch that are new, in chronological order."""
-        drafts: dict[str, tuple[_FileCount, TurnDraft]] = {}
+        drafts: dict[str, tuple[_FileCount, Turn, Sequence[str]]] = {}
         now = self.runtime.now()
         for count, exchange in self.batch:
-            entry = draft(count.export.format, exchange, now)
-            if entry.source in self.seen or entry.source in drafts:
+            turn = draft(count.export.format, exchange, now)
+            source = str(turn.source)
+            if source in self.seen or source in drafts:
                 count.known += 1
             else:
-                drafts[entry.source] = count, entry
+                drafts[source] = count, turn, exchange.replies
         if self.request.dry_run:
             self.seen.update(drafts)
         recorded = known_replies(self.runtime, self.agent, [*drafts])
         turns: list[Turn] = []
-        for source, (count, entry) in drafts.items():
-            more = self._continued(entry, recorded[source]) if source in recorded else entry
-            if more is None or (source not in recorded and self.hooked.take(entry)):
+        for source, (count, turn, replies) in drafts.items():
+            known = source in recorded
+            more = self._continued(turn, replies, recorded[source]) if known else turn
+            if more is None or (not known and self.hooked.take(turn)):
                 count.known += 1
             else:
                 count.recorded += 1
-                turns += (replace(turn, domain=self.request.domain) for turn in pieces(more))
+                turns += (replace(piece, domain=self.request.domain) for piece in pieces(more))
         return sorted(turns, key=lambda turn: turn.at)
 
-    def _continued(self, entry: TurnDraft, have: int) -> TurnDraft | None:
+    def _continued(self, turn: Turn, replies: Sequence[str], have: int) -> Turn | None:
         """The replies to a recorded message that are not recorded yet; None if there are none."""
-        while have < len(entry.replies):
-            more = continuation(entry, have)
-            recorded = known_replies(self.runtime, self.agent, [more.source])
-            if more.source not in recorded:
+        while have < len(replies):
+            more = continuation(turn, replies[have:], have)
+            source = str(more.source)
+            recorded = known_replies(self.runtime, self.agent, [source])
+            if source not in recorded:
                 return more
-            have += recorded[more.source]
+            have += recorded[source]
         return None
 
     def index(self) -> int:

@@ -1,17 +1,24 @@
-"""The messages of an export, and the exchanges that they form. Pure."""
+"""The messages of an export, the exchanges that they form, and their turns to be recorded."""
 
 from __future__ import annotations
 
+import pickle
+from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from djinn_memory.memories.episodes.recorder import Turn
+from djinn_memory.memories.episodes.requests import MAX_TEXT
+from djinn_memory.memories.imports.requests import ImportFormat
+from djinn_memory.memories.imports.values import digest
 from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem
+from djinn_memory.system.files import Scratch
 
 TOOL_TEXT = 500
 """Maximum characters that are kept of a tool call or of its result."""
@@ -133,3 +140,111 @@ def exchanges(items: Iterable[Read]) -> Iterator[Exchange | LeftOut | Problem | 
         else:
             yield LeftOut("tool calls without a message")
     yield from waiting.values()
+
+
+class Chronology:
+    """Exchanges that were read, each with a number that says what it belongs to.
+
+    The events of a calendar are in no order: recorded as they come, they would open each journal
+    hundreds of times.
+    """
+
+    def __init__(self) -> None:
+        self._scratch = Scratch()
+        self._times, self._places = array("d"), array("q")
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    @property
+    def size(self) -> int:
+        """The size of the exchanges in bytes."""
+        return self._scratch.size
+
+    def close(self) -> None:
+        """Remove the exchanges."""
+        self._scratch.close()
+
+    def add(self, number: int, exchange: Exchange) -> None:
+        """Add an exchange whose message has a time."""
+        assert exchange.first.at is not None
+        self._times.append(exchange.first.at.timestamp())
+        data = pickle.dumps((number, exchange), pickle.HIGHEST_PROTOCOL)
+        self._places.append(self._scratch.put(data))
+
+    def take(self) -> Iterator[tuple[int, Exchange]]:
+        """The exchanges in the order of their times. Afterwards there are none."""
+        times, places = self._times, self._places
+        self._times, self._places = array("d"), array("q")
+        for position in sorted(range(len(times)), key=times.__getitem__):
+            yield pickle.loads(self._scratch.get(places[position]))
+        self._scratch.clear()
+
+
+LONGEST_SOURCE = 200
+"""Maximum characters of a source."""
+
+LONGEST_SESSION = 100
+"""Maximum characters of a session. A filter takes no longer one."""
+
+
+def draft(form: ImportFormat, exchange: Exchange, now: datetime) -> Turn:
+    """The turn of an exchange whose message has a time. A time after `now` is replaced by it.
+
+    It may be longer than a turn can be; see `pieces`.
+    """
+    first = exchange.first
+    assert first.at is not None
+    source = f"{form}:{first.key}"
+    if len(source) > LONGEST_SOURCE:
+        source = f"{form}:{digest(source)}"
+    session = first.session
+    if len(session) > LONGEST_SESSION or not session.isprintable():
+        session = f"{form}-{digest(session)}"
+    context = dict(first.context)
+    if exchange.tools:
+        context["tools"] = exchange.tools
+    return Turn(
+        "interaction" if first.role == "user" else "observation",
+        first.text,
+        "\n\n".join(filter(None, exchange.replies)),
+        min(first.at, now),
+        session,
+        first.channel,
+        context or None,
+        first.client,
+        source,
+        len(exchange.replies),
+    )
+
+
+def continuation(turn: Turn, replies: Sequence[str], have: int) -> Turn:
+    """The turn of the `replies` behind the first `have`, which an earlier import did not see."""
+    return replace(
+        turn,
+        source=f"{turn.source}+{have}",
+        kind="observation",
+        message="\n\n".join(replies),
+        response="",
+        # As many as it has, so that a later import knows what is recorded.
+        replies=len(replies),
+        context={**(turn.context or {}), "continues": turn.source},
+    )
+
+
+def pieces(turn: Turn) -> Iterator[Turn]:
+    """The turns of a draft. A message that is too long for one turn continues in further ones."""
+    yield replace(turn, message=turn.message[:MAX_TEXT], response=turn.response[:MAX_TEXT])
+    number = 1
+    for text in (turn.message, turn.response):
+        for start in range(MAX_TEXT, len(text), MAX_TEXT):
+            part = text[start : start + MAX_TEXT]
+            if not part.strip():
+                continue
+            number += 1
+            context = {**(turn.context or {}), "continues": turn.source}
+            source = f"{turn.source}#{number}"
+            yield replace(
+                turn, kind="observation", message=part, response="", context=context,
+                source=source, replies=0,
+            )  # fmt: skip

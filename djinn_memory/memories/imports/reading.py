@@ -13,16 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.memories.imports.calendar import UnreadableCalendarError, read_calendar
+from djinn_memory.memories.imports.chat_exports import Workspace, read_chatgpt, read_claude
+from djinn_memory.memories.imports.chat_log import ChatLog
 from djinn_memory.memories.imports.detect import AGAIN, LISTS, Export
-from djinn_memory.memories.imports.formats.calendar import UnreadableCalendarError, read_calendar
-from djinn_memory.memories.imports.formats.chat_log import ChatLog
-from djinn_memory.memories.imports.formats.chatgpt import read_chatgpt
-from djinn_memory.memories.imports.formats.claude import read_claude
-from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
-from djinn_memory.memories.imports.formats.slack import Workspace
 from djinn_memory.memories.imports.messages import Read
-from djinn_memory.memories.imports.records import BadRecord, read_records
-from djinn_memory.memories.imports.trees import UNREADABLE, reason
+from djinn_memory.memories.imports.occurrences import ImportPeriod
+from djinn_memory.memories.imports.records import UNREADABLE, BadRecord, read_records, reason
 from djinn_memory.models import Problem
 
 MOST_PROBLEMS = 20

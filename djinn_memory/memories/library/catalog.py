@@ -3,115 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from msgspec import Struct
 
 from djinn_memory.documents.note import FOLDER, HISTORY
 from djinn_memory.documents.sources import Source, fingerprint
-from djinn_memory.documents.titles import clean
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.library.files import HEAD
-from djinn_memory.memories.library.requests import DocumentEntry, DocumentStatus
 from djinn_memory.models import Filters, Vault, extended
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import on_disk
+from djinn_memory.notes.vault import on_disk
 from djinn_memory.store.index.records import MemorySize, Selection
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
-from djinn_memory.system.locks import is_locked
-
-
-class IngestFile(Struct, frozen=True):
-    """A file and the hash of its bytes."""
-
-    source: Source
-    sha256: str
-    size: int
-    last_id: str | None
-    """The id of the last document from this file, if any."""
-    label: str
-    """The name of its note if it becomes a new document."""
-
-
-def predecessors(
-    documents: Sequence[StoredDocument], files: Sequence[IngestFile]
-) -> list[StoredDocument | None]:
-    """The document that each file supersedes; None for a new document.
-
-    A wrong match would hide a document. Returns None when the name is ambiguous, when two files
-    match one document, or when another of `files` is still the source of that document.
-    """
-    hashes = {file.sha256 for file in files}
-    names = Counter(clean(file.source.name) for file in files)
-    known = {document.sha256 for document in documents}
-    claims: list[StoredDocument | None] = []
-    for file in files:
-        name = clean(file.source.name)
-        same_name = [document for document in documents if document.filename == name]
-        if file.sha256 in known:
-            claims.append(None)
-        elif file.last_id:
-            claims.append(_successor(file.last_id, same_name))
-        else:
-            alone = len(same_name) == 1 and names[name] == 1 and name == file.source.name
-            claims.append(same_name[0] if alone else None)
-    claimed = Counter(document.memory_id for document in claims if document)
-    return [
-        document
-        if document and claimed[document.memory_id] == 1 and document.sha256 not in hashes
-        else None
-        for document in claims
-    ]
-
-
-def _successor(last_id: str, same_name: Sequence[StoredDocument]) -> StoredDocument | None:
-    """The document that has the id, or that superseded the document with the id."""
-    for document in same_name:
-        if document.id == last_id:
-            return document
-    for document in same_name:
-        earlier = (read_fields(document.vault, path).get("id") for path in history(document))
-        if last_id in earlier:
-            return document
-    return None
-
-
-def current(before: StoredDocument, documents: Sequence[StoredDocument]) -> StoredDocument | None:
-    """The document `before` among `documents` now, or None."""
-    if before.id:
-        same_name = [document for document in documents if document.filename == before.filename]
-        return _successor(before.id, same_name)
-    return next((document for document in documents if document.path == before.path), None)
-
-
-def unchanged(before: StoredDocument) -> bool:
-    """Whether the note of `before` still has the path and version in the index."""
-    now = read_fields(before.vault, before.path)
-    return (now.get("id"), now.get("sha256")) == (before.id, before.sha256)
-
-
-_RUN = re.compile(r"[0-9a-f-]{36}")
-"""The id of a run. It becomes a file name, so an id in a foreign ledger must have this form."""
-
-
-_TEXTS = (
-    "content_type",
-    "document_type",
-    "chunk_strategy",
-    "uploaded_at",
-    "processed_at",
-)
-_NUMBERS = ("total_pages", "chunk_size", "file_size_bytes")
-"""Numeric front matter of a document that a list shows."""
 
 
 class StoredDocument(Struct, frozen=True):
@@ -145,7 +54,12 @@ class StoredDocument(Struct, frozen=True):
     @property
     def version(self) -> int:
         """The version, from 1."""
-        return _number(self.fields.get("version")) or 1
+        return self.number("version") or 1
+
+    def number(self, field: str) -> int | None:
+        """The number in a field; None if there is none."""
+        text = self.fields.get(field)
+        return int(text) if text and text.isdecimal() and len(text) < 19 else None
 
     def is_called(self, name: str) -> bool:
         """Whether `name` is its id or its path."""
@@ -172,65 +86,10 @@ def stored_documents(state: State, vaults: Sequence[Vault]) -> list[StoredDocume
     ]
 
 
-def document_entry(document: StoredDocument, *, embeds: bool) -> DocumentEntry:
-    """A document as a list shows it.
-
-    `embeds` is whether a model will embed windows without vectors.
-    """
-    fields = document.fields
-    return extended(
-        document,
-        DocumentEntry,
-        status="pending" if embeds and document.size.waiting else "indexed",
-        reason=None,
-        document_id=document.id,
-        vault=document.vault.name,
-        total_chunks=document.size.chunks,
-        **{key: fields.get(key) for key in _TEXTS},
-        **{key: _number(fields.get(key)) for key in _NUMBERS},
-    )
-
-
 def is_hidden(state: State, vault: Vault, event: Event) -> bool:
     """Whether the event is about a file of a domain that the reader of the vault may not see."""
     domain = text_of(event, "domain")
     return bool(domain) and state.home.hides(vault, [domain])
-
-
-def unfinished(state: State, vaults: Sequence[Vault]) -> list[DocumentEntry]:
-    """The files of `vaults` that are waiting, being read or failed, oldest first.
-
-    A file has failed if its run ended without reporting it, for example because it was killed.
-    """
-    ledger, locks = state.ledger_if_any, state.home.state / "locks"
-    by_id = {vault.id: vault for vault in vaults}
-    running: dict[str, bool] = {}
-    entries = []
-    for event in ledger.latest("document") if ledger else ():
-        verb = event.kind.partition(".")[2]
-        vault, run = text_of(event, "vault"), text_of(event, "run")
-        if verb not in ("pending", "processing", "failed") or vault not in by_id:
-            continue
-        if is_hidden(state, by_id[vault], event):
-            continue
-        status: DocumentStatus = "failed"
-        reason = text_of(event, "why") or None
-        if verb != "failed":
-            if run not in running:
-                running[run] = bool(_RUN.fullmatch(run)) and is_locked(run_lock(locks, run))
-            if running[run]:
-                status = "pending" if verb == "pending" else "processing"
-            else:
-                reason = "was interrupted; ingest the file again"
-        source = text_of(event, "source")
-        name = text_of(event, "name") or PurePosixPath(source).name
-        nothing: dict[str, Any] = dict.fromkeys(DocumentEntry.__struct_fields__)
-        known = {"filename": name, "title": name, "vault": by_id[vault].name, "source": source}
-        known |= {"status": status, "uploaded_at": event.at}
-        fields = {**nothing, **known, "reason": reason, "version": 1, "total_chunks": 0}
-        fields["domain"] = text_of(event, "domain") or None
-        entries.append(DocumentEntry(**fields))
-    return entries
 
 
 def subject(vault: Vault, source: str) -> str:
@@ -283,18 +142,6 @@ def find_document(documents: Sequence[StoredDocument], name: str) -> StoredDocum
             raise UsageError(f"{name!r} is ambiguous: {places}; use one of these")
     remedy = Remedy("documents.list", purpose="list the documents")
     raise NotFound(f"no document {name!r}", remedy)
-
-
-def trash_document(document: StoredDocument) -> list[Path]:
-    """Move a document, its original and its history to the trash. Returns the new paths.
-
-    The note is moved last, so that an interrupted removal can be repeated.
-    """
-    vault = document.vault
-    original = original_path(document)
-    kept = [original] if original else []
-    moved = [disk.trash(vault, path) for path in (*kept, *history(document))]
-    return [disk.trash(vault, document.path), *moved]
 
 
 def original_path(document: StoredDocument) -> str | None:
@@ -353,7 +200,3 @@ def read_fields(vault: Vault, path: str) -> dict[str, str]:
         fields = frontmatter.read(decode(file.read(HEAD))[0]).fields
         return {key: value for key, value in fields.items() if isinstance(value, str)}
     return {}
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 19 else None

@@ -17,7 +17,7 @@ from msgspec import Struct
 from djinn_memory.documents.note import FOLDER, HISTORY
 from djinn_memory.errors import Refused, Remedy
 from djinn_memory.home.access import is_private
-from djinn_memory.memories.catalog.hiding import file_name
+from djinn_memory.memories.catalog.catalog import file_name
 from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import decode

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path, PurePosixPath
 
-from djinn_memory.chunking.plans import context_window
-from djinn_memory.chunking.strategies import Plan, plan
+from djinn_memory.chunking.strategies import Plan, context_window, plan
 from djinn_memory.documents.document import Document, ReadRequest
-from djinn_memory.documents.note import body, stem
-from djinn_memory.documents.pool.pool import (
-    FileFailed,
-    FileRead,
-    FileStarted,
-    WorkerLimits,
-    read_all,
-)
+from djinn_memory.documents.note import body, clean, stem
+from djinn_memory.documents.pool import FileFailed, FileRead, FileStarted, WorkerLimits, read_all
 from djinn_memory.documents.sources import Source, fingerprint
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy, Unavailable
@@ -26,18 +20,15 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import index, read
 from djinn_memory.memories.library import files
 from djinn_memory.memories.library.catalog import (
-    IngestFile,
     StoredDocument,
-    current,
-    predecessors,
+    history,
     read_fields,
     run_lock,
     source_of,
     stored_documents,
     subject,
-    unchanged,
 )
-from djinn_memory.memories.library.ingest_run import FileJob, IngestRun
+from djinn_memory.memories.library.ingest_run import FileJob, IngestFile, IngestRun
 from djinn_memory.memories.library.requests import (
     AskPassword,
     ChunkOptions,
@@ -287,7 +278,7 @@ def _finish(run: IngestRun, job: FileJob, document: Document) -> None:
                     document_id = read_fields(run.vault, path).get("id")
                     run.skip(job.source, f"already ingested as {path}", document_id)
                     return
-                if before is None or unchanged(before):
+                if before is None or _unchanged(before):
                     outcome = write_document(run, job.file, before, document, text, chunk_fields)
                     break
             # Not under the lock: others need not wait while this waits for the index.
@@ -322,7 +313,11 @@ def _secret(run: IngestRun, job: FileJob, document: Document, text: str) -> str 
 def _reread(run: IngestRun, before: StoredDocument) -> StoredDocument | None:
     """The current state of `before`, which may have been moved, removed or superseded."""
     read(run.state, [run.vault])
-    return current(before, stored_documents(run.state, [run.vault]))
+    documents = stored_documents(run.state, [run.vault])
+    if before.id:
+        same_name = [document for document in documents if document.filename == before.filename]
+        return _successor(before.id, same_name)
+    return next((document for document in documents if document.path == before.path), None)
 
 
 def _note(run: IngestRun, path: Path) -> str | None:
@@ -335,3 +330,52 @@ def _note(run: IngestRun, path: Path) -> str | None:
             if whole.is_relative_to(root):
                 return f"{vault.name}/{whole.relative_to(root).as_posix()}"
     return None
+
+
+def predecessors(
+    documents: Sequence[StoredDocument], files: Sequence[IngestFile]
+) -> list[StoredDocument | None]:
+    """The document that each file supersedes; None for a new document.
+
+    A wrong match would hide a document. Returns None when the name is ambiguous, when two files
+    match one document, or when another of `files` is still the source of that document.
+    """
+    hashes = {file.sha256 for file in files}
+    names = Counter(clean(file.source.name) for file in files)
+    known = {document.sha256 for document in documents}
+    claims: list[StoredDocument | None] = []
+    for file in files:
+        name = clean(file.source.name)
+        same_name = [document for document in documents if document.filename == name]
+        if file.sha256 in known:
+            claims.append(None)
+        elif file.last_id:
+            claims.append(_successor(file.last_id, same_name))
+        else:
+            alone = len(same_name) == 1 and names[name] == 1 and name == file.source.name
+            claims.append(same_name[0] if alone else None)
+    claimed = Counter(document.memory_id for document in claims if document)
+    return [
+        document
+        if document and claimed[document.memory_id] == 1 and document.sha256 not in hashes
+        else None
+        for document in claims
+    ]
+
+
+def _successor(last_id: str, same_name: Sequence[StoredDocument]) -> StoredDocument | None:
+    """The document that has the id, or that superseded the document with the id."""
+    for document in same_name:
+        if document.id == last_id:
+            return document
+    for document in same_name:
+        earlier = (read_fields(document.vault, path).get("id") for path in history(document))
+        if last_id in earlier:
+            return document
+    return None
+
+
+def _unchanged(before: StoredDocument) -> bool:
+    """Whether the note of `before` still has the path and version in the index."""
+    now = read_fields(before.vault, before.path)
+    return (now.get("id"), now.get("sha256")) == (before.id, before.sha256)

@@ -13,13 +13,12 @@ from typing import Literal
 from msgspec import Struct, field
 
 from djinn_memory.chunking.strategies import Plan
-from djinn_memory.documents.ocr import find_ocrmypdf
-from djinn_memory.documents.office.reader import EXTRA
+from djinn_memory.documents.office import EXTRA
+from djinn_memory.documents.pdf.engines import find_ocrmypdf
 from djinn_memory.documents.read import VERSION
 from djinn_memory.documents.sources import Source
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.memories.library.catalog import (
-    IngestFile,
     StoredDocument,
     is_hidden,
     source_of,
@@ -36,6 +35,18 @@ from djinn_memory.memories.library.requests import (
 from djinn_memory.models import Problem, Vault
 from djinn_memory.store.ledger import Event, uuid7
 from djinn_memory.store.state import State
+
+
+class IngestFile(Struct, frozen=True):
+    """A file and the hash of its bytes."""
+
+    source: Source
+    sha256: str
+    size: int
+    last_id: str | None
+    """The id of the last document from this file, if any."""
+    label: str
+    """The name of its note if it becomes a new document."""
 
 
 class FileJob(Struct, frozen=True):

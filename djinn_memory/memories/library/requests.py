@@ -12,13 +12,12 @@ from djinn_memory.models import DocumentType, Problem, Strategy
 from djinn_memory.search.narrowing import AgentName, DomainName, RawText
 
 if TYPE_CHECKING:
-    from djinn_memory.documents.pool.pool import Event
+    from djinn_memory.documents.pool import Event
 
 DocumentStatus = Literal["pending", "processing", "indexed", "failed"]
 
 DocumentName = Annotated[
-    RawText,
-    Meta(description="The document: the name of its file, its id, its path or its title."),
+    RawText, Meta(description="The document: the name of its file, its id, its path or its title.")
 ]
 
 

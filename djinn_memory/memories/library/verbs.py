@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
@@ -12,11 +15,20 @@ from djinn_memory.documents.sources import Source, sources
 from djinn_memory.errors import Busy, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.memories.library import catalog
-from djinn_memory.memories.library.catalog import StoredDocument, stored_documents
+from djinn_memory.memories.library.catalog import (
+    StoredDocument,
+    history,
+    is_hidden,
+    original_path,
+    run_lock,
+    stored_documents,
+    text_of,
+)
 from djinn_memory.memories.library.requests import (
     AskPassword,
     DocumentEntry,
     DocumentList,
+    DocumentStatus,
     DocumentText,
     FindDocument,
     IngestCallback,
@@ -31,16 +43,25 @@ from djinn_memory.memories.library.requests import (
     ignore_event,
     no_password,
 )
-from djinn_memory.models import Filters, Problem, Strategy, Vault
+from djinn_memory.models import Filters, Problem, Strategy, Vault, extended
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.recovery import recovers
+from djinn_memory.store.state import State
+from djinn_memory.system.locks import is_locked
+
+_RUN = re.compile(r"[0-9a-f-]{36}")
+"""The id of a run. It becomes a file name, so an id in a foreign ledger must have this form."""
+
+_TEXTS = ("content_type", "document_type", "chunk_strategy", "uploaded_at", "processed_at")
+_NUMBERS = ("total_pages", "chunk_size", "file_size_bytes")
+"""Numeric front matter of a document that a list shows."""
 
 
 class Documents(Namespace, name="documents"):
@@ -142,7 +163,7 @@ class Documents(Namespace, name="documents"):
             self._state.ledger.append([event])
             return RemovedDocument(entry, ())
         with self._state.vault_lock(document.vault):
-            moved_to = catalog.trash_document(document)
+            moved_to = _trash(document)
         # It is removed even if the index cannot be told now: search looks for the file of a hit.
         with suppress(Unavailable):
             read(self._state, [document.vault], timeout=1)
@@ -190,7 +211,20 @@ class Documents(Namespace, name="documents"):
         raise NotFound(f"{place} does not exist any more")
 
     def _entry(self, document: StoredDocument) -> DocumentEntry:
-        return catalog.document_entry(document, embeds=self._models.embedder is not None)
+        """A document as a list shows it."""
+        # A model will embed the windows without vectors.
+        waits = self._models.embedder is not None and document.size.waiting
+        return extended(
+            document,
+            DocumentEntry,
+            status="pending" if waits else "indexed",
+            reason=None,
+            document_id=document.id,
+            vault=document.vault.name,
+            total_chunks=document.size.chunks,
+            **{key: document.fields.get(key) for key in _TEXTS},
+            **{key: document.number(key) for key in _NUMBERS},
+        )
 
     def _find(self, name: str, agent: str | None) -> StoredDocument | DocumentEntry:
         vaults = self._scope(agent, Filters())
@@ -217,8 +251,56 @@ class Documents(Namespace, name="documents"):
 
     def _unfinished(self, vaults: Sequence[Vault]) -> Sequence[DocumentEntry]:
         try:
-            return catalog.unfinished(self._state, vaults)
+            return _unfinished_files(self._state, vaults)
         except Busy as error:
             why = f"{error}; failed files are not listed"
             self.runtime.problems.append(Problem("ledger", why))
             return []
+
+
+def _unfinished_files(state: State, vaults: Sequence[Vault]) -> list[DocumentEntry]:
+    """The files of `vaults` that are waiting, being read or failed, oldest first.
+
+    A file has failed if its run ended without reporting it, for example because it was killed.
+    """
+    ledger, locks = state.ledger_if_any, state.home.state / "locks"
+    by_id = {vault.id: vault for vault in vaults}
+    running: dict[str, bool] = {}
+    entries = []
+    for event in ledger.latest("document") if ledger else ():
+        verb = event.kind.partition(".")[2]
+        vault, run = text_of(event, "vault"), text_of(event, "run")
+        if verb not in ("pending", "processing", "failed") or vault not in by_id:
+            continue
+        if is_hidden(state, by_id[vault], event):
+            continue
+        status: DocumentStatus = "failed"
+        reason = text_of(event, "why") or None
+        if verb != "failed":
+            if run not in running:
+                running[run] = bool(_RUN.fullmatch(run)) and is_locked(run_lock(locks, run))
+            if running[run]:
+                status = "pending" if verb == "pending" else "processing"
+            else:
+                reason = "was interrupted; ingest the file again"
+        source = text_of(event, "source")
+        name = text_of(event, "name") or PurePosixPath(source).name
+        nothing: dict[str, Any] = dict.fromkeys(DocumentEntry.__struct_fields__)
+        known = {"filename": name, "title": name, "vault": by_id[vault].name, "source": source}
+        known |= {"status": status, "uploaded_at": event.at}
+        fields = {**nothing, **known, "reason": reason, "version": 1, "total_chunks": 0}
+        fields["domain"] = text_of(event, "domain") or None
+        entries.append(DocumentEntry(**fields))
+    return entries
+
+
+def _trash(document: StoredDocument) -> list[Path]:
+    """Move a document, its original and its history to the trash. Returns the new paths.
+
+    The note is moved last, so that an interrupted removal can be repeated.
+    """
+    vault = document.vault
+    original = original_path(document)
+    kept = [original] if original else []
+    moved = [disk.trash(vault, path) for path in (*kept, *history(document))]
+    return [disk.trash(vault, document.path), *moved]

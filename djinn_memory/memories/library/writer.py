@@ -11,33 +11,25 @@ from typing import Any
 
 from msgspec import ValidationError, convert
 
-from djinn_memory.chunking.plans import count
-from djinn_memory.chunking.strategies import Plan
+from djinn_memory.chunking.strategies import Plan, count
 from djinn_memory.documents.document import Document
-from djinn_memory.documents.note import HISTORY, extension, title_of
-from djinn_memory.documents.titles import clean
+from djinn_memory.documents.note import HISTORY, clean, extension, title_of
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.library import files
-from djinn_memory.memories.library.catalog import (
-    IngestFile,
-    StoredDocument,
-    original_path,
-    read_fields,
-)
+from djinn_memory.memories.library.catalog import StoredDocument, original_path, read_fields
 from djinn_memory.memories.library.files import DocumentPlace, Keep
-from djinn_memory.memories.library.ingest_run import IngestRun
+from djinn_memory.memories.library.ingest_run import IngestFile, IngestRun
 from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 from djinn_memory.models import DocumentType
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.ids import new_id
-from djinn_memory.notes.slugs import fold, unique
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.walk import MAX_BYTES
+from djinn_memory.notes.slugs import fold, new_id, unique
+from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.system.files import inside
-from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import deferred
 
 _OWN = (
     "id", "title", "type", "document_type", "author", "subject", "filename", "content_type",

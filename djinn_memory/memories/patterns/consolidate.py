@@ -14,7 +14,7 @@ from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.patterns import notes
-from djinn_memory.memories.patterns.log import (
+from djinn_memory.memories.patterns.notes import (
     ConsolidationLog,
     KnownPattern,
     digest,
@@ -32,21 +32,20 @@ from djinn_memory.memories.patterns.requests import (
     SkippedPattern,
 )
 from djinn_memory.memories.writing.change_set import change_set
-from djinn_memory.memories.writing.changes import dated
+from djinn_memory.memories.writing.existing import dated
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, Vault, extended
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
-from djinn_memory.system.durations import duration
 from djinn_memory.system.locks import lock
-from djinn_memory.system.plural import count
+from djinn_memory.system.plural import count, duration
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.patterns.detection.occasion import Occasion
+    from djinn_memory.memories.patterns.reading import Occasion
 
 
 class _Edit(Struct, frozen=True):
@@ -60,7 +59,7 @@ class _Edit(Struct, frozen=True):
     after: bytes
 
 
-class PatternWriter:
+class _PatternWriter:
     """Writes the patterns of one agent. With `dry_run` it only tells what it would write."""
 
     def __init__(
@@ -128,7 +127,7 @@ class PatternWriter:
                 for number, pattern in enumerate(patterns)
                 for key, each in known.items()
                 if (likeness := similar(each, pattern))
-            ),
+            )
         )
         chosen: dict[int, str] = {}
         for _, number, key in pairs:
@@ -163,7 +162,7 @@ class PatternWriter:
         fields = notes.fields_of(pattern, self._agent)
         own = {"confidence", "status"}
         request = NewMemory(
-            notes.TYPE, pattern.name, notes.text_of(pattern),
+            notes.TYPE, pattern.name, _text_of(pattern),
             confidence=pattern.confidence, source=notes.SOURCE, status=pattern.status,
             existing="new", force=True, agent=self._agent,
             fields={
@@ -276,7 +275,7 @@ def _run(
     config, now = runtime.home.config.patterns, runtime.now()
     log = ConsolidationLog(runtime.state, agent, keep=not dry_run)
     scope = EpisodeScope(runtime.home.personal(agent), now - age, tuple(log.marked))
-    writer = PatternWriter(runtime, agent, log, dry_run=dry_run)
+    writer = _PatternWriter(runtime, agent, log, dry_run=dry_run)
     today = now.astimezone().date()
     with runtime.index([scope.vault]) as index:
         total = scope.count(index)
@@ -307,7 +306,7 @@ def _patterns(
     occasions: Sequence[Occasion], outcomes: Sequence[Outcome], today: date, config: PatternsConfig
 ) -> list[LearnedPattern]:
     # numpy takes longer to load than a run that finds nothing new.
-    from djinn_memory.memories.patterns.causes import find_causes
+    from djinn_memory.memories.patterns.correlations import find_causes
     from djinn_memory.memories.patterns.detection.history import History
     from djinn_memory.memories.patterns.detection.learn import learn
 
@@ -320,3 +319,12 @@ def _age(text: str) -> timedelta:
     except ValueError:
         why = f"{text}: not an age; write 7d or 2w"
         raise UsageError(why, argument="min_age") from None
+
+
+def _text_of(pattern: LearnedPattern) -> str:
+    """The text of the note of a pattern."""
+    if not pattern.habit:
+        return f"{pattern.name}. This is the rhythm of the episodes, not a habit in it."
+    wordings = "\n".join(f"- {wording}" for wording in pattern.wordings)
+    words = f"In the words of the episodes:\n\n{wordings}" if wordings else ""
+    return "\n\n".join(filter(None, (f"{pattern.name}.", words)))

@@ -1,16 +1,30 @@
-"""The notes of patterns: their front matter and text, and patterns read from notes."""
+"""The notes of patterns, and what the ledger knows of them.
+
+A pattern that was written is not written again, whatever becomes of its note. Two events stand
+around the writing. The ledger has digests of words and of fields, never the words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.episodes.reading import MARKED
 from djinn_memory.memories.patterns.requests import LearnedPattern, Pattern
 from djinn_memory.memories.writing.provenance import Provenance, domain_value, evidence_of
 from djinn_memory.models import extended
+from djinn_memory.notes.dates import moment
 from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.store.ledger import Event, reading
+from djinn_memory.store.state import State
 
 TYPE, SOURCE, KEY = "pattern", "consolidation", "pattern"
 """The type and the source of the notes, and the field with a pattern's key."""
@@ -46,15 +60,6 @@ def changing(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: fields[name] for name in FIELDS if name in fields and name not in _FIXED}
 
 
-def text_of(pattern: LearnedPattern) -> str:
-    """The text of the note of a pattern."""
-    if not pattern.habit:
-        return f"{pattern.name}. This is the rhythm of the episodes, not a habit in it."
-    wordings = "\n".join(f"- {wording}" for wording in pattern.wordings)
-    words = f"In the words of the episodes:\n\n{wordings}" if wordings else ""
-    return "\n\n".join(filter(None, (f"{pattern.name}.", words)))
-
-
 def pattern_in(memory: IndexedMemory) -> Pattern:
     """The pattern in a note. A note that a person wrote may have only some of the fields."""
     values = {name: [each for key, each in memory.fields if key == name] for name in FIELDS}
@@ -87,3 +92,168 @@ def pattern_in(memory: IndexedMemory) -> Pattern:
         first_seen=text("first_seen"), last_seen=text("last_seen"),
         evidence=evidence_of(memory.fields), source=text("source"),
     )  # fmt: skip
+
+
+BEGUN, WRITTEN = "pattern.begun", "pattern.written"
+READ = "consolidation.read"
+
+
+class KnownPattern(Struct, frozen=True):
+    """A pattern that was written before, as the ledger knows it."""
+
+    key: str
+    """Its digest."""
+    memory: str | None
+    """The id of its note; None if writing was interrupted."""
+    category: str
+    habit: bool
+    marks: frozenset[str]
+    """The digests of its words."""
+    weekdays: frozenset[str]
+    hours: frozenset[int]
+    month_day: int | None
+    fields: Mapping[str, frozenset[str]]
+    """The digests of all values that djinn wrote, or was about to write, by field."""
+
+
+class ConsolidationLog:
+    """The consolidations of one agent. Without `keep` nothing is written to the ledger."""
+
+    def __init__(self, state: State, agent: str, *, keep: bool = True) -> None:
+        self._state, self._agent, self._keep = state, agent, keep
+        self.patterns: dict[str, KnownPattern] = {}
+        """The patterns that were written or begun, by key."""
+        self.read: tuple[int, frozenset[str]] = 0, frozenset()
+        """How many episodes were read by the last consolidation, and the marked ones among them."""
+        self.marked: dict[str, None] = {}
+        """The ids of the episodes that were marked."""
+        ledger = state.ledger_if_any
+        kinds = (BEGUN, WRITTEN, READ, MARKED)
+        for event in reading.agent_events(ledger, kinds, agent) if ledger else ():
+            self._apply(event)
+
+    def begin(self, pattern: LearnedPattern) -> str:
+        """Record that the note of a pattern is about to be written. Returns the pattern's key."""
+        key = key_of(self._agent, pattern)
+        self._append(Event(BEGUN, key, {"agent": self._agent, **_described(pattern)}))
+        return key
+
+    def write(
+        self, key: str, pattern: LearnedPattern, memory: str | None, fields: Mapping[str, str]
+    ) -> None:
+        """Record that a note was written, or is about to be changed, with digests of fields."""
+        data = {"agent": self._agent, **_described(pattern), "memory": memory, "fields": {**fields}}
+        self._append(Event(WRITTEN, key, data))
+
+    def consolidated(self, episodes: int, until: datetime) -> None:
+        """Record that all episodes that count were read: those `until` a time, and marked ones."""
+        data = {
+            "agent": self._agent,
+            "episodes": episodes,
+            "marked": sorted(self.marked),
+            "until": moment(until),
+        }
+        self._append(Event(READ, self._agent, data))
+
+    def _append(self, event: Event) -> None:
+        if self._keep:
+            self._state.ledger.append([event])
+        self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        data = event.data
+        if event.kind == MARKED:
+            self.marked[event.subject] = None
+        elif event.kind == READ:
+            episodes = data.get("episodes")
+            marked = map(str, _as_list(data.get("marked")))
+            self.read = (episodes if isinstance(episodes, int) else 0), frozenset(marked)
+        else:
+            known = _known(event.subject, data)
+            if before := self.patterns.get(event.subject):
+                fields = {
+                    name: known.fields.get(name, frozenset()) | before.fields.get(name, frozenset())
+                    for name in {**before.fields, **known.fields}
+                }
+                known = replace(known, memory=known.memory or before.memory, fields=fields)
+            self.patterns[event.subject] = known
+
+
+def key_of(agent: str, pattern: LearnedPattern) -> str:
+    """The digest of a pattern of an agent, from its words and its window."""
+    return digest([agent, pattern.category, pattern.name, *sorted(pattern.words)])
+
+
+def digest(value: object) -> str:
+    """The digest of a value, the same for a number and its text."""
+    if isinstance(value, list | tuple):
+        text = json.dumps([str(each) for each in value])
+    else:
+        text = str(value)
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def similar(known: KnownPattern, pattern: LearnedPattern) -> float:
+    """How similar a pattern is to a known one, from 0 to 2; 0 for another pattern."""
+    if (known.category, known.habit) != (pattern.category, pattern.habit):
+        return 0.0
+    marks = _marks(pattern)
+    if not known.habit:
+        return 2.0 if known.marks == marks else 0.0
+    words = len(known.marks & marks) / max(1, min(len(known.marks), len(marks)))
+    if (
+        words <= 0.5
+        or known.month_day != pattern.month_day
+        or not _near(known.hours, pattern.hours)
+    ):
+        return 0.0
+    weekdays = known.weekdays, {*pattern.weekdays}
+    both = weekdays[0] & weekdays[1]
+    if all(weekdays) and not both:
+        return 0.0
+    return words + (len(both) / len(weekdays[0] | weekdays[1]) if any(weekdays) else 1.0)
+
+
+def _near(known: frozenset[int], hours: Sequence[int]) -> bool:
+    """Whether hours are the same, but for two."""
+    if not known or not hours:
+        return not known and not hours
+    return any((hour + step) % 24 in known for hour in hours for step in (-2, -1, 0, 1, 2))
+
+
+def _marks(pattern: LearnedPattern) -> frozenset[str]:
+    words = pattern.words
+    if not words and pattern.category == "domain":
+        words = (f"domain:{pattern.domain}",)
+    return frozenset(map(digest, words))
+
+
+def _described(pattern: LearnedPattern) -> dict[str, Any]:
+    return {
+        "category": pattern.category,
+        "habit": pattern.habit,
+        "marks": sorted(_marks(pattern)),
+        "weekdays": [*pattern.weekdays],
+        "hours": [*pattern.hours],
+        "month_day": pattern.month_day,
+    }
+
+
+def _known(key: str, data: Mapping[str, Any]) -> KnownPattern:
+    memory, fields, month_day = (data.get(name) for name in ("memory", "fields", "month_day"))
+    return KnownPattern(
+        key,
+        memory if isinstance(memory, str) else None,
+        str(data.get("category")),
+        bool(data.get("habit")),
+        frozenset(map(str, _as_list(data.get("marks")))),
+        frozenset(map(str, _as_list(data.get("weekdays")))),
+        frozenset(hour for hour in _as_list(data.get("hours")) if isinstance(hour, int)),
+        month_day if isinstance(month_day, int) else None,
+        {str(name): frozenset({str(value)}) for name, value in fields.items()}
+        if isinstance(fields, dict) else {},
+    )  # fmt: skip
+
+
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -71,7 +71,7 @@ class Outcomes(Namespace, name="outcomes"):
             time_of_request(request.at, now), session_log.current(self._state, agent), "api",
             context, domain=request.domain,
         )  # fmt: skip
-        [episode] = record_turns(self.runtime, agent, [turn]).episodes
+        [episode] = record_turns(self.runtime, agent, [turn])
         return episode
 
     @operation(ListOutcomes)
@@ -79,7 +79,7 @@ class Outcomes(Namespace, name="outcomes"):
         """List how effective actions were: a row for each action, then rows for its contexts."""
         vaults = self.runtime.fresh_scope(request.agent)
         outcomes = read_outcomes(self.runtime, vaults)
-        return OutcomeList(effectiveness(outcomes)[: request.limit], len(outcomes))
+        return OutcomeList(_effectiveness(outcomes)[: request.limit], len(outcomes))
 
 
 def read_outcomes(runtime: Runtime, vaults: tuple[Vault, ...]) -> list[Outcome]:
@@ -105,7 +105,7 @@ def read_outcomes(runtime: Runtime, vaults: tuple[Vault, ...]) -> list[Outcome]:
     return outcomes
 
 
-def effectiveness(outcomes: list[Outcome]) -> list[Effectiveness]:
+def _effectiveness(outcomes: list[Outcome]) -> list[Effectiveness]:
     """How effective each action was, the most frequent first, each followed by its contexts."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:

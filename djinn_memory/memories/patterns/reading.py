@@ -1,4 +1,4 @@
-"""Reads the episodes of an agent for detection, from the index, without opening a journal."""
+"""Reads the episodes of an agent as occasions, from the index, without opening a journal."""
 
 from __future__ import annotations
 
@@ -10,11 +10,33 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.memories.episodes.reading import EPISODES
-from djinn_memory.memories.patterns.detection.occasion import Occasion
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import MemoryOpening, Selection
+
+
+class Occasion(Struct, frozen=True):
+    """An episode, as detection reads it."""
+
+    at: datetime
+    """Its time on the clock of the user."""
+    text: str
+    """The beginning of its message."""
+    key: str
+    """What identifies it, such as a link."""
+    domain: str | None = None
+    """The domain of the episode; the first one if somebody wrote several."""
+    entities: tuple[str, ...] = ()
+    """The names in the episode."""
+    more_domains: tuple[str, ...] = ()
+    """Its other domains."""
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """All its domains."""
+        return self.more_domains if self.domain is None else (self.domain, *self.more_domains)
+
 
 MOST_EPISODES = 100_000
 """The newest episodes that are read. They take about 150 MB."""
@@ -46,14 +68,11 @@ class EpisodeScope(Struct, frozen=True):
     def occasions(self, index: Index, days: int) -> list[Occasion]:
         """The episodes of the last `days` that count."""
         since = moment(self.cutoff - timedelta(days=days))
-        aged = self._aged(since)
+        aged = Selection(replace(ACTIONS, since=since, until=moment(self.cutoff)))
         openings: Iterable[MemoryOpening] = index.openings(
             aged, characters=MESSAGE, fields=_FIELDS, limit=MOST_EPISODES
         )
         return [*_occasions((*openings, *self._marked(index)))]
-
-    def _aged(self, since: str | None = None) -> Selection:
-        return Selection(replace(ACTIONS, since=since, until=moment(self.cutoff)))
 
     def _marked(self, index: Index) -> Iterator[MemoryOpening]:
         """The marked episodes that are younger than the cutoff."""

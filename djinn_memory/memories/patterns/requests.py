@@ -69,8 +69,7 @@ class RecordOutcome(Struct, frozen=True):
     """Record the outcome of an action as an episode."""
 
     action: Annotated[
-        RawText,
-        Meta(min_length=1, max_length=200, description="The action, in a few words."),
+        RawText, Meta(min_length=1, max_length=200, description="The action, in a few words.")
     ]
     result: Annotated[OutcomeResult, Meta(description="How it ended.")]
     context: Annotated[

@@ -21,8 +21,8 @@ from djinn_memory.memories.patterns.requests import (
     ShowPattern,
 )
 from djinn_memory.models import Filters, extended
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.suggest import near_names

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from djinn_memory.languages.calendar_names import WEEKDAY_NAMES, WEEKDAYS
+from djinn_memory.languages.days import WEEKDAY_NAMES, WEEKDAYS
 
 EXAMPLE = "mon-fri 09:00-17:00"
 

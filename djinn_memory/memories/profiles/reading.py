@@ -20,18 +20,17 @@ from msgspec.structs import asdict
 from djinn_memory.errors import Busy, DjinnError, Refused
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
-from djinn_memory.memories.catalog.hiding import hides_note
-from djinn_memory.memories.catalog.on_disk import notes_on_disk
+from djinn_memory.memories.catalog.catalog import hides_note, notes_on_disk
 from djinn_memory.memories.profiles.hours import read_hours, working_time
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.memories.profiles.settings import VOICES, ProfileSettings, read_settings
 from djinn_memory.models import Filters, Problem, Vault, plane_of
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.slugs import fold, name_key
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
@@ -53,7 +52,7 @@ class ProfileNote(Struct, frozen=True):
     note: Note
     settings: ProfileSettings
     wrong: Mapping[str, str]
-    """What is wrong with the values of the keys."""
+    """The keys with values that cannot be used, each with the reason."""
 
     @property
     def name(self) -> str:
@@ -70,9 +69,7 @@ def profile_of(runtime: Runtime, agent: str) -> AgentProfile | None:
     if profile is None:
         return None
     note, settings = profile.note, profile.settings
-    wrong = _wrong(runtime.home, agent, profile)
-    zone = zone_of(settings)
-    working = _working(settings, runtime.now().astimezone(zone))
+    working, working_now = _working(settings, runtime.now().astimezone(zone_of(settings)))
     return AgentProfile(
         **asdict(settings),
         id=note.id,
@@ -85,9 +82,9 @@ def profile_of(runtime: Runtime, agent: str) -> AgentProfile | None:
         written=note.created or note.date or "",
         text=note.text[note.body :].strip(),
         instruction=_instruction(settings.voice),
-        working=working[0],
-        working_now=working[1],
-        wrong=wrong,
+        working=working,
+        working_now=working_now,
+        wrong=dict(profile.wrong),
     )
 
 
@@ -96,12 +93,12 @@ def find_profile(runtime: Runtime, agent: str) -> ProfileNote | None:
     vaults = runtime.home.personal_vaults(agent)
     for vault, path in chain(_files(vaults), _others(runtime, vaults, agent)):
         with suppress(OSError, DjinnError):
-            if profile := _read(runtime.home, vault, path):
+            if profile := _read(runtime.home, vault, path, agent):
                 return profile
     return None
 
 
-def default_domain(runtime: Runtime, agent: str) -> str | None:
+def _default_domain(runtime: Runtime, agent: str) -> str | None:
     """The domain of what an agent writes, if it gives none.
 
     Raises `Refused` for a default that cannot be used: without it, more agents could read what
@@ -110,8 +107,7 @@ def default_domain(runtime: Runtime, agent: str) -> str | None:
     profile = find_profile(runtime, agent)
     if profile is None:
         return None
-    wrong = _wrong(runtime.home, agent, profile)
-    if why := wrong.get("default_domain"):
+    if why := profile.wrong.get("default_domain"):
         # Not `UsageError`: nothing is wrong with what is written, so hooks keep it until then.
         raise Refused(f"{profile.name}: default_domain: {why}; correct it there")
     return profile.settings.default_domain
@@ -121,7 +117,7 @@ def domain_to_write(
     runtime: Runtime, vault: Vault, agent: str, given: str | None, channel: str | None = None
 ) -> str | None:
     """The domain of what an agent writes into a vault; see `Home.domain_to_write`."""
-    own = default_domain(runtime, agent) if given is None else None
+    own = _default_domain(runtime, agent) if given is None else None
     return runtime.home.domain_to_write(vault, agent, given, channel=channel, own=own)
 
 
@@ -140,14 +136,10 @@ def wrong_values(home: Home, agent: str) -> Iterator[Problem]:
     """The values in the file `profile.md` of an agent that cannot be used, and why."""
     for vault, path in _files(home.personal_vaults(agent)):
         with suppress(OSError, DjinnError):
-            if profile := _read(home, vault, path):
-                for key, why in _wrong(home, agent, profile).items():
+            if profile := _read(home, vault, path, agent):
+                for key, why in profile.wrong.items():
                     yield Problem(profile.name, f"{key}: {why}")
                 return
-
-
-def _wrong(home: Home, agent: str, profile: ProfileNote) -> dict[str, str]:
-    return {**profile.wrong, **unusable_defaults(home, agent, profile.settings)}
 
 
 def project_names(profile: AgentProfile | None) -> set[str]:
@@ -218,13 +210,14 @@ def _on_disk(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[
         yield vault, path
 
 
-def _read(home: Home, vault: Vault, path: str) -> ProfileNote | None:
+def _read(home: Home, vault: Vault, path: str, agent: str) -> ProfileNote | None:
     """The profile in a note; None if the reader of the vault may not see its domain."""
     note = parse(path, disk.read(vault, path), vault.dialect)
     if hides_note(home, vault, note):
         return None
     front = RULES[vault.dialect].front(note.text, frontmatter.read(note.text))
     settings, wrong = read_settings(front.fields)
+    wrong |= unusable_defaults(home, agent, settings)
     return ProfileNote(vault, path, note, settings, wrong)
 
 

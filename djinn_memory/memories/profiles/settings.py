@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_counts
-from djinn_memory.memories.catalog.excerpts import TokenBudget
 from djinn_memory.memories.catalog.requests import MIN_BUDGET, MOST_BUDGET
+from djinn_memory.memories.catalog.standing import TokenBudget
 from djinn_memory.memories.profiles.hours import EXAMPLE, read_hours
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.notes.slugs import fold

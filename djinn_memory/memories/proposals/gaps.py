@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy
-from djinn_memory.memories.catalog.catalog import find_memory
-from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.catalog.catalog import find_memory, ledger_name
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.gap_answers import (
     CLOSED,

@@ -11,8 +11,8 @@ from djinn_memory.home import access
 from djinn_memory.memories.changes.files import current
 from djinn_memory.memories.proposals.log import Finding, RecordedProposal
 from djinn_memory.memories.proposals.requests import Keep, ProposalStatus
-from djinn_memory.memories.writing import sharing
 from djinn_memory.memories.writing.change_set import ChangeSet
+from djinn_memory.memories.writing.provenance import LEARNINGS_RULE
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.runtime import Runtime
@@ -124,7 +124,7 @@ def vaults_of(runtime: Runtime, agent: str | None) -> list[Vault]:
 
 def is_copy(memory: IndexedMemory) -> bool:
     """Whether a note is the copy of a learning that an agent shares, which follows its original."""
-    return memory.field("rule") == sharing.RULE
+    return memory.field("rule") == LEARNINGS_RULE
 
 
 class ProposalKind(Struct, frozen=True):

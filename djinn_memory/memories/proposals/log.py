@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from djinn_memory.notes.ids import derived_id
+from djinn_memory.notes.slugs import derived_id
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.store.ledger.reading import events_by_kind
 
@@ -52,7 +52,7 @@ class Finding(Struct, frozen=True):
     """The id of the proposal; None for one that is made from the kind and the subjects."""
 
 
-class Subject(Struct, frozen=True, array_like=True):
+class _Subject(Struct, frozen=True, array_like=True):
     """A subject of a proposal, and its state when the proposal was made."""
 
     name: str
@@ -64,7 +64,7 @@ class _Made(Struct, frozen=True, omit_defaults=True):
 
     # Earlier versions recorded neither the kind nor the subjects of contradictions.
     kind: str = CONTRADICTION
-    subjects: tuple[Subject, ...] = ()
+    subjects: tuple[_Subject, ...] = ()
     reason: str = ""
     evidence: tuple[str, ...] = ()
     agent: str | None = None
@@ -78,7 +78,7 @@ class RecordedProposal(Struct):
     """`prp_` and ten characters, made from the kind and the names of the subjects; or that of the
     finding."""
     kind: str
-    subjects: tuple[Subject, ...]
+    subjects: tuple[_Subject, ...]
     """Empty for contradictions of earlier versions."""
     reason: str
     evidence: tuple[str, ...]
@@ -116,13 +116,13 @@ def _proposal_id(kind: str, names: Iterable[str]) -> str:
 
 def from_finding(kind: str, finding: Finding, agent: str | None) -> RecordedProposal:
     """The proposal that a finding is for an agent, before it is recorded."""
-    subjects = tuple(Subject(*subject) for subject in finding.subjects)
+    subjects = tuple(_Subject(*subject) for subject in finding.subjects)
     identity = finding.id or _proposal_id(kind, (subject.name for subject in subjects))
     made = _Made(kind, subjects, finding.reason, finding.evidence, agent, finding.vault)
     return _recorded(identity, "", made)
 
 
-def _lasting(subject: Subject) -> str:
+def _lasting(subject: _Subject) -> str:
     """What stays of a subject when it is renamed: the name, or the text of a memory without id."""
     return subject.state if "/" in subject.name else subject.name
 

@@ -13,8 +13,7 @@ from djinn_memory.search.narrowing import AgentName, OnlyAgent
 ProposalStatus = Literal["open", "accepted", "dismissed", "withdrawn"]
 
 Kind = Annotated[
-    Annotated[str, Meta(max_length=40)] | None,
-    Meta(description="Only proposals of this kind."),
+    Annotated[str, Meta(max_length=40)] | None, Meta(description="Only proposals of this kind.")
 ]
 KindOfAll = Annotated[
     Annotated[str, Meta(max_length=40)] | None,
@@ -25,8 +24,7 @@ Ids = Annotated[
     Meta(description="The ids of the proposals, as `djinn proposal list` shows them."),
 ]
 All = Annotated[
-    bool,
-    Meta(description="All open proposals but contradictions, instead of some ids."),
+    bool, Meta(description="All open proposals but contradictions, instead of some ids.")
 ]
 DryRun = Annotated[bool, Meta(description="Report what would be done, without doing it.")]
 
@@ -93,8 +91,7 @@ class SettleContradiction(Struct, frozen=True):
         str, Meta(max_length=40, description="The id of the contradiction, such as con_....")
     ]
     keep: Annotated[
-        Keep,
-        Meta(description="The side that holds. The other is closed. `both` changes no note."),
+        Keep, Meta(description="The side that holds. The other is closed. `both` changes no note.")
     ]
     note: Annotated[
         Annotated[str, Meta(max_length=2000)] | None,

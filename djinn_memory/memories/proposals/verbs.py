@@ -1,24 +1,42 @@
-"""Operations on proposals: list and show them, accept and dismiss them."""
+"""Operations on proposals and contradictions: list and show them, decide about them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
+from djinn_memory.memories.contradictions.finder import (
+    MOST_MEMORIES,
+    Contradiction,
+    ContradictionSide,
+    find_pairs,
+)
 from djinn_memory.memories.proposals.kind import LiveProposal
-from djinn_memory.memories.proposals.kinds import KINDS, check_kind
-from djinn_memory.memories.proposals.lifecycle import LOCK, accept, dismiss
+from djinn_memory.memories.proposals.kinds import KINDS
+from djinn_memory.memories.proposals.kinds.contradiction import KIND, finding
+from djinn_memory.memories.proposals.lifecycle import (
+    LOCK,
+    accept,
+    as_proposal,
+    dismiss,
+    live_proposals,
+    undecided,
+)
 from djinn_memory.memories.proposals.log import recorded_proposals
-from djinn_memory.memories.proposals.reading import as_proposal, live_proposals
 from djinn_memory.memories.proposals.requests import (
     AcceptProposals,
     DismissProposals,
+    Keep,
+    ListContradictions,
     ListProposals,
     ProposalList,
     ProposalReport,
     ProposalStatus,
     ProposalView,
+    SettleContradiction,
     ShowProposal,
 )
 from djinn_memory.models import Problem
@@ -27,7 +45,7 @@ from djinn_memory.search.suggest import near_names
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.system.locks import lock
 
-COMMAND = "proposal accept"
+ACCEPT = "proposal accept"
 """The command of the change sets."""
 
 _LISTING = Remedy("proposals.list", purpose="list the open proposals")
@@ -43,7 +61,7 @@ class Proposals(Namespace, name="proposals"):
         With an agent, those that concern this agent alone. A proposal is withdrawn, and no longer
         listed, when a note that it is about has changed or is gone.
         """
-        check_kind(request.kind)
+        _check_kind(request.kind)
         proposals = self._proposals(request.agent)
         kinds = Counter(each.record.kind for each in proposals if each.status == "open")
         chosen = [
@@ -76,7 +94,7 @@ class Proposals(Namespace, name="proposals"):
         with lock(self._state.home.state / LOCK):
             proposals, problems = self._chosen(request)
             accepted = accept(
-                self.runtime, proposals, request.agent, COMMAND, dry_run=request.dry_run
+                self.runtime, proposals, request.agent, ACCEPT, dry_run=request.dry_run
             )
         failed = [Problem(each.record.id, str(error)) for each, error in accepted.failed]
         problems = [*problems, *failed, *accepted.problems]
@@ -106,7 +124,7 @@ class Proposals(Namespace, name="proposals"):
         self, request: AcceptProposals | DismissProposals
     ) -> tuple[Sequence[LiveProposal], Sequence[Problem]]:
         """The open proposals that a request names, and a problem for each of the others."""
-        check_kind(request.kind)
+        _check_kind(request.kind)
         if bool(request.proposals) == request.all:
             raise UsageError(
                 "both ids and all are given" if request.all else "no proposals are given",
@@ -157,3 +175,94 @@ def _why(proposal: LiveProposal) -> str:
     if proposal.status == "withdrawn":
         return "withdrawn, because a note has changed or the reason no longer holds"
     return f"already {proposal.status}"
+
+
+SETTLE = "contradiction settle"
+"""The command of the change sets."""
+
+
+class ContradictionList(Struct, frozen=True):
+    """The contradictions that an agent sees."""
+
+    contradictions: tuple[Contradiction, ...]
+    """The contradictions, in order of the places of their first sides."""
+    total: int
+    """The number of contradictions, also of those that the limit leaves out."""
+    problems: tuple[Problem, ...] = ()
+    """Memories that were not compared."""
+
+
+class SettledContradiction(Struct, frozen=True):
+    """The result of settling a contradiction."""
+
+    contradiction: Contradiction
+    """The contradiction before it was settled."""
+    keep: Keep
+    """What was kept."""
+    closed: ContradictionSide | None = None
+    """The side that was closed: its note has `status: superseded` and `valid_to`."""
+    problems: Sequence[Problem] = ()
+    """Problems that keep the change from being searchable at once."""
+
+
+class Contradictions(Namespace, name="contradictions"):
+    """Contradictions between the memories of a home."""
+
+    @operation(ListContradictions)
+    def list(self, request: ListContradictions) -> ContradictionList:
+        """List the contradictions between memories that an agent sees and that hold now.
+
+        A contradiction of which both sides hold is listed again once one of them has changed.
+        """
+        proposals, complete = self._open(request.agent)
+        why = f"the newest {MOST_MEMORIES:,} memories were compared"
+        return ContradictionList(
+            tuple(contradiction for contradiction, _ in proposals[: request.limit]),
+            len(proposals),
+            () if complete else (Problem("contradictions", why),),
+        )
+
+    @operation(SettleContradiction, writes=True, positional=("contradiction",))
+    @within(WRITE_SECONDS)
+    def settle(self, request: SettleContradiction) -> SettledContradiction:
+        """Settle a contradiction: close the side that is not kept, or record that both hold.
+
+        The closed note gets `valid_to` and `status: superseded`, and a link to the kept one if the
+        same agents read both. Raises `Refused` for a read-only vault, for a section of a journal,
+        and for a shared note that a private one would close.
+        """
+        home, note = self.runtime.home, request.note
+        # Two at once would close both sides.
+        with lock(home.state / LOCK):
+            contradiction, proposal = self._named(request)
+            if request.keep == "both":
+                dismiss(self.runtime, [proposal], request.agent, note=note)
+                return SettledContradiction(contradiction, request.keep)
+            accepted = accept(
+                self.runtime, [proposal], request.agent, SETTLE, keep=request.keep, note=note
+            )
+        for _, error in accepted.failed:
+            raise error
+        closed = contradiction.b if request.keep == "A" else contradiction.a
+        return SettledContradiction(contradiction, request.keep, closed, accepted.problems)
+
+    def _named(self, request: SettleContradiction) -> tuple[Contradiction, LiveProposal]:
+        for contradiction, proposal in self._open(request.agent)[0]:
+            if contradiction.id == request.contradiction:
+                return contradiction, proposal
+        listing = Remedy("contradictions.list", purpose="list the open contradictions")
+        raise NotFound(f"no open contradiction {request.contradiction!r}", listing)
+
+    def _open(self, agent: str | None) -> tuple[Sequence[tuple[Contradiction, LiveProposal]], bool]:
+        """The contradictions that are not settled, and whether all memories were compared."""
+        pairs, complete = find_pairs(self.runtime, self._scope(agent))
+        reader = self.runtime.home.agent(agent)
+        proposals = undecided(self.runtime, KIND, map(finding, pairs), reader)
+        contradictions = {pair.contradiction.id: pair.contradiction for pair in pairs}
+        return [(contradictions[each.record.id], each) for each in proposals], complete
+
+
+def _check_kind(name: str | None) -> None:
+    """Raise `UsageError` for an unknown kind."""
+    if name is not None and name not in KINDS:
+        raise UsageError(f"{name[:40]!r}: give one of {', '.join(KINDS)}", argument="kind")

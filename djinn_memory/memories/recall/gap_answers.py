@@ -18,13 +18,11 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.settings import SecretsConfig
-from djinn_memory.memories.catalog.catalog import body_of, find_memory
-from djinn_memory.memories.catalog.identity import ledger_name
+from djinn_memory.memories.catalog.catalog import body_of, find_memory, ledger_name
 from djinn_memory.memories.recall.requests import LONGEST_GAP
 from djinn_memory.models import Calibration, Hit, Vault
 from djinn_memory.notes.dates import local_day
-from djinn_memory.notes.ids import crockford
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import crockford, fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.legs.words_query import content
 from djinn_memory.search.query import SearchOptions, plain
@@ -177,12 +175,6 @@ def _says(gap: Gap, sentence: str) -> bool:
     if _DENIES.search(sentence):
         return False
     return not _NUMBERED.search(gap.description) or bool(_SAID_NUMBER.search(sentence))
-
-
-def close(runtime: Runtime, answer: PossibleAnswer, rule: str) -> None:
-    """Close a gap with the memory that answers it. `gaps.reopen` takes this back."""
-    data = {"by": answer.name, "rule": rule}
-    runtime.state.ledger.append([Event(CLOSED, answer.gap.id, data)])
 
 
 def _is_newer(gap: Gap, written: str) -> bool:

@@ -79,8 +79,7 @@ class RatingRequest(Struct, frozen=True):
         _Memories, Meta(description="Ranks or names of the memories that did not help.")
     ] = ()
     gap: Annotated[
-        Sentence | None,
-        Meta(description="What was missing, in one self-contained sentence."),
+        Sentence | None, Meta(description="What was missing, in one self-contained sentence.")
     ] = None
     gap_query: Annotated[
         Sentence | None,

@@ -17,24 +17,17 @@ from msgspec.structs import replace
 from djinn_memory import scoring
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.settings import ProfileConfig
-from djinn_memory.memories.catalog.identity import MERGED, LedgerName
-from djinn_memory.memories.recall.ledger_records import LedgerRecords, records_of
+from djinn_memory.memories.catalog.catalog import MERGED, LedgerName
+from djinn_memory.memories.recall.scores import LedgerRecords, records_of
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
-from djinn_memory.scoring import (
-    Rating,
-    Score,
-    blended,
-    own_word,
-    score,
-    share_of,
-)
+from djinn_memory.scoring import Rating, Score, blended, own_word, score, share_of
 from djinn_memory.search.candidate import Candidate, once
 from djinn_memory.search.fusion import NOISE, known
 from djinn_memory.search.legs.words_query import content
-from djinn_memory.search.stages.confidence import enough, has_certain, likely
 from djinn_memory.search.stages.gather import gather
+from djinn_memory.search.stages.planes import enough, has_certain, likely
 from djinn_memory.search.state import Search
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import reading
@@ -52,7 +45,7 @@ SAME_WORDS = 0.6
 _WORD = re.compile(r"\w+")
 
 
-def repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
+def _repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
     """For each candidate, how many earlier ones say nearly the same. One candidate per memory."""
     compared = candidates[:COMPARED]
     by_meaning = search.scores_all
@@ -155,13 +148,7 @@ class Rescorer:
     links to.
     """
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        profile: ProfileConfig,
-        agent: str,
-        question: str,
-    ) -> None:
+    def __init__(self, runtime: Runtime, profile: ProfileConfig, agent: str, question: str) -> None:
         self._state = runtime.state
         self._profile = profile
         self._scoring = runtime.home.config.scoring
@@ -238,10 +225,7 @@ class Rescorer:
         return self._content_of(search, self._question) <= frozenset[str]().union(*said)
 
     def _judge(
-        self,
-        search: Search,
-        candidates: Sequence[Candidate],
-        memories: Mapping[int, IndexedMemory],
+        self, search: Search, candidates: Sequence[Candidate], memories: Mapping[int, IndexedMemory]
     ) -> list[Judged]:
         """Judge each candidate, and leave out those that the profile excludes."""
         entries, ratings = self._known([memories[each.memory_id] for each in candidates])
@@ -382,7 +366,7 @@ def _by_score(judged: Judged) -> float:
 
 def _varied(search: Search, judged: Sequence[Judged]) -> list[Judged]:
     """The same order, with lower scores for memories that nearly repeat a better one."""
-    counts = repeats(search, [candidate for candidate, _ in judged])
+    counts = _repeats(search, [candidate for candidate, _ in judged])
     varied = []
     for (candidate, judgement), count in zip(judged, counts, strict=True):
         weight, variety = judgement.weight, 1 / (1 + count)

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -19,28 +20,29 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.changes.commit import recover
-from djinn_memory.memories.changes.erase import erase_quotes
+from djinn_memory.memories.changes.plan import PLANNED, KeptBytes, from_event
+from djinn_memory.memories.facts.queries import FACT
 from djinn_memory.memories.facts.requests import CONFIDENCES
-from djinn_memory.memories.facts.statements import FACT
-from djinn_memory.memories.hooks.redaction import redact_events
+from djinn_memory.memories.hooks.payloads import NAMES
+from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
 from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dialects.rules import RULES
-from djinn_memory.notes.domains import domains_of
 from djinn_memory.notes.fact_note import history_of, value_of
-from djinn_memory.notes.note import Note
+from djinn_memory.notes.note import Note, domains_of
 from djinn_memory.notes.note_file import content_hash
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.store.erasing import erase
 from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
 from djinn_memory.store.ledger import EPISODE_PURGED, Event
-from djinn_memory.store.ledger.redaction import phrases, redacted
+from djinn_memory.store.ledger.reading import events_of
+from djinn_memory.store.ledger.redaction import CONTAINED, phrases, redacted
 from djinn_memory.store.ledger.sync_state import mark_purged
-from djinn_memory.store.sqlite import transaction
+from djinn_memory.store.sqlite import erase, transaction
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside
+from djinn_memory.system.locks import lock
 
 SENTENCE = 20
 """Minimum length at which text inside a value identifies the memory. Shorter text, such as a title,
@@ -101,11 +103,11 @@ def purge(
     agent = state.home.agent(request.agent)
     if ledger:
         recover(state)
-        erase_quotes(state, memory.vault, memory.paths, texts, memory.id)
+        _erase_kept(state, memory.vault, memory.paths, texts, memory.id)
     named = [*texts, *(() if memory.block else memory.paths)]
     events = ledger.redact(named, agent, may_quote) if ledger else 0
     values = _forget_values(state, texts, agent, memory.vault, excluded)
-    redact_events(state, phrases(texts), may_quote)
+    _redact_events(state, phrases(texts), may_quote)
     if ledger and not memory.block:
         # The next synchronization removes it from the server and from other homes.
         mark_purged(ledger, memory.vault.id, memory.files, {*_digests(memory)})
@@ -258,3 +260,73 @@ def _hashes(note: Note, vault: Vault) -> Iterator[bytes]:
     """The hashes under which the vectors of a note's texts are cached."""
     for _, windows in cut(note, outline=RULES[vault.dialect].outline):
         yield from (window.hash for window in windows if window.hash)
+
+
+def _redact_events(
+    state: State, phrases: Sequence[str], may_quote: Callable[[Mapping[str, object]], bool]
+) -> None:
+    """Remove phrases from the events that wait, and from those that could not be taken in.
+
+    `may_quote` decides from the agent of a waiting event whether it may quote the phrases. Raises
+    `Unavailable` when the events cannot be changed.
+    """
+
+    def of_agent(entry: Any) -> Any:
+        named = entry.get("agent") if isinstance(entry, dict) else None
+        own = may_quote({"agent": named or state.home.agent(None)})
+        return _redacted(entry, phrases) if own else entry
+
+    spool = Spool(str(state.home.state))
+    try:
+        if spool.size():
+            # A command that takes events in has them in memory, and would write them back.
+            with lock(Path(spool.intake_lock)):
+                spool.edit(of_agent)
+        spool.edit_rejected(lambda entry: _redacted(entry, phrases))
+    except (OSError, SpoolBusyError) as error:
+        raise Unavailable(f"events of hooks cannot be changed: {error}; purge it again") from None
+
+
+def _redacted(entry: Any, phrases: Sequence[str]) -> Any:
+    if not isinstance(entry, dict):
+        return redacted(entry, phrases, frozenset())
+    return {
+        key: value if key in NAMES else redacted(value, phrases, frozenset())
+        for key, value in entry.items()
+    }
+
+
+def _erase_kept(
+    state: State, vault: Vault, paths: Collection[str], texts: Sequence[str], memory: str | None
+) -> None:
+    """Remove the kept bytes of changes that hold a purged memory.
+
+    These are changes of its files, and of files that hold its id, its text or a long line of it.
+    Only vaults with the readers of `vault` count, unless every agent may read that vault, so that
+    nobody learns what was purged. The changes can no longer be taken back.
+    """
+    kept = KeptBytes(state.home)
+    ids = kept.ids()
+    if not ids:
+        return
+    related = {
+        other.id
+        for other in state.home.vaults
+        if access.is_open(vault) or access.same_readers(other, vault)
+    }
+    wanted = [phrase.encode() for phrase in phrases(texts) if len(phrase) >= CONTAINED]
+    wanted += [memory.encode()] if memory else []
+    for event in events_of(state.ledger, (PLANNED,), ids):
+        record = from_event(event)
+        files = enumerate(record.plan.files if record else ())
+        if record is None or any(
+            (file.vault == vault.id and file.path in paths)
+            or (file.vault in related and _holds(kept.read(event.subject, number), wanted))
+            for number, file in files
+        ):
+            kept.drop(event.subject)
+
+
+def _holds(data: bytes | None, wanted: Sequence[bytes]) -> bool:
+    # Line endings differ between the parsed text and the file, lines do not.
+    return data is not None and any(phrase in data for phrase in wanted)

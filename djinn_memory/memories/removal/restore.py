@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy, Unavailable, UsageError
+from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable, UsageError
 from djinn_memory.home.access import is_private
 from djinn_memory.indexing.refresh import read
-from djinn_memory.memories.catalog.hiding import hides_file
 from djinn_memory.memories.catalog.requests import RestoreMemory
-from djinn_memory.memories.writing.versions import HISTORY, versions
+from djinn_memory.memories.writing.existing import HISTORY
+from djinn_memory.memories.writing.memory_files import trashed_notes, versions
 from djinn_memory.models import Vault
-from djinn_memory.notes.note import Note, parse
+from djinn_memory.notes import vault as disk
+from djinn_memory.notes.note import Note
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.notes.vault import TRASH
 from djinn_memory.store.state import State
 from djinn_memory.system.files import inside, make_folder, move_to_free_name
 
@@ -78,26 +78,16 @@ def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> Re
 _Entry = tuple[Vault, TrashedNote, Note]
 
 
-def _trashed(state: State, vault: Vault) -> list[_Entry]:
+def _trashed(state: State, vault: Vault) -> Iterator[_Entry]:
     """The notes in the trash of a vault that its reader may see.
 
     Earlier versions belong to their notes.
     """
-    entries: list[_Entry] = []
-    root = vault.root / TRASH
-    if root.is_symlink():
-        return []
-    for file in sorted(root.rglob("*.md")):
-        path = file.relative_to(root).as_posix()
-        if file.is_symlink() or {HISTORY, f".{HISTORY}"} & set(PurePosixPath(path).parts[:-1]):
-            continue
-        with suppress(OSError, DjinnError):
-            data = disk.read(vault, f"{TRASH}/{path}")
-            if hides_file(state.home, vault, path, data):
-                continue
-            note = parse(path, data, vault.dialect)
-            entries.append((vault, TrashedNote(vault.name, path, note.id, note.title), note))
-    return entries
+    for place, note in trashed_notes(state, vault):
+        path = place.removeprefix(f"{TRASH}/")
+        is_version = {HISTORY, f".{HISTORY}"} & set(PurePosixPath(path).parts[:-1])
+        if not is_version and not (vault.root / place).is_symlink():
+            yield vault, TrashedNote(vault.name, path, note.id, note.title), note
 
 
 def _named(name: str, trashed: Sequence[_Entry]) -> _Entry:

@@ -1,15 +1,16 @@
-"""Requests about the marks of a session, and about the narrative summary."""
+"""Requests and answers about sessions: their marks, their turns, what is extracted, the summary."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, RawText, SinceDay, UntilDay
 
 _Points = Annotated[Sequence[str], Meta(max_length=100)]
 _AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
@@ -90,3 +91,205 @@ class SummaryChange(Struct, frozen=True):
     """The path of the previous version, relative to the folder of the vault."""
     problems: list[Problem] = field(default_factory=list)
     """Other failures, such as a chat model that did not answer."""
+
+
+class StartSession(Struct, frozen=True):
+    """Start a session without reading its context."""
+
+    session: Annotated[
+        Annotated[RawText, Meta(max_length=100)] | None,
+        Meta(description="The name of the session. Default: a new name."),
+    ] = None
+    agent: AgentName = None
+
+
+class EndSession(Struct, frozen=True):
+    """End a session without a handoff."""
+
+    session: Session = None
+    agent: AgentName = None
+
+
+class ListSessions(Struct, frozen=True):
+    """List the sessions of an agent, newest first.
+
+    A session is listed if it has turns or is open. Imports and hooks name their sessions by
+    themselves.
+    """
+
+    channel: Annotated[
+        Annotated[RawText, Meta(max_length=100)] | None,
+        Meta(
+            description="Only sessions with turns of this channel: cli, api, slack, voice, or that "
+            "of an import, such as chatgpt."
+        ),
+    ] = None
+    since: SinceDay = None
+    until: UntilDay = None
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of sessions.")] = 20
+    skip: Annotated[
+        int, Meta(ge=0, le=10_000_000, description="How many of the newest sessions to skip.")
+    ] = 0
+    agent: AgentName = None
+
+
+class ShowHistory(Struct, frozen=True):
+    """Show the last turns of a session, oldest first, with their whole texts."""
+
+    session: Annotated[
+        Annotated[RawText, Meta(max_length=100)] | None,
+        Meta(
+            description="The session or chat. Default: the current session, or all sessions if "
+            "it has no turns."
+        ),
+    ] = None
+    last: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000)] | None,
+        Meta(description="The maximum number of turns. Default: the setting `sessions.history`."),
+    ] = None
+    agent: AgentName = None
+
+
+class ExtractSessions(Struct, frozen=True):
+    """Turn what was stated in sessions into facts, preferences, decisions, commitments and lessons.
+
+    Sessions that are idle for `sessions.idle_minutes` are read, each turn once. What is known, and
+    what was extracted before, is skipped.
+    """
+
+    session: Annotated[
+        Annotated[RawText, Meta(max_length=100)] | None,
+        Meta(
+            description="Read all turns of this session now. Default: the new turns of idle "
+            "sessions."
+        ),
+    ] = None
+    dry_run: Annotated[bool, Meta(description="Only list what would be written.")] = False
+    agent: AgentName = None
+
+
+class StartedSession(Struct, frozen=True):
+    """A session that was started."""
+
+    session: str
+    """The name of the session."""
+    agent: str
+    """The agent whose session it is."""
+
+
+class EndedSession(Struct, frozen=True):
+    """A session that was ended."""
+
+    session: str
+    """The name of the session."""
+    agent: str
+    """The agent whose session it was."""
+
+
+class ListedSession(Struct, frozen=True):
+    """A session, as a list shows it."""
+
+    session: str
+    """The name of the session."""
+    agent: str
+    """The agent whose session it is."""
+    turns: int
+    """The number of its turns."""
+    first: str
+    """The time of its first turn, as ISO 8601 in UTC. Without turns, the time of its last event."""
+    last: str
+    """The time of its last turn. Without turns, the time of its last event."""
+    channel: str | None
+    """The channel of its last turn, such as `cli`; null without turns."""
+    client: str | None
+    """The program that its last turn came from, such as `claude`; null if djinn recorded it."""
+    open: bool
+    """Whether it was started by `wake` or `session start` and not ended."""
+
+
+class SessionPage(Struct, frozen=True):
+    """A page of a list of sessions."""
+
+    sessions: tuple[ListedSession, ...]
+    """The sessions, newest first."""
+    total: int
+    """The number of sessions on all pages."""
+
+
+class SessionTurn(Episode, frozen=True, kw_only=True):
+    """A turn of a session: a message with its response, an observation or an outcome."""
+
+    message: str
+    """The message, or what was observed, with its secrets masked."""
+    response: str | None
+    """The response of the agent; null if there is none."""
+    context: dict[str, Any] | None
+    """Other data that was recorded with it, such as the call of a tool."""
+    client: str | None
+    """The program that it came from, such as `claude`."""
+
+
+class SessionHistory(Struct, frozen=True):
+    """The last turns of a session."""
+
+    session: str | None
+    """The session; null for the turns of all sessions."""
+    turns: tuple[SessionTurn, ...]
+    """The turns, oldest first."""
+    total: int
+    """The number of turns in the session, or in all sessions."""
+    near: tuple[str, ...] = ()
+    """Sessions with similar names, if the session has no turns."""
+
+
+class ExtractedMemory(MemoryRef, frozen=True, kw_only=True):
+    """A memory that was extracted. In a dry run it has no id and no path."""
+
+    type: str
+    """The type: fact, preference, decision, commitment or lesson."""
+    title: str
+    """The title of the memory."""
+    text: str
+    """The statement; the value of a fact."""
+    status: str | None
+    """`proposed` for a memory that does not count until someone accepts it; else null."""
+    rule: str
+    """The rule that found the statement, such as `extract.preference`."""
+    evidence: tuple[str, ...]
+    """Links to the turns that it came from."""
+    session: str
+    """The session of these turns."""
+
+
+class SkippedStatement(Struct, frozen=True):
+    """A statement that was not written."""
+
+    type: str
+    """The type that the memory would have."""
+    title: str
+    """The title that the memory would have."""
+    text: str
+    """The statement."""
+    reason: str
+    """Why it was skipped."""
+    evidence: tuple[str, ...]
+    """Links to the turns that it came from."""
+    session: str
+    """The session of these turns."""
+
+
+class ExtractionReport(Struct, frozen=True):
+    """The result of an extraction."""
+
+    written: tuple[ExtractedMemory, ...]
+    """The memories that were written, or would be in a dry run."""
+    skipped: tuple[SkippedStatement, ...]
+    """Statements that were not written."""
+    sessions: int
+    """The number of sessions that were read."""
+    dry_run: bool
+    """Whether nothing was changed."""
+    near: tuple[str, ...] = ()
+    """Sessions with similar names, if the session in the request has no turns."""
+    problems: tuple[Problem, ...] = ()
+    """Failures that left sessions or proposals out."""

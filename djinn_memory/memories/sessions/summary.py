@@ -35,10 +35,10 @@ from djinn_memory.memories.writing.provenance import Provenance, text_digest
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, Problem, extended
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask

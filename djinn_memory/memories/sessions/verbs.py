@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from djinn_memory.errors import NotFound, Remedy
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import DjinnError, NotFound, Remedy
+from djinn_memory.memories.episodes.reading import (
+    EPISODES,
+    FIELDS,
+    EpisodeText,
+    as_episode,
+    near_sessions,
+    read_episodes,
+)
+from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.sessions.history import history
-from djinn_memory.memories.sessions.session_requests import (
+from djinn_memory.memories.sessions.requests import (
     EndedSession,
     EndSession,
     ExtractionReport,
     ExtractSessions,
+    ListedSession,
     ListSessions,
     SessionHistory,
     SessionPage,
+    SessionTurn,
     ShowHistory,
     StartedSession,
     StartSession,
 )
+from djinn_memory.models import Filters, extended
+from djinn_memory.notes.slugs import fold
 from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
+from djinn_memory.search.narrowing import day
+from djinn_memory.store.index.records import IndexedMemory, Selection
 
 
 class Sessions(Namespace, name="sessions"):
@@ -51,10 +73,31 @@ class Sessions(Namespace, name="sessions"):
     @operation(ListSessions)
     def list(self, request: ListSessions) -> SessionPage:
         """List the sessions of an agent that have turns or are open, newest first."""
-        from djinn_memory.memories.sessions.listing import list_sessions
-
         self.runtime.fresh_scope(request.agent)
-        return list_sessions(self.runtime, request)
+        agent, now = self.runtime.home.agent(request.agent), self.runtime.now()
+        since, until = day("since", request.since, now), day("until", request.until, now)
+        where = (("channel", request.channel),) if request.channel else ()
+        narrowed = replace(EPISODES, since=since, until=until, where=where)
+        with self.runtime.index(self.runtime.home.personal_vaults(agent)) as index:
+            opened = _open(self.runtime, agent)
+            groups = index.groups("session", Selection(EPISODES))
+            listed = {
+                fold(group.value): ListedSession(
+                    group.value, agent, group.count, group.first, group.last, None, None,
+                    fold(group.value) in opened,
+                )
+                for group in groups
+            }  # fmt: skip
+            if narrowed != EPISODES:
+                groups = index.groups("session", Selection(narrowed))
+                names = {fold(group.value) for group in groups}
+                listed = {name: session for name, session in listed.items() if name in names}
+            else:
+                listed = {**opened, **listed}
+            newest = sorted(listed.values(), key=attrgetter("last", "session"), reverse=True)
+            page = newest[request.skip : request.skip + request.limit]
+            sessions = tuple(_with_program(index, session) for session in page)
+        return SessionPage(sessions, len(newest))
 
     @operation(ShowHistory, positional=("session",))
     def history(self, request: ShowHistory) -> SessionHistory:
@@ -64,7 +107,18 @@ class Sessions(Namespace, name="sessions"):
         none. The events of calendars are left out unless their session is named.
         """
         self.runtime.fresh_scope(request.agent)
-        return history(self.runtime, request)
+        agent = self.runtime.home.agent(request.agent)
+        limit = request.last or self.runtime.home.config.sessions.history
+        session = session_log.given(self.runtime.state, request.session)
+        if session is None:
+            # Without the ledger the turns of all sessions are shown.
+            with suppress(DjinnError):
+                current = session_log.current(self.runtime.state, agent)
+                if current != session_log.OUTSIDE and _count(self.runtime, agent, current):
+                    session = current
+        turns = tuple(map(_turn, _last_turns(self.runtime, agent, limit, session)))
+        near = () if turns or session is None else near_sessions(self.runtime, agent, session)
+        return SessionHistory(session, turns, _count(self.runtime, agent, session), near)
 
     @operation(ExtractSessions, patient=True, writes=True)
     def extract(self, request: ExtractSessions) -> ExtractionReport:
@@ -78,3 +132,86 @@ class Sessions(Namespace, name="sessions"):
         from djinn_memory.memories.sessions.extraction.run import extract
 
         return extract(self.runtime, request)
+
+
+def _last_turns(
+    runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str] = ()
+) -> list[EpisodeText]:
+    """The last turns of an agent's session, or of all its sessions, oldest first.
+
+    With `domains`, only turns of one of these domains.
+    """
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
+        selection = Selection(replace(turns_of(session), domains=tuple(domains)))
+        memories = [*index.memories(selection, limit=limit, fields=FIELDS)]
+    return [*read_episodes(runtime, reversed(memories))]
+
+
+def previous_turns(
+    runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str]
+) -> list[EpisodeText]:
+    """The last turns of the last conversation before `session`, oldest first.
+
+    With `domains`, only turns of one of these domains count.
+
+    Sessions that only have observations, such as calendars, are no conversations.
+    """
+    excluded = (("session", session),) if session else ()
+    types = ("interaction",)
+    before = replace(EPISODES, types=types, excluded=excluded, domains=tuple(domains))
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
+        last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
+    name = last.field("session") if last else None
+    return _last_turns(runtime, agent, limit, name, domains) if name else []
+
+
+def turns_of(session: str | None) -> Filters:
+    """The filters that select the turns of a session, or of all sessions but those of calendars."""
+    if session:
+        return replace(EPISODES, where=(("session", session),))
+    return replace(EPISODES, excluded=(("channel", CALENDAR),))
+
+
+def spoken_lines(message: str, response: str | None, kind: str | None) -> Iterator[str]:
+    """A turn as paragraphs that say who spoke."""
+    yield f"{'User' if kind == 'interaction' else (kind or 'turn').capitalize()}: {message}"
+    if response:
+        yield f"Agent: {response}"
+
+
+def _count(runtime: Runtime, agent: str, session: str | None) -> int:
+    with runtime.index(runtime.home.personal_vaults(agent)) as index:
+        return index.count(Selection(turns_of(session)))
+
+
+def _turn(text: EpisodeText) -> SessionTurn:
+    memory: IndexedMemory = text.memory
+    return extended(
+        as_episode(memory),
+        SessionTurn,
+        message=text.message,
+        response=text.response,
+        context=text.context,
+        client=memory.field("client"),
+    )
+
+
+def _open(runtime: Runtime, agent: str) -> dict[str, ListedSession]:
+    """The open sessions of an agent by folded name, as if they had no turns."""
+    with suppress(DjinnError):
+        return {
+            fold(session.id): ListedSession(
+                session.id, agent, 0, session.at, session.at, None, None, True
+            )
+            for session in session_log.open_sessions(runtime.state, agent)
+        }
+    return {}
+
+
+def _with_program(index: Index, session: ListedSession) -> ListedSession:
+    """A session with the channel and the program of its last turn."""
+    turns = Selection(turns_of(session.session))
+    last = next(iter(index.memories(turns, limit=1, fields=FIELDS)), None)
+    if last is None:
+        return session
+    return replace(session, channel=last.field("channel"), client=last.field("client"))

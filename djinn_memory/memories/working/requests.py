@@ -31,13 +31,13 @@ Ttl = Annotated[
 AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
 
 
-class OfAgent(Struct, frozen=True, kw_only=True):
+class _OfAgent(Struct, frozen=True, kw_only=True):
     """The agent of a request."""
 
     agent: AgentName = None
 
 
-class OfScope(OfAgent, frozen=True, kw_only=True):
+class _OfScope(_OfAgent, frozen=True, kw_only=True):
     """The session or task of the values in a request."""
 
     session: Annotated[
@@ -49,7 +49,7 @@ class OfScope(OfAgent, frozen=True, kw_only=True):
     ] = None
 
 
-class OfGiver(OfScope, frozen=True, kw_only=True):
+class _OfGiver(_OfScope, frozen=True, kw_only=True):
     """A scope, or the agent who shared the values."""
 
     giver: Annotated[
@@ -57,7 +57,7 @@ class OfGiver(OfScope, frozen=True, kw_only=True):
     ] = field(default=None, name="from")  # fmt: skip
 
 
-class SetValue(OfScope, frozen=True):
+class SetValue(_OfScope, frozen=True):
     """Store a value under a key for a limited time."""
 
     key: Key
@@ -78,25 +78,25 @@ class SetValue(OfScope, frozen=True):
     allow_secret: AllowSecret = False
 
 
-class GetValue(OfGiver, frozen=True):
+class GetValue(_OfGiver, frozen=True):
     """Read a value. This counts as a use of it."""
 
     key: Key
 
 
-class ListWorkingValues(OfScope, frozen=True):
+class ListWorkingValues(_OfScope, frozen=True):
     """List the values of a session or task, and values that other agents shared."""
 
     all: Annotated[bool, Meta(description="List the values of all sessions and tasks.")] = False
 
 
-class ClearValues(OfGiver, frozen=True):
+class ClearValues(_OfGiver, frozen=True):
     """Remove a value, or all values in a scope."""
 
     key: OptionalKey = None
 
 
-class ShareValue(OfScope, frozen=True):
+class ShareValue(_OfScope, frozen=True):
     """Give another agent a copy of a value. The other agent sees who shared it."""
 
     key: Key
@@ -104,7 +104,7 @@ class ShareValue(OfScope, frozen=True):
     ttl: Ttl = None
 
 
-class SetStep(OfAgent, frozen=True):
+class SetStep(_OfAgent, frozen=True):
     """Add a step to a task, or update one.
 
     The status is `pending` if not given; other fields that are not given are unchanged.
@@ -124,11 +124,11 @@ class SetStep(OfAgent, frozen=True):
     allow_secret: AllowSecret = False
 
 
-class ListTasks(OfAgent, frozen=True):
+class ListTasks(_OfAgent, frozen=True):
     """List the tasks of an agent."""
 
 
-class ResumeTask(OfAgent, frozen=True):
+class ResumeTask(_OfAgent, frozen=True):
     """Show a whole task and its next steps."""
 
     task: TaskId

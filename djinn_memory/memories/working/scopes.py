@@ -1,19 +1,67 @@
-"""The scopes of working memory: which values an agent sees, and how a value is stored."""
+"""The values of working memory: which are valid, which an agent sees, and how they are stored."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any
+from datetime import UTC, datetime
 
+import msgspec
 from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.working.values import check_name
+from djinn_memory.memories.working.requests import MOST_CHARACTERS, WorkingValue
 from djinn_memory.models import extended
+from djinn_memory.notes.dates import moment
 from djinn_memory.store.expiring import WorkingEntry, WorkingSlot, forget
-from djinn_memory.store.ledger import uuid7
 from djinn_memory.store.state import State
+
+
+def value_of(entry: WorkingEntry) -> WorkingValue:
+    """An entry as answers show it."""
+    scope = {entry.space: entry.name}
+    try:
+        value = msgspec.json.decode(entry.value)
+    except (msgspec.DecodeError, RecursionError):
+        value = entry.value
+    return extended(
+        entry,
+        WorkingValue,
+        value=value,
+        session=scope.get("session"),
+        task=scope.get("task"),
+        given_by=scope.get("from"),
+        created=iso(entry.created),
+        updated=iso(entry.updated),
+        expires=iso(entry.expires),
+        last_used=None if entry.used is None else iso(entry.used),
+    )
+
+
+def iso(seconds: float) -> str:
+    """A time of the store as ISO 8601 in UTC."""
+    return moment(datetime.fromtimestamp(seconds, UTC))
+
+
+def from_json(text: str) -> object:
+    """Decode a JSON text. Raises `UsageError` if it is not JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"is not JSON: {error}", argument="json_value") from None
+
+
+def _check_name(field: str, name: str) -> str:
+    """Return `name`. Raises `UsageError` for the field if it is not a valid name."""
+    odd = any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name)
+    if odd or not name.strip() or len(name) > MOST_CHARACTERS:
+        raise UsageError(
+            f"{name[:40]!r} is not a valid name; use 1 to {MOST_CHARACTERS} characters on one line",
+            argument=field,
+        )
+    return name
+
 
 LAG = 0.01
 """The share of its lifetime by which a task's value may expire before its newest value."""
@@ -50,11 +98,11 @@ class WorkingScopes:
                 "a value belongs to one session, one task or one sharing agent", *given
             )
         agent = self._state.home.agent(agent)
-        check_name("key", key)
+        _check_name("key", key)
         if giver is not None:
             return WorkingSlot(agent, "from", giver, key)
         if task is not None:
-            return WorkingSlot(agent, "task", check_name("task", task), key)
+            return WorkingSlot(agent, "task", _check_name("task", task), key)
         name = (
             session_log.current(self._state, agent)
             if session is None
@@ -144,8 +192,7 @@ class WorkingScopes:
             lags = entry.expires < now + ttl * (1 - LAG)
             if _same_scope(entry, slot) and entry.ttl == ttl and lags:
                 self._state.working.change(
-                    entry.slot,
-                    lambda current, now: current and replace(current, expires=now + ttl),
+                    entry.slot, lambda current, now: current and replace(current, expires=now + ttl)
                 )
 
     @staticmethod
@@ -155,18 +202,6 @@ class WorkingScopes:
             f"no value {slot.key!r} {where[slot.space]} {slot.name}, or it has expired",
             Remedy("working.list", {"all": True}, "list all values"),
         )
-
-
-def new_entry(slot: WorkingSlot, now: float, ttl: int, **fields: Any) -> WorkingEntry:
-    """A new entry that is kept for `ttl` seconds."""
-    times = {"created": now, "updated": now, "ttl": ttl, "expires": now + ttl}
-    return extended(slot, WorkingEntry, id=uuid7(), **times, **fields)
-
-
-def kept_for(entry: WorkingEntry, now: float, ttl: int | None) -> WorkingEntry:
-    """An entry that is kept from now on, for its original time or for `ttl` seconds."""
-    seconds = entry.ttl if ttl is None else ttl
-    return replace(entry, ttl=seconds, expires=now + seconds)
 
 
 def live(entry: WorkingEntry | None, now: float) -> WorkingEntry | None:

@@ -29,19 +29,21 @@ from djinn_memory.memories.working.requests import (
     WorkingLookup,
     WorkingValues,
 )
-from djinn_memory.memories.working.scopes import WorkingScopes, kept_for, live, new_entry
-from djinn_memory.memories.working.values import appended, as_json, iso, value_of
+from djinn_memory.memories.working.scopes import WorkingScopes, iso, live, value_of
 from djinn_memory.models import Problem, extended
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.expiring import StoreUnwritable, WorkingEntry, WorkingSlot
 from djinn_memory.store.ledger import uuid7
 
+MOST_BYTES = 1_000_000
+"""Maximum bytes of a value as JSON. A longer text is a document."""
+
 STEP = "step"
 """The type of an entry that is a step."""
 
 
-class StepValue(Struct):
+class _StepValue(Struct):
     """The parsed value of a step's entry."""
 
     status: StepStatus = "pending"
@@ -73,9 +75,9 @@ def _task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
 def _step_of(entry: WorkingEntry) -> TaskStep:
     """The step in an entry."""
     try:
-        step = msgspec.json.decode(entry.value, type=StepValue)
+        step = msgspec.json.decode(entry.value, type=_StepValue)
     except (msgspec.DecodeError, RecursionError):
-        step = StepValue()
+        step = _StepValue()
     return TaskStep(entry.key, step.status, step.result, tuple(step.after), iso(entry.updated))
 
 
@@ -120,10 +122,10 @@ class WorkingMemory(Namespace, name="working"):
                 )
                 raise UsageError(f"{slot.key!r} is a step of the task", step)
             tier = "short" if request.short else "working"
-            entry = new_entry(slot, now, usual, value=text, type=kind, tier=tier)
+            entry = _new_entry(slot, now, usual, value=text, type=kind, tier=tier)
             if request.append:
-                entry = appended(before, entry, settings.history)
-            return kept_for(entry, now, request.ttl)
+                entry = _appended(before, entry, settings.history)
+            return _kept_for(entry, now, request.ttl)
 
         before, after = self._scopes.put(slot, decide)
         self._scopes.renew(slot, usual)
@@ -195,7 +197,7 @@ class WorkingMemory(Namespace, name="working"):
                 entry, **asdict(target), id=uuid7(), created=now, updated=now, uses=0, used=None,
                 claim=None, claimed=None,
             )  # fmt: skip
-            return copy if request.ttl is None else kept_for(copy, now, request.ttl)
+            return copy if request.ttl is None else _kept_for(copy, now, request.ttl)
 
         _, after = self._scopes.put(target, decide)
         # Whether the other agent still has an earlier copy is not for this one to know.
@@ -221,14 +223,14 @@ class WorkingMemory(Namespace, name="working"):
                 raise UsageError(
                     f"{title!r} is a value of the task, not a step; choose another name"
                 )
-            step = StepValue(request.status, request.result, request.after)
+            step = _StepValue(request.status, request.result, request.after)
             if before:
                 last = _step_of(before)
                 step.result = last.result if step.result is None else step.result
                 step.after = step.after or last.after
-            entry = before or new_entry(slot, now, usual, value="", type=STEP)
-            entry = replace(entry, value=as_json(step, title), updated=now)
-            return kept_for(entry, now, request.ttl)
+            entry = before or _new_entry(slot, now, usual, value="", type=STEP)
+            entry = replace(entry, value=_as_json(step, title), updated=now)
+            return _kept_for(entry, now, request.ttl)
 
         _, after = self._scopes.put(slot, decide)
         self._scopes.renew(slot, usual)
@@ -258,7 +260,7 @@ class WorkingMemory(Namespace, name="working"):
 
     def _checked(self, slot: WorkingSlot, value: object, allow_secret: bool) -> str:
         """A value as JSON. Raises `Refused` if it looks like a secret."""
-        text = as_json(value, slot.key)
+        text = _as_json(value, slot.key)
         # The key says what the value is: `password` and `hunter2`.
         shown = f"{slot.key}: {value if isinstance(value, str) else text}\n{slot.name}"
         settings = self._state.home.config.secrets
@@ -268,3 +270,53 @@ class WorkingMemory(Namespace, name="working"):
 
 def _change(after: WorkingEntry, before: WorkingEntry | None) -> WorkingChange:
     return WorkingChange(value_of(after), value_of(before) if before else None)
+
+
+def _as_json(value: object, key: str) -> str:
+    """Encode a value. Raises `UsageError` if JSON cannot represent it, or if it is too long."""
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raise UsageError(f"the value of {key!r} is not UTF-8 text") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the value of {key!r} cannot be written as JSON: {error}") from None
+    if len(text) > MOST_BYTES:
+        raise UsageError(
+            f"the value of {key!r} takes {len(text):,} bytes, more than {MOST_BYTES:,}",
+            Remedy("remember", purpose="write a note instead"),
+            Remedy("documents.ingest", purpose="turn a file into a document"),
+        )
+    return text.decode()
+
+
+def _appended(before: WorkingEntry | None, entry: WorkingEntry, most: int) -> WorkingEntry:
+    """The list `before` with `entry` as its last element.
+
+    If the list exceeds `most` elements or `MOST_BYTES`, the first elements are dropped.
+    """
+    elements = msgspec.json.decode(before.value if before else "[]")
+    if not isinstance(elements, list):
+        raise UsageError(f"{entry.key!r} is not a list; clear it before you append")
+    texts = [msgspec.json.encode(element).decode() for element in elements] + [entry.value]
+    del texts[:-most]
+    while len(texts) > 1 and sum(len(text.encode()) + 1 for text in texts) >= MOST_BYTES:
+        del texts[0]
+    value = f"[{','.join(texts)}]"
+    if before is None:
+        return replace(entry, value=value)
+    return replace(
+        before, value=value, updated=entry.updated, ttl=entry.ttl, tier=entry.tier,
+        type=entry.type or before.type,
+    )  # fmt: skip
+
+
+def _new_entry(slot: WorkingSlot, now: float, ttl: int, **fields: Any) -> WorkingEntry:
+    """A new entry that is kept for `ttl` seconds."""
+    times = {"created": now, "updated": now, "ttl": ttl, "expires": now + ttl}
+    return extended(slot, WorkingEntry, id=uuid7(), **times, **fields)
+
+
+def _kept_for(entry: WorkingEntry, now: float, ttl: int | None) -> WorkingEntry:
+    """An entry that is kept from now on, for its original time or for `ttl` seconds."""
+    seconds = entry.ttl if ttl is None else ttl
+    return replace(entry, ttl=seconds, expires=now + seconds)

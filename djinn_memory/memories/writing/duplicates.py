@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from djinn_memory.embedding.background import Background
-from djinn_memory.embedding.embedder import Embedder
+from djinn_memory.embedding.embedder import Background, Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.models import Filters, Vault
@@ -210,7 +209,7 @@ def numbers(text: str) -> set[str]:
 
 def _windows(draft: Draft, day: str | None) -> Iterator[str]:
     """The texts of the first windows of the draft's note, for a note of that day."""
-    from djinn_memory.chunking.window_text import prefix, window_text
+    from djinn_memory.chunking.chunks import prefix, window_text
     from djinn_memory.indexing.indexer import cut
     from djinn_memory.notes.frontmatter import compose
     from djinn_memory.notes.note import parse

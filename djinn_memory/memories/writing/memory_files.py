@@ -1,4 +1,4 @@
-"""Finds all files of a memory, also where only the trash has it, for deletion and purge."""
+"""Finds all files of a memory, with its earlier versions, also where only the trash has it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,26 @@ from msgspec import Struct
 
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, UsageError
-from djinn_memory.memories.catalog.catalog import find_memory, part_of_journal, require_note
-from djinn_memory.memories.catalog.hiding import hides_file, hides_note
+from djinn_memory.home.home import Home
+from djinn_memory.memories.catalog.catalog import (
+    find_memory,
+    hides_note,
+    part_of_journal,
+    require_note,
+)
 from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.catalog import history, original_path, read_fields
-from djinn_memory.memories.writing.versions import versions
+from djinn_memory.memories.writing.existing import HISTORY
 from djinn_memory.models import Memory, Vault
 from djinn_memory.notes import journal
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.slugs import fold
-from djinn_memory.notes.vault import files as disk
-from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.notes.vault import TRASH
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.state import State
+from djinn_memory.system.files import inside
 
 
 class MemoryFiles(Struct, frozen=True):
@@ -100,7 +106,7 @@ def _trashed(state: State, name: str, vaults: Sequence[Vault]) -> MemoryFiles:
     matches: list[tuple[Vault, str, Note]] = []
     sections: dict[tuple[str, str], MemoryFiles] = {}
     for vault in vaults:
-        for path, note in _trash(state, vault):
+        for path, note in trashed_notes(state, vault):
             before = _before(path)
             names = (note.id, path, before, f"{vault.name}/{before}", f"{vault.name}:{before}")
             loose = (note.title, PurePosixPath(before).stem)
@@ -137,7 +143,7 @@ def _copies(
     """The files in the trash that belong to a note with one of these ids or to its versions."""
     wanted = {identity for identity in (note.id, *ids) if identity}
     copies = []
-    for place, copy in _trash(state, vault):
+    for place, copy in trashed_notes(state, vault):
         same_name = copy.title == note.title and _is_copy(_before(path), _before(place))
         if copy.id in wanted if copy.id else same_name:
             copies += [*_originals(vault, place, copy), place]
@@ -146,7 +152,7 @@ def _copies(
 
 def _section_copies(state: State, vault: Vault, block: str) -> Iterator[str]:
     """The journals in the trash that hold a section."""
-    for path, _ in _trash(state, vault):
+    for path, _ in trashed_notes(state, vault):
         if any(block == other for other, _ in _sections(state, vault, path)):
             yield path
 
@@ -190,14 +196,14 @@ def _originals(vault: Vault, place: str, note: Note) -> list[str]:
     return originals
 
 
-def _trash(state: State, vault: Vault) -> Iterator[tuple[str, Note]]:
-    """The notes in a vault's trash that its reader may see."""
-    root: Path = vault.root / TRASH
+def trashed_notes(state: State, vault: Vault) -> Iterator[tuple[str, Note]]:
+    """The paths and notes in a vault's trash that its reader may see."""
+    root = vault.root / TRASH
     for path in sorted(root.rglob("*.md")) if root.is_dir() and not root.is_symlink() else ():
         name = path.relative_to(vault.root).as_posix()
         with suppress(OSError, DjinnError):
             data = disk.read(vault, name)
-            if not hides_file(state.home, vault, _before(name), data):
+            if not _hides_file(state.home, vault, _before(name), data):
                 yield name, parse(name, data, vault.dialect)
 
 
@@ -231,3 +237,42 @@ def trash_memory(state: State, vault: Vault, memory: Memory) -> tuple[Path, list
     others = [*_parts(state, vault, memory), *versions(vault, memory.path)]
     paths = [path for path in dict.fromkeys((*others, memory.path)) if not disk.trashed(path)]
     return [disk.trash(vault, path) for path in paths][-1], paths
+
+
+def versions(vault: Vault, path: str) -> list[str]:
+    """The earlier versions of a note, newest first, including those in the trash.
+
+    They are in a folder beside it. Each next version links to the previous one.
+    """
+    beside = PurePosixPath(path.removeprefix(f"{TRASH}/")).parent / HISTORY
+    files = {
+        file.stem: f"{place}/{file.name}"
+        for place in (PurePosixPath(TRASH) / beside, beside)
+        if (folder := inside(vault.root, str(place))).is_dir()
+        for file in folder.glob("*.md")
+    }
+    note = PurePosixPath(path.removeprefix(f"{TRASH}/")).with_suffix("")
+    linked: list[str] = []
+    while (name := _linked(read_fields(vault, path), "supersedes").name) in files:
+        path = files.pop(name)
+        linked.append(path)
+    # A revision that was interrupted left a version that the note does not link to.
+    unlinked = (
+        file
+        for file in files.values()
+        if _linked(read_fields(vault, file), "superseded_by") == note
+    )
+    return [*linked, *unlinked]
+
+
+def _linked(fields: dict[str, str], field: str) -> PurePosixPath:
+    """The path, without extension, in a field's link."""
+    return PurePosixPath(fields.get(field, "").removeprefix("[[").removesuffix("]]"))
+
+
+def _hides_file(home: Home, vault: Vault, path: str, data: bytes) -> bool:
+    """Whether all memories in the bytes of a file are hidden from the reader of the vault."""
+    if vault.reader is None:
+        return False
+    file = parse_file(path, data, vault.dialect)
+    return all(hides_note(home, vault, memory.parse()) for memory in file.memories)

@@ -9,11 +9,13 @@ from msgspec import Struct
 
 from djinn_memory.home.access import DOMAIN, distinct
 from djinn_memory.models import Memory, MemoryRef
-from djinn_memory.notes.markdown.plain_text import inline
-from djinn_memory.notes.note import Note
+from djinn_memory.notes.markdown import inline
 
 ORIGIN = ("rule", "evidence", "author", "client", "session")
 """The fields of front matter that say where a memory comes from, besides its domain."""
+
+LEARNINGS_RULE = "maintain.learnings"
+"""The rule of the copies of learnings that an agent shares."""
 
 _NO_MARKUP = str.maketrans("[]#`", "()  ")
 
@@ -79,9 +81,3 @@ def text_digest(text: str) -> str:
     """A hash that shows whether a text was changed since djinn built it."""
     data = "\n".join(line.rstrip() for line in text.strip().splitlines()).encode("utf-8", "replace")
     return f"b{hashlib.blake2b(data, digest_size=8).hexdigest()}"
-
-
-def was_rewritten(note: Note) -> bool:
-    """Whether a note that djinn built was changed by hand, so that its origin no longer holds."""
-    built = dict(note.fields).get("built")
-    return built is not None and built != text_digest(note.text[note.body :])

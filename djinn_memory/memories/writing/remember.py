@@ -16,16 +16,14 @@ from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, current_wordi
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable, sweep
-from djinn_memory.memories.catalog.catalog import find_memory, require_note
-from djinn_memory.memories.catalog.hiding import hidden_from
+from djinn_memory.memories.catalog.catalog import find_memory, hidden_from, require_note
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.changes import change_note, dated
+from djinn_memory.memories.writing.change_set import VaultWriter, writing
 from djinn_memory.memories.writing.drafts import Draft, draft_of, link_to
 from djinn_memory.memories.writing.duplicates import DuplicateFinder
-from djinn_memory.memories.writing.existing import choose_note
+from djinn_memory.memories.writing.existing import change_note, choose_note, dated
 from djinn_memory.memories.writing.provenance import Provenance
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.memories.writing.vault_writer import VaultWriter, writing
 from djinn_memory.models import PLANES, Memory, MemoryRef, Problem, Vault, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
@@ -211,11 +209,7 @@ def _superseded(
 
 
 def _mark_superseded(
-    runtime: Runtime,
-    old: Memory,
-    link: str,
-    agent: str | None,
-    writer: VaultWriter | None = None,
+    runtime: Runtime, old: Memory, link: str, agent: str | None, writer: VaultWriter | None = None
 ) -> Sequence[Problem]:
     """Mark a note as superseded by the note of a link. Returns the reason if this fails.
 

@@ -34,10 +34,7 @@ class NewMemory(Struct, frozen=True):
     ]
     title: Annotated[
         RawText,
-        Meta(
-            max_length=500,
-            description="The title, on one line. Links refer to the note by it.",
-        ),
+        Meta(max_length=500, description="The title, on one line. Links refer to the note by it."),
     ]
     text: Annotated[RawText, Meta(description="The text, in Markdown.")] = ""
     tags: Annotated[_Lines, Meta(description="Tags such as project/myapp.")] = ()

@@ -8,14 +8,13 @@ from contextlib import suppress
 from msgspec import UNSET, Struct
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.catalog.catalog import body_of
-from djinn_memory.memories.catalog.identity import LedgerName, ledger_name
-from djinn_memory.memories.writing.provenance import evidence_of, was_rewritten
+from djinn_memory.memories.catalog.catalog import LedgerName, body_of, ledger_name
+from djinn_memory.memories.writing.provenance import evidence_of, text_digest
 from djinn_memory.models import Vault
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.fact_note import timeline
 from djinn_memory.notes.note import Note, parse
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedLink, IndexedMemory
 from djinn_memory.store.ledger import reading
@@ -90,7 +89,7 @@ def origin_of(
     """The origin of a memory, as far as an agent may see it."""
     vault = vaults[memory.vault]
     note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
-    fields = () if was_rewritten(note) else memory.fields
+    fields = () if _was_rewritten(note) else memory.fields
     named = dict(reversed(fields))
     links = list(evidence_of(fields))
     if _is_fact(memory):
@@ -176,3 +175,9 @@ def _in_ledger(state: State, name: LedgerName, agent: str) -> Iterator[MemoryEve
 
 def _is_fact(memory: IndexedMemory) -> bool:
     return memory.type == "fact" and memory.block is UNSET
+
+
+def _was_rewritten(note: Note) -> bool:
+    """Whether a note that djinn built was changed by hand, so that its origin no longer holds."""
+    built = dict(note.fields).get("built")
+    return built is not None and built != text_digest(note.text[note.body :])

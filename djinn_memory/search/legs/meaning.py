@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from djinn_memory.embedding.background import Background, embed_in_background
-from djinn_memory.embedding.embedder import Embedder
+from djinn_memory.embedding.embedder import Background, Embedder, embed_in_background
 from djinn_memory.errors import DjinnError, Remedy
 from djinn_memory.models import Problem
 from djinn_memory.search import fusion

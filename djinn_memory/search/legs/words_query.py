@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from djinn_memory.languages.stop_words import stop_words
+from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import Problem
 from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.store.index.records import Forms, WordMatch

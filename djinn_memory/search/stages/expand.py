@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.settings import LlmConfig
-from djinn_memory.languages.stop_words import stop_words
+from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import Problem, SearchStep
 from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.search.candidate import Candidate, once
@@ -153,13 +153,13 @@ def add_words_of_best(search: Search, seeds: Sequence[Candidate]) -> None:
         what = "the query has `words:` parts of its own, so no words were added"
     else:
         best = once(seeds)[:NOTES]
-        search.added_words = tuple(terms(search.index, search.stems, best))
+        search.added_words = tuple(_terms(search.index, search.stems, best))
         shown = ", ".join(search.added_words) or "nothing"
         what = f"added {shown} from the best {count(len(best), 'note')}"
     search.steps.append(SearchStep("expand", what, (time.perf_counter() - began) * 1000))
 
 
-def terms(index: Index, known: AbstractSet[str], feedback: Sequence[Candidate]) -> list[str]:
+def _terms(index: Index, known: AbstractSet[str], feedback: Sequence[Candidate]) -> list[str]:
     """The words that distinguish the chunks of `feedback`, best first, without stems in `known`.
 
     As in the relevance model of Lavrenko and Croft (2001), the weight of a term is the mean of its

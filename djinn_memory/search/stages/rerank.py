@@ -62,7 +62,7 @@ def reranker_of(runtime: Runtime) -> Reranker:
     encoder = runtime.models.reranker
     if encoder is None:
         raise UsageError("search.rerank names no model; set it to a cross-encoder or to llm")
-    return EncoderReranker(encoder, config.search.rerank_ms)
+    return _EncoderReranker(encoder, config.search.rerank_ms)
 
 
 def rerank(search: Search, reranker: Reranker) -> None:
@@ -107,7 +107,7 @@ def _blend(candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list
     return sorted(result, key=lambda candidate: -candidate.score)
 
 
-class EncoderReranker:
+class _EncoderReranker:
     """Reads texts within `milliseconds`. The score is `sigmoid(log-odds / SOFTENED)`."""
 
     def __init__(self, encoder: CrossEncoder, milliseconds: int) -> None:

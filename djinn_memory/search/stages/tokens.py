@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from djinn_memory.chunking.chunks import prefix, window_text
 from djinn_memory.chunking.tokens import token_starts
-from djinn_memory.chunking.window_text import prefix, window_text
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import LegScore, Problem
 from djinn_memory.search.candidate import TOKENS, Candidate

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from djinn_memory.languages.calendar_names import has_words_of_time
+from djinn_memory.languages.days import has_words_of_time
 from djinn_memory.search.state import Search
-from djinn_memory.search.time.former import FormerValues, asks_for_former
-from djinn_memory.search.time.now import Now
+from djinn_memory.search.time.now import FormerValues, Now, asks_for_former
 
 
 def ask(search: Search) -> None:

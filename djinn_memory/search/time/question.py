@@ -8,10 +8,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from djinn_memory.languages.calendar_names import has_calendar_words
 from djinn_memory.languages.date_phrases import DatePhrase, date_phrases
-from djinn_memory.languages.day_window import DayWindow
-from djinn_memory.languages.stop_words import stop_words
+from djinn_memory.languages.days import DayWindow, has_calendar_words
+from djinn_memory.languages.word_lists import stop_words
 
 LONGEST = 250
 """Maximum characters of a question with dates. A longer one is a text that tells its subject."""

@@ -17,11 +17,11 @@ from datetime import date, timedelta
 
 from msgspec.structs import replace
 
-from djinn_memory.languages.day_window import DayWindow
-from djinn_memory.languages.fact_keys import same_keys
+from djinn_memory.languages.days import DayWindow
+from djinn_memory.languages.word_lists import same_keys
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.fact_note import PastValue, value_of_line
-from djinn_memory.notes.markdown.plain_text import inline
+from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.periods import Period, first_day, held, last_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.search.backend import Vocabulary

@@ -104,6 +104,31 @@ class WorkingStore(Protocol):
         """Release the file or the connection."""
 
 
+class ReadOnlyWorkingStore:
+    """A working memory whose values can be read. Uses are not counted."""
+
+    def __init__(self, store: WorkingStore) -> None:
+        self._store = store
+
+    def change(
+        self, slot: WorkingSlot, decide: Decide
+    ) -> tuple[WorkingEntry | None, WorkingEntry | None]:
+        """Raises `StoreUnwritable`."""
+        raise StoreUnwritable("a read-only process writes nothing")
+
+    def entries(self, agent: str) -> tuple[list[WorkingEntry], float]:
+        """See `WorkingStore`."""
+        return self._store.entries(agent)
+
+    def erase(self) -> None:
+        """Raises `StoreUnwritable`."""
+        raise StoreUnwritable("a read-only process writes nothing")
+
+    def close(self) -> None:
+        """See `WorkingStore`."""
+        self._store.close()
+
+
 def forget(old: WorkingEntry) -> Decide:
     """A callback that empties a slot, unless another entry has replaced `old`."""
     return lambda current, _: None if current and current.id == old.id else current

@@ -11,7 +11,6 @@ import apsw
 from msgspec.structs import asdict
 
 from djinn_memory.errors import Unavailable
-from djinn_memory.store.erasing import erase
 from djinn_memory.store.expiring import Decide, StoreUnwritable, WorkingEntry, WorkingSlot, entry
 from djinn_memory.store.sqlite import (
     REPAIR,
@@ -20,6 +19,7 @@ from djinn_memory.store.sqlite import (
     Schema,
     connect,
     connect_or_read,
+    erase,
     explained,
     read_only,
     rows,

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from djinn_memory.models import Vault
 from djinn_memory.notes.slugs import fold, name_key
-from djinn_memory.notes.vault.walk import FileStat
+from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.index import compartments, links, vectors, words
 from djinn_memory.store.index.memory_rows import ParsedMemory, modified, put_memory
 from djinn_memory.store.sqlite import rows, write_row

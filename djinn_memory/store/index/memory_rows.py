@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from djinn_memory.home import access
 from djinn_memory.models import PLANES, Chunk, plane_of
-from djinn_memory.notes.domains import domains_of
+from djinn_memory.notes.note import domains_of
 from djinn_memory.notes.slugs import fold, name_key
-from djinn_memory.notes.vault.walk import FileStat
+from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.index import compartments, links, vectors, words
 from djinn_memory.store.sqlite import rows, write_row
 

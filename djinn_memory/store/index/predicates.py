@@ -51,7 +51,7 @@ class Predicate(NamedTuple):
     """False requires the opposite."""
 
 
-class PartFacts(Protocol):
+class _PartFacts(Protocol):
     """What predicates need to know of the part of an index that they select from."""
 
     def expired(self, now: datetime) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class PartFacts(Protocol):
 
 
 def predicates(
-    selection: Selection, part: PartFacts, *, chunks: bool = False
+    selection: Selection, part: _PartFacts, *, chunks: bool = False
 ) -> Iterator[Predicate]:
     """The predicates of a selection, apart from its vaults; none of them if it includes all.
 
@@ -150,7 +150,7 @@ def _between(since: str | None, until: str | None) -> Iterator[Predicate]:
         yield Predicate("until", (day if "T" in day else day_ends(day), day))
 
 
-def _held(at: str, part: PartFacts) -> Iterator[Predicate]:
+def _held(at: str, part: _PartFacts) -> Iterator[Predicate]:
     """A memory has a period that began and has not ended, or was created before a time.
 
     A fact is left out only if its note was made later and tells of no earlier value. Whether it

@@ -245,7 +245,7 @@ def rearrange(connection: apsw.Connection) -> None:
 
 def texts(connection: apsw.Connection, window_ids: Sequence[int]) -> dict[int, str]:
     """The text that is embedded for each window. Windows that no longer exist are left out."""
-    from djinn_memory.chunking.window_text import path_at, prefix, window_text
+    from djinn_memory.chunking.chunks import path_at, prefix, window_text
 
     texts = {}
     for window_id, start, stop, text, headings, parts, title, date, kind in connection.execute(

@@ -1,7 +1,7 @@
 """The ledger: events in chronological order, and the tables derived from them.
 
-`ledger` appends `events`. `changes` defines the effect of each event on the tables, `projections`
-keeps the tables up to date, and `reading` queries them.
+`ledger` appends `events`, which define their effect on the tables. `projections` keeps the tables
+up to date, and `reading` queries them.
 """
 
 from djinn_memory.store.ledger.events import EPISODE_PURGED, Event, uuid7

@@ -1,13 +1,16 @@
-"""Events, and ids that sort in the order of the events."""
+"""Events, ids that sort in their order, and what each kind of event changes in the tables."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
 EPISODE_PURGED = "episode.purged"
 """The kind of the event that an episode was purged. Its subject is the id. Another import must not
@@ -53,3 +56,230 @@ def _ticks(identity: str) -> int:
 def now() -> str:
     """The current time in the format of events."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class ScoreKey(NamedTuple):
+    """The agent and the memory of a score."""
+
+    agent: str
+    memory: str
+
+
+class StoredEvent(NamedTuple):
+    """An event in the ledger, with its id and time."""
+
+    id: str
+    at: str
+    event: Event
+
+
+class _Actor(Struct):
+    agent: str
+    session: str | None = None
+    run: str | None = None
+
+
+class _RetrievedMemory(Struct):
+    memory: str
+    rank: Count
+    title: str = ""
+    hash: str | None = None
+    raw: float | None = None
+    score: float | None = None
+
+
+class _MemoryRetrieved(_Actor):
+    """`memory.retrieved`, of a request: the memories that a recall showed to the agent."""
+
+    query: str = ""
+    source: str = "recall"
+    memories: list[_RetrievedMemory] = []
+
+
+class _MemoryOpened(_Actor):
+    """`memory.opened`, of a memory: the agent read it in full."""
+
+    hash: str | None = None
+
+
+class _MemoryRated(_Actor, kw_only=True):
+    """`memory.rated`, of a memory: the agent rated it, in the answer to a `request` or alone."""
+
+    useful: bool
+    request: str | None = None
+    title: str = ""
+    hash: str | None = None
+
+
+class _GapReported(_Actor):
+    """`gap.reported`, of a gap: the agent looked for this knowledge and did not find it."""
+
+    description: str = ""
+    query: str | None = None
+
+
+class _GapClosed(Struct):
+    """`gap.closed`, of a gap: someone closed it, or a memory answers it."""
+
+    by: str | None = None
+
+
+class _GapReopened(Struct):
+    """`gap.reopened`, of a gap: someone found that it is not answered."""
+
+
+class _ToolCalled(Struct):
+    """`tool.called`, of a tool: a client called it."""
+
+    agent: str | None = None
+    session: str | None = None
+    arguments: dict[str, Any] = {}
+    outcome: str = ""
+    milliseconds: float | None = None
+
+
+Statement = tuple[str, tuple[object, ...]]
+"""An SQL statement and its values."""
+
+Statements = Iterator[Statement]
+
+
+def effect(stored: StoredEvent) -> tuple[Sequence[Statement], ScoreKey | None]:
+    """The statements of an event, in order, and the score that the event changes."""
+    data = _data(stored)
+    if data is None:
+        return (), None
+    statements = _KINDS[stored.event.kind][1](stored, data)
+    key = None
+    if isinstance(data, _MemoryOpened | _MemoryRated):
+        key = ScoreKey(_encodable(data.agent), _encodable(stored.event.subject))
+    return [(sql, tuple(map(_encodable, values))) for sql, values in statements], key
+
+
+def _data(stored: StoredEvent) -> Any:
+    try:
+        if datetime.fromisoformat(stored.at).tzinfo is None:
+            return None
+        # In the form in which a rebuild reads it from the ledger, so that both give the same.
+        data = json.loads(json.dumps(stored.event.data))
+        return msgspec.convert(data, _KINDS[stored.event.kind][0])
+    except (msgspec.ValidationError, KeyError, ValueError, OverflowError, RecursionError):
+        return None
+
+
+def _retrieved(stored: StoredEvent, data: _MemoryRetrieved) -> Statements:
+    # A recall that found nothing is a row too: a gap may belong to its question.
+    for memory in data.memories or [_RetrievedMemory("", 0)]:
+        yield _RETRIEVED, (
+            f"{stored.id}/{memory.rank:04}", stored.event.subject, data.agent, data.session,
+            data.run, memory.memory, memory.title, data.query, data.source, memory.rank,
+            memory.raw, memory.score, stored.at,
+        )  # fmt: skip
+        yield from _seen(memory.memory, memory.hash)
+
+
+def _opened(stored: StoredEvent, data: _MemoryOpened) -> Statements:
+    memory = stored.event.subject
+    yield _USE, (stored.id, data.agent, data.session, memory, stored.at)
+    yield _USED_LAST, (data.agent, memory)
+    yield from _seen(memory, data.hash)
+
+
+def _rated(stored: StoredEvent, data: _MemoryRated) -> Statements:
+    memory = stored.event.subject
+    yield _VALUATION, (
+        stored.id, data.request, data.agent, data.session, data.run, memory, data.title,
+        data.useful, stored.at,
+    )  # fmt: skip
+    if data.useful and data.request:
+        yield _USED_THEN, (data.agent, memory, data.request)
+    yield from _seen(memory, data.hash)
+
+
+def _reported(stored: StoredEvent, data: _GapReported) -> Statements:
+    yield _GAP, (
+        stored.event.subject, data.agent, data.session, data.description, data.query, stored.at,
+    )  # fmt: skip
+
+
+def _closed(stored: StoredEvent, data: _GapClosed) -> Statements:
+    yield _CLOSE, (data.by, stored.at, stored.event.subject)
+
+
+def _reopened(stored: StoredEvent, data: _GapReopened) -> Statements:
+    yield _REOPEN, (stored.event.subject,)
+
+
+def _called(stored: StoredEvent, data: _ToolCalled) -> Statements:
+    yield _CALL, (
+        stored.id, stored.event.subject, data.agent, data.session, json.dumps(data.arguments),
+        data.outcome, data.milliseconds, stored.at,
+    )  # fmt: skip
+
+
+def _seen(memory: str, digest: str | None) -> Statements:
+    if digest:
+        yield _SEEN, (memory, digest)
+
+
+def _encodable(value: Any) -> Any:
+    """A value that SQLite accepts. Undecodable file names contain lone surrogates."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+_RETRIEVED = (
+    "insert or replace into memory_retrieval_log (id, request_id, agent_id, session_id, run_id, "
+    "memory_id, memory_title, query, retrieval_source, rank, raw_score, blended_score, used, "
+    "created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"
+)
+_USE = (
+    "insert into memory_uses (id, agent_id, session_id, memory_id, created_at) "
+    "values (?, ?, ?, ?, ?)"
+)
+_USED_LAST = (
+    "update memory_retrieval_log set used = 1 where id = (select id from memory_retrieval_log "
+    "where agent_id = ? and memory_id = ? order by id desc limit 1)"
+)
+_USED_THEN = (
+    "update memory_retrieval_log set used = 1 "
+    "where agent_id = ? and memory_id = ? and request_id = ?"
+)
+_VALUATION = (
+    "insert into memory_valuations (id, request_id, agent_id, session_id, run_id, memory_id, "
+    "memory_title, useful, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "on conflict (memory_id, agent_id, request_id) do update set id = excluded.id, "
+    "session_id = excluded.session_id, run_id = excluded.run_id, useful = excluded.useful, "
+    "memory_title = excluded.memory_title, created_at = excluded.created_at"
+)
+_GAP = (
+    "insert or ignore into memory_gaps (id, agent_id, session_id, description, query_attempted, "
+    "status, created_at) values (?, ?, ?, ?, ?, 'open', ?)"
+)
+_CLOSE = (
+    "update memory_gaps set status = 'closed', closed_by = ?, closed_at = ? "
+    "where id = ? and status = 'open'"
+)
+_REOPEN = (
+    "update memory_gaps set status = 'open', closed_by = null, closed_at = null "
+    "where id = ? and status = 'closed'"
+)
+_SEEN = "insert or ignore into memory_hashes (memory_id, hash) values (?, ?)"
+_CALL = (
+    "insert into tool_calls (id, tool, agent, session, arguments, outcome, milliseconds, "
+    "created_at) values (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+_KINDS: dict[str, tuple[type[Struct], Callable[[StoredEvent, Any], Statements]]] = {
+    "memory.retrieved": (_MemoryRetrieved, _retrieved),
+    "memory.opened": (_MemoryOpened, _opened),
+    "memory.rated": (_MemoryRated, _rated),
+    "gap.reported": (_GapReported, _reported),
+    "gap.closed": (_GapClosed, _closed),
+    "gap.reopened": (_GapReopened, _reopened),
+    "tool.called": (_ToolCalled, _called),
+}
+PROJECTED = tuple(_KINDS)
+"""The kinds of events that change a table."""

@@ -12,10 +12,8 @@ from msgspec.structs import replace
 
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger import projections
-from djinn_memory.store.ledger.affected import GAPS, USES, AffectedKeys, affected
-from djinn_memory.store.ledger.changes import PROJECTED, StoredEvent
-from djinn_memory.store.ledger.derived import derived_tables
-from djinn_memory.store.ledger.events import Event
+from djinn_memory.store.ledger.events import PROJECTED, StoredEvent
+from djinn_memory.store.ledger.projections import GAPS, USES, AffectedKeys, affected, derived_tables
 from djinn_memory.store.ledger.redaction import joined
 from djinn_memory.store.sqlite import rows
 
@@ -127,8 +125,7 @@ def _events(
     connection: apsw.Connection, where: str, values: tuple[str, ...]
 ) -> Iterator[StoredEvent]:
     sql = f"select id, at, kind, subject, data from event where {where}"
-    for key, at, kind, subject, text in rows(connection, sql, values):
-        yield StoredEvent(key, at, Event(kind, subject, projections.parse_data(text)))
+    return projections.parse_events(rows(connection, sql, values))
 
 
 def _delete(connection: apsw.Connection, table: str, keys: AffectedKeys) -> None:

@@ -13,10 +13,8 @@ import apsw
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.busy import Patience, in_use, time_left
-from djinn_memory.store.erasing import erase
 from djinn_memory.store.ledger import foreign, projections
-from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.events import Event, now, uuid7
+from djinn_memory.store.ledger.events import Event, StoredEvent, now, uuid7
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import phrases, redacted
 from djinn_memory.store.sqlite import (
@@ -26,6 +24,7 @@ from djinn_memory.store.sqlite import (
     Schema,
     connect,
     connect_or_read,
+    erase,
     read_only,
     rows,
     transaction,
@@ -47,6 +46,12 @@ Statement = tuple[str, Sequence[Sequence[object]]]
 HELD_SECONDS = 2.0
 """Maximum wait in seconds for a process that holds the ledger. An answer can do without the ledger,
 and a caller should learn soon that an event cannot be written."""
+
+
+_AUDIT = "tool.called"
+"""The only kind of event that a read-only process writes."""
+
+_READ_ONLY = "a read-only process writes nothing"
 
 
 class Ledger:
@@ -246,6 +251,25 @@ class Ledger:
             raise Unavailable(
                 f"{self._path} cannot be used; check the disk and the file's permissions"
             ) from None
+
+
+class ReadOnlyLedger(Ledger):
+    """A ledger that accepts only audit events."""
+
+    def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
+        """As `Ledger.append`; `Unavailable` for any event but an audit."""
+        events = list(events)
+        if any(event.kind != _AUDIT for event in events):
+            raise Unavailable(_READ_ONLY)
+        super().append(events, durable=durable)
+
+    def change(self, statements: Iterable[Statement]) -> None:
+        """Raises `Unavailable`."""
+        raise Unavailable(_READ_ONLY)
+
+    def take_in(self, events: Sequence[StoredEvent]) -> int:
+        """Raises `Unavailable`."""
+        raise Unavailable(_READ_ONLY)
 
 
 def ledger_lock(path: Path, timeout: float = 30) -> AbstractContextManager[object]:

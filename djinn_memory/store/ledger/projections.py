@@ -1,17 +1,73 @@
-"""Keeps the tables derived from events up to date, or rebuilds them."""
+"""Keeps the tables derived from events up to date, rebuilds them, or derives some of them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
+from msgspec import Struct
 
 from djinn_memory.scoring import Record, ScoringConfig, score
-from djinn_memory.store.ledger.changes import PROJECTED, ScoreKey, StoredEvent, effect
-from djinn_memory.store.ledger.events import Event
-from djinn_memory.store.sqlite import rows
+from djinn_memory.store.ledger.events import PROJECTED, Event, ScoreKey, StoredEvent, effect
+from djinn_memory.store.sqlite import Row, rows
+
+GAPS = ("gap.reported", "gap.closed", "gap.reopened")
+"""Kinds of events whose subject is a gap."""
+
+USES = ("memory.opened", "memory.rated")
+"""Kinds of events whose subject is a memory."""
+
+RETRIEVED = "memory.retrieved"
+"""The kind of event that a recall showed memories."""
+
+
+class AffectedKeys(Struct, frozen=True):
+    """What events are about. Rows about anything else stay as they are."""
+
+    memories: frozenset[tuple[str, str]]
+    """Agents and memories."""
+    gaps: frozenset[str]
+    requests: frozenset[str]
+    """Recalls. One that found nothing has a row without a memory."""
+
+    @property
+    def pairs(self) -> tuple[list[str], list[str]]:
+        """The agents and the memories, in the same order."""
+        return [agent for agent, _ in self.memories], [memory for _, memory in self.memories]
+
+    def include(self, column: str, row: dict[str, Any]) -> bool:
+        """Whether a row is about one of them. `column` is `id` for gaps, and `memory_id`."""
+        if column == "id":
+            return row["id"] in self.gaps
+        if not row["memory_id"]:
+            return row.get("request_id") in self.requests
+        return (row["agent_id"], row["memory_id"]) in self.memories
+
+
+def affected(events: Iterable[StoredEvent]) -> AffectedKeys:
+    """What these events are about."""
+    memories: set[tuple[str, str]] = set()
+    gaps: set[str] = set()
+    requests: set[str] = set()
+    for _, _, event in events:
+        agent = str(event.data.get("agent"))
+        if event.kind in GAPS:
+            gaps.add(event.subject)
+        elif event.kind in USES:
+            memories.add((agent, event.subject))
+        elif event.kind == RETRIEVED:
+            listed = event.data.get("memories")
+            shown = listed if isinstance(listed, list) else []
+            names = {str(each.get("memory")) for each in shown if isinstance(each, dict)}
+            memories |= {(agent, name) for name in names}
+            requests.add(event.subject)
+    return AffectedKeys(frozenset(memories), frozenset(gaps), frozenset(requests))
+
 
 VERSION = 1
 """The version of the rules in `changes` and in this module. A new version rebuilds the tables."""
@@ -64,12 +120,12 @@ def rebuild(connection: apsw.Connection, config: ScoringConfig) -> None:
 
 
 def _all(connection: apsw.Connection) -> Iterator[StoredEvent]:
-    for key, at, kind, subject, text in connection.execute(
+    events = connection.execute(
         "select id, at, kind, subject, data from event "
         "where kind in (select value from json_each(?)) order by id",
         (json.dumps(PROJECTED),),
-    ):
-        yield StoredEvent(key, at, Event(kind, subject, parse_data(text)))
+    )
+    return parse_events(events)
 
 
 def _score(
@@ -117,6 +173,12 @@ def _settings(config: ScoringConfig) -> str:
     return msgspec.json.encode(config).decode()
 
 
+def parse_events(events: Iterable[Row]) -> Iterator[StoredEvent]:
+    """Events from their rows of id, time, kind, subject and data."""
+    for key, at, kind, subject, text in events:
+        yield StoredEvent(key, at, Event(kind, subject, parse_data(text)))
+
+
 def parse_data(text: str) -> dict[str, object]:
     """An event's data. Text that is not a JSON object, as in a foreign file, returns no data."""
     try:
@@ -124,3 +186,33 @@ def parse_data(text: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+_SCRIPTS = Path(__file__).parent / "schema"
+
+
+class DerivedTables:
+    """The tables that follow from some events."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table, with their values by column."""
+        cursor = self._connection.execute(f"select * from {table}")
+        for row in cursor:
+            names = (name for name, *_ in cursor.getdescription())
+            yield dict(zip(names, row, strict=True))
+
+
+@contextmanager
+def derived_tables(events: Iterable[StoredEvent], config: ScoringConfig) -> Iterator[DerivedTables]:
+    """The tables that follow from these events, by the rules of the ledger."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        for script in sorted(_SCRIPTS.glob("[0-9]*.sql")):
+            connection.execute(script.read_text(encoding="utf-8"))
+        unique = {stored.id: stored for stored in events}
+        with connection:
+            ordered = (unique[key] for key in sorted(unique))
+            project(connection, ordered, config)
+        yield DerivedTables(connection)

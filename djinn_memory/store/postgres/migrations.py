@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.store.postgres import catalog
-from djinn_memory.store.postgres.connection import ServerAddress, explained, reading
+from djinn_memory.store.postgres.connection import ServerAddress, reading, transaction
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Connection, Cursor
@@ -67,7 +67,7 @@ def migrate(connection: Connection, address: ServerAddress, model: VectorModel |
     model. New tables are distributed and secured like the others. Raises `Refused` if a newer djinn
     made the schema, and `Unavailable` if the server lacks pgvector.
     """
-    with explained(address), connection.transaction(), connection.cursor() as cursor:
+    with transaction(connection, address) as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
         done = _applied(cursor)
         if not done:
@@ -121,7 +121,7 @@ def state(connection: Connection, address: ServerAddress) -> ServerState:
     Raises `Refused`, with the remedy, if the database was not prepared, or if its schema is older
     or newer than this djinn's.
     """
-    with explained(address), connection.transaction(), connection.cursor() as cursor:
+    with transaction(connection, address) as cursor:
         done = _applied(cursor)
         if not done:
             raise _unprepared(address)
@@ -139,7 +139,7 @@ def change_model(connection: Connection, address: ServerAddress, model: VectorMo
     The vectors of the earlier model are removed in the same transaction, so that vectors of two
     models never meet.
     """
-    with explained(address), connection.transaction(), connection.cursor() as cursor:
+    with transaction(connection, address) as cursor:
         cursor.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
         catalog.change_in_order(cursor)
         removed = catalog.empty_vectors(cursor, model.dimensions)
@@ -171,13 +171,11 @@ def _refuse_newer(applied: set[int], address: ServerAddress) -> None:
 
 
 def _state(cursor: Cursor) -> ServerState:
-    cursor.execute(
+    [(server_id, *model, version)] = cursor.execute(
         "select server_id, identity, dimensions, scale, shift, "
         "(select max(version) from schema_migrations) from server"
     )
-    row = cursor.fetchone()
-    assert row
-    return ServerState(row[0], VectorModel(*row[1:5]), row[5])
+    return ServerState(server_id, VectorModel(*model), version)
 
 
 def _insert_server(cursor: Cursor, model: VectorModel) -> None:
@@ -195,9 +193,7 @@ def _require_extensions(cursor: Cursor, address: ServerAddress) -> None:
         "where name in ('vector', 'pg_trgm')"
     )
     available = {name: installed or default for name, default, installed in cursor}
-    cursor.execute("select current_setting('server_version_num')::int / 10000")
-    row = cursor.fetchone()
-    release = row[0] if row else 0
+    [(release,)] = cursor.execute("select current_setting('server_version_num')::int / 10000")
     if "vector" not in available:
         old = release < LEAST_POSTGRES
         upgrade = f"upgrade the server to PostgreSQL {LEAST_POSTGRES} or newer, and " if old else ""

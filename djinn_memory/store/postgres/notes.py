@@ -87,13 +87,11 @@ def marks(cursor: Cursor, scope: UUID, revs: Sequence[int]) -> dict[int, UUID]:
     return dict(cursor.fetchall())
 
 
-def changed(
-    cursor: Cursor, scope: UUID, after: int, tables: Sequence[FileTable] = TABLES
-) -> list[ServerNote]:
+def changed(cursor: Cursor, scope: UUID, after: int) -> list[ServerNote]:
     """The notes and attachments that changed after a revision, with tombstones."""
     return [
         note
-        for table in tables
+        for table in TABLES
         for note in _select(cursor, table, "user_id = %s and rev > %s", (scope, after))
     ]
 
@@ -105,8 +103,7 @@ def journal_changed(cursor: Cursor, scope: UUID, after: int, last_day: str) -> b
         "and path like 'journal/%%' and substr(path, 9, 10) collate \"C\" <= %s)",
         (scope, after, last_day),
     )
-    row = cursor.fetchone()
-    return bool(row and row[0])
+    return cursor.fetchone() == (True,)
 
 
 def states(cursor: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> dict[UUID, ServerNote]:

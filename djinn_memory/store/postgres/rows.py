@@ -132,11 +132,6 @@ class MemoryRows(Struct, frozen=True):
     chunks: tuple[ChunkRows, ...]
     links: tuple[LinkRows, ...]
 
-    @property
-    def text(self) -> str:
-        """The text of the memory, as its chunks have it."""
-        return "\n\n".join(chunk.text for chunk in self.chunks)
-
     def field(self, key: str) -> str | None:
         """The first value of a front matter field; `key` in lower case."""
         return next((value for name, value, _ in self.fields if name == key), None)

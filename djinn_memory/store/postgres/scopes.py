@@ -85,10 +85,8 @@ def take_numbers(tx: Cursor, scope: UUID, count: int) -> int:
         "returning next_number - %s",
         (count, scope, count),
     )
-    row = tx.fetchone()
-    assert row
-    first: int = row[0]
-    return first
+    [(first,)] = tx.fetchall()
+    return int(first)
 
 
 class ScopeHome(Struct, frozen=True):

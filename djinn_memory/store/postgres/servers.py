@@ -17,6 +17,7 @@ from djinn_memory.store.postgres.connection import (
     ServerAddress,
     connect,
     reading,
+    transaction,
     writing,
 )
 from djinn_memory.store.postgres.migrations import ServerState, state
@@ -43,9 +44,13 @@ class ServerConnection:
         """See `connection.reading`."""
         return reading(self.connection, self.address)
 
-    def writing(self, scope: UUID, numbers: int = 0) -> AbstractContextManager[ScopeWriter]:
+    def writing(self, scope: UUID) -> AbstractContextManager[ScopeWriter]:
         """See `connection.writing`."""
-        return writing(self.connection, self.address, scope, numbers)
+        return writing(self.connection, self.address, scope)
+
+    def transaction(self) -> AbstractContextManager[Cursor]:
+        """See `connection.transaction`."""
+        return transaction(self.connection, self.address)
 
 
 @contextmanager
@@ -55,9 +60,20 @@ def connected(home: Home) -> Iterator[ServerConnection]:
     Raises `Unavailable` if there is none or it does not answer, and `Refused`, with the remedy, if
     its schema does not fit this djinn.
     """
+    server = open_server(home)
+    with closing(server.connection):
+        yield server
+
+
+def open_server(home: Home) -> ServerConnection:
+    """As `connected`, without an end. Close the connection after use."""
     address = server_address(home)
-    with closing(connect(address)) as connection:
-        yield ServerConnection(connection, address, state(connection, address))
+    connection = connect(address)
+    try:
+        return ServerConnection(connection, address, state(connection, address))
+    except BaseException:
+        connection.close()
+        raise
 
 
 def server_address(home: Home) -> ServerAddress:

@@ -1,4 +1,4 @@
-"""Values and rows in the forms that Postgres accepts, and digests by which rows are compared."""
+"""Values and rows in the forms that Postgres accepts, and the writers of rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from djinn_memory.models import Vectors
     from djinn_memory.store.postgres.connection import Cursor
 
+
+Row: TypeAlias = Mapping[str, Any]
+"""The values of a row by column, without `user_id` and `rev`. All rows of a table have the same."""
 
 _JSON = frozenset({
     "context_snapshot", "extracted_entities", "extracted_intents", "action_context", "properties",
@@ -46,6 +49,14 @@ def vector_text(vector: Vectors) -> str:
     return f"[{','.join(map('%.9g'.__mod__, vector.tolist()))}]"
 
 
+def uuid_of(text: str) -> UUID | None:
+    """The UUID in a text; None for other text, such as the id of a vault that is on no server."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
 def clean(text: str) -> str:
     """A text that Postgres can keep: without NULs and lone surrogates."""
     if "\0" in text:
@@ -66,35 +77,6 @@ def cleaned(value: Any) -> Any:
     return value
 
 
-def comparable(value: Any) -> str:
-    """A text that is equal for equal values, whether they were read from a server or not."""
-    if isinstance(value, datetime):
-        return repr(value.timestamp())
-    if isinstance(value, Mapping):
-        return repr(sorted((key, comparable(inner)) for key, inner in value.items()))
-    if isinstance(value, list | tuple):
-        return repr([*map(comparable, value)])
-    if isinstance(value, int | float):
-        return repr(float(value))
-    return str(value)
-
-
-Digests: TypeAlias = dict[UUID, int]
-"""A digest for the rows of each note in a table."""
-
-
-def digests(rows: Iterable[tuple[UUID, Sequence[Any]]]) -> Digests:
-    """The digests of rows that are given with their notes. The order of the rows does not matter.
-
-    They are equal for equal rows, whether these were read from a server or not. They hold for this
-    process only.
-    """
-    result: Digests = {}
-    for note, row in rows:
-        result[note] = result.get(note, 0) + hash(comparable(row))
-    return result
-
-
 def write_rows(
     tx: Cursor, scope: UUID, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
@@ -102,6 +84,20 @@ def write_rows(
     with copying(tx, table, ", ".join(("user_id", *columns))) as copy:
         for row in rows:
             copy.write_row((scope, *map(_column_value, columns, row)))
+
+
+def insert_rows(tx: Cursor, scope: UUID, rev: int, table: str, rows: Sequence[Row]) -> None:
+    """Write rows of a scope, given by column, under a revision."""
+    if rows:
+        columns = [*rows[0]]
+        listed = ((*(row[column] for column in columns), rev) for row in rows)
+        write_rows(tx, scope, table, [*columns, "rev"], listed)
+
+
+def replace_rows(tx: Cursor, scope: UUID, rev: int, table: str, rows: Sequence[Row]) -> None:
+    """Write the rows of a table instead of all that the scope has in it."""
+    tx.execute(f"delete from {table} where user_id = %s".encode(), (scope,))
+    insert_rows(tx, scope, rev, table, rows)
 
 
 @contextmanager

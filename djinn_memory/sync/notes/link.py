@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import UUID
 
@@ -14,19 +14,13 @@ from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Ledger
 from djinn_memory.store.ledger.sync_state import home_id, see
-from djinn_memory.store.postgres.connection import explained, reading, writing
-from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.notes import marks
-from djinn_memory.sync.notes.base_texts import BaseTexts
-from djinn_memory.sync.notes.files import VaultFiles
+from djinn_memory.store.postgres.servers import ServerConnection
+from djinn_memory.store.postgres.values import uuid_of
+from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 
 if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import (
-        Connection,
-        Cursor,
-        ScopeWriter,
-        ServerAddress,
-    )
+    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter, ServerAddress
     from djinn_memory.store.postgres.notes import ServerNote
 
 NAME_LENGTH = 200
@@ -52,13 +46,12 @@ class Unfinished(NamedTuple):
 
 def scope_of(vault: Vault) -> UUID:
     """The scope of a vault on servers: its id. Raises `Refused` for an id that is no UUID."""
-    try:
-        return UUID(vault.id)
-    except ValueError:
-        raise Refused(
-            f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
-            f"set vaults.{vault.name}.id in config.yaml to a new UUID"
-        ) from None
+    if scope := uuid_of(vault.id):
+        return scope
+    raise Refused(
+        f"vault {vault.name} has no UUID as its id, so it cannot go to a server; "
+        f"set vaults.{vault.name}.id in config.yaml to a new UUID"
+    )
 
 
 def unregistered(address: ServerAddress, vault: Vault) -> Refused:
@@ -74,10 +67,7 @@ class VaultLink(Struct):
     """A vault of a home and its scope on a server."""
 
     runtime: Runtime
-    connection: Connection
-    address: ServerAddress
-    model: VectorModel
-    """The model of the server's vectors."""
+    server: ServerConnection
     vault: Vault
     scope: UUID
     home_name: str
@@ -120,33 +110,25 @@ class VaultLink(Struct):
         """Whether the run left a note unfinished for a reason."""
         return any(note.reason == reason for note in self.unfinished.values())
 
-    @contextmanager
-    def reading(self) -> Iterator[Cursor]:
+    def reading(self) -> AbstractContextManager[Cursor]:
         """A transaction that sees one snapshot of the server and writes nothing."""
-        with reading(self.connection, self.address) as cursor:
-            yield cursor
+        return self.server.reading()
+
+    def transaction(self) -> AbstractContextManager[Cursor]:
+        """A transaction that writes no revision."""
+        return self.server.transaction()
 
     @contextmanager
     def writing(self) -> Iterator[ScopeWriter]:
         """A transaction that writes to the scope under a new revision, which the home remembers."""
-        with writing(self.connection, self.address, self.scope) as writer:
+        with self.server.writing(self.scope) as writer:
             yield writer
             mark = marks(writer.tx, self.scope, [writer.rev])
         see(self.ledger, self.scope, mark)
 
-    @contextmanager
-    def transaction(self) -> Iterator[Cursor]:
-        """A transaction that writes no revision."""
-        with (
-            explained(self.address),
-            self.connection.transaction(),
-            self.connection.cursor() as cursor,
-        ):
-            yield cursor
-
     def report_row(self, note: ServerNote, why: str) -> None:
         """Add a problem with a row of the server, which is left out."""
-        place = f"row {note.note_id} of {note.table} on {self.address}"
+        place = f"row {note.note_id} of {note.table} on {self.server.address}"
         self.report(note.path, f"{why}: {place}; it is left out")
 
     def report_purge(self, path: str, error: DjinnError | OSError) -> None:

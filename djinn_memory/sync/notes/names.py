@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from uuid import UUID
 
 from djinn_memory.notes.slugs import fold, slug
-from djinn_memory.notes.vault.walk import MAX_BYTES, hidden
+from djinn_memory.notes.vault import MAX_BYTES, hidden
 from djinn_memory.store.postgres.notes import ServerNote
 
 NAME_BYTES = 255

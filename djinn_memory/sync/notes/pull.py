@@ -14,14 +14,14 @@ from djinn_memory.errors import Changed, DjinnError, NotFound
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.removal.purge import purge
 from djinn_memory.models import Progress
+from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger.sync_state import LOST, NoteBase, PlannedStep, bases, record_bases
 from djinn_memory.store.postgres.notes import FETCH_BYTES, ServerNote, contents, states
-from djinn_memory.sync.notes import vectors
-from djinn_memory.sync.notes.classify import NoteState
+from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import DIGITS, conflict_path, is_note, numbered_path, path_key
-from djinn_memory.sync.notes.plan import PullStep
-from djinn_memory.system.interrupts import deferred
+from djinn_memory.sync.notes.plan import NoteState, PullStep
+from djinn_memory.system.locks import deferred
 
 BATCH = 200
 """Number of files that are written before the ledger records them."""
@@ -138,7 +138,7 @@ def _make_room(link: VaultLink, step: PullStep) -> PullStep:
 def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     wanted = [step.server for step in steps if step.server and _needs_bytes(step)]
     # Before the notes: after a kill they are no longer received, and would be embedded here.
-    vectors.fetch(link, [note.note_id for note in wanted])
+    derived.fetch_vectors(link, [note.note_id for note in wanted])
     fetched = _fetch(link, wanted) if wanted else {}
     known = bases(link.ledger, link.scope, [step.note_id for step in steps])
     done: dict[UUID, str | None] = {}
@@ -172,8 +172,6 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
 
 def _fetch(link: VaultLink, notes: Sequence[ServerNote]) -> dict[UUID, bytes]:
     """The bytes of notes which still are as planned."""
-    from djinn_memory.notes.note_file import content_hash
-
     expected = {note.note_id: note.hash for note in notes}
     with link.reading() as cursor:
         fetched = {
@@ -206,8 +204,6 @@ def _apply(
         assert after and data is not None
         files.create(after.path, data)
         return None
-    from djinn_memory.notes.note_file import content_hash
-
     current = files.read(before.path)
     if current is None or content_hash(current) != before.hash:
         raise Changed(link.vault.root / before.path)

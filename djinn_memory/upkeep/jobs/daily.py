@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.memories.catalog.hiding import domains_in
+from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
-from djinn_memory.memories.writing.provenance import (
-    Provenance,
-    evidence_line,
-)
+from djinn_memory.memories.writing.provenance import Provenance, evidence_line
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.slugs import folder
 from djinn_memory.runtime import Runtime

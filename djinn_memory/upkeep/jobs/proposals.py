@@ -16,11 +16,11 @@ from datetime import timedelta
 
 from djinn_memory.memories.proposals.kind import ProposalKind
 from djinn_memory.memories.proposals.kinds import archive, contradiction, gap, merge
-from djinn_memory.memories.proposals.lifecycle import propose
+from djinn_memory.memories.proposals.lifecycle import as_proposal, propose
 from djinn_memory.memories.proposals.log import CONTRADICTION
-from djinn_memory.memories.proposals.reading import as_proposal
 from djinn_memory.memories.proposals.requests import Proposal
-from djinn_memory.memories.recall.gap_answers import PossibleAnswer, certain_answers, close
+from djinn_memory.memories.recall.gap_answers import CLOSED, PossibleAnswer, certain_answers
+from djinn_memory.store.ledger import Event
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
 from djinn_memory.upkeep.requests import JobAction
 
@@ -76,14 +76,16 @@ def _gaps(context: JobContext) -> JobReport:
         actions = []
         for answer in certain_answers(context.runtime, agent):
             if not context.dry_run:
-                close(context.runtime, answer, GAP_RULE)
+                # `gaps.reopen` takes this back.
+                closed = Event(CLOSED, answer.gap.id, {"by": answer.name, "rule": GAP_RULE})
+                context.runtime.state.ledger.append([closed])
             certain.add(answer.gap.id)
             actions.append(_closed(agent, answer, context.dry_run))
         return actions, ()
 
-    closed = for_each_agent(context, "gaps", work)
+    done = for_each_agent(context, "gaps", work)
     likely = _propose(context, "gaps", gap.KIND, certain)
-    return JobReport((*closed.actions, *likely.actions), (*closed.problems, *likely.problems))
+    return JobReport((*done.actions, *likely.actions), (*done.problems, *likely.problems))
 
 
 def _closed(agent: str, answer: PossibleAnswer, dry_run: bool) -> JobAction:

@@ -1,4 +1,4 @@
-"""The job that deletes old files in the trash, and the bytes that old changes kept for an undo."""
+"""The jobs that end what is over: expired facts, old trash, and bytes kept for an undo."""
 
 from __future__ import annotations
 
@@ -8,15 +8,44 @@ from datetime import timedelta
 from pathlib import Path
 
 from djinn_memory.home.access import is_own
-from djinn_memory.memories.changes.erase import expired
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import KeptBytes
+from djinn_memory.memories.facts.writer import mark_expired, unmarked_expired
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.vault.files import TRASH
+from djinn_memory.notes.vault import TRASH
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport
 from djinn_memory.upkeep.requests import JobAction
 
 
-def _run(context: JobContext) -> JobReport:
+def _expire(context: JobContext) -> JobReport:
+    facts = unmarked_expired(context.runtime, context.vaults)
+    problems: list[Problem] = []
+    if not context.dry_run:
+        facts, problems = mark_expired(context.runtime, facts)
+    verb = "is to be marked" if context.dry_run else "is marked"
+    return JobReport(
+        tuple(
+            JobAction(
+                "expire",
+                f"{fact.category}/{fact.key} {verb} as expired",
+                fact.vault.name,
+                fact.path,
+            )
+            for fact in facts
+        ),
+        tuple(problems),
+    )
+
+
+EXPIRE = Job(
+    "expire",
+    every=timedelta(days=1),
+    does="Marks facts whose time is over as expired.",
+    cost="Reads the facts in the index, and edits a line of each fact that has expired.",
+    run=_expire,
+)
+
+
+def _empty_trash(context: JobContext) -> JobReport:
     age = timedelta(days=context.runtime.home.config.upkeep.keep_days)
     limit = (context.runtime.now() - age).timestamp()
     verb = "is to be deleted" if context.dry_run else "was deleted"
@@ -41,11 +70,15 @@ def _run(context: JobContext) -> JobReport:
             _remove_empty_folders(vault.root / TRASH)
     # The changes of a home may be in vaults that an agent does not see.
     whole = context.vaults == context.runtime.home.vaults
-    for identity in expired(context.runtime.state, context.runtime.now(), age) if whole else ():
+    kept = KeptBytes(context.runtime.home)
+    pending = set(kept.pending())
+    for identity in kept.ids() if whole else ():
+        if identity in pending or kept.changed(identity) >= limit:
+            continue
         what = "can no longer be taken back" if not context.dry_run else "is to be forgotten"
         actions.append(JobAction("trash", f"{identity} {what}"))
         if not context.dry_run:
-            KeptBytes(context.runtime.home).drop(identity)
+            kept.drop(identity)
     return JobReport(tuple(actions), tuple(problems))
 
 
@@ -70,11 +103,11 @@ def _remove_empty_folders(root: Path) -> None:
                 folder.rmdir()
 
 
-JOB = Job(
+DELETE = Job(
     "trash",
     every=timedelta(days=1),
     does="Deletes what has been in the `.trash/` of djinn's own vaults for `upkeep.keep_days`.",
     cost="Lists the trash of the vaults that djinn manages. Deletes files that were moved there "
     "more than `upkeep.keep_days` ago, and the bytes that `djinn undo` needs for changes as old.",
-    run=_run,
+    run=_empty_trash,
 )

@@ -14,7 +14,7 @@ from statistics import mean
 import pytest
 
 from djinn_memory.documents.document import Document, Locked, ReadRequest, Unreadable, no_progress
-from djinn_memory.documents.pdf.pdfium import open_pdf
+from djinn_memory.documents.pdf.engines import open_pdf
 from djinn_memory.documents.pdf.reader import BLOCK, _pages, raw_pages, read_pdf
 from djinn_memory.documents.pdf.running_lines import RunningLines
 from djinn_memory.documents.read import read

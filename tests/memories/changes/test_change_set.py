@@ -14,7 +14,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Changed, NotFound, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.memories.changes import files
-from djinn_memory.memories.changes.kept_bytes import KeptBytes
+from djinn_memory.memories.changes.plan import KeptBytes
 from djinn_memory.memories.writing.change_set import ChangeSet, change_set
 from djinn_memory.system.files import set_saved
 from tests.cli.test_commands import _powerless
@@ -221,7 +221,7 @@ def killed(home: Home, program: str) -> None:
 
 
 APPLY = "djinn_memory.memories.changes.files.apply"
-KEEP = "djinn_memory.memories.changes.kept_bytes.write_private"
+KEEP = "djinn_memory.memories.changes.plan.write_private"
 
 
 def test_what_a_kill_cut_short_is_taken_back_before_notes_are_read(home: Home) -> None:

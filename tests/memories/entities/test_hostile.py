@@ -18,7 +18,7 @@ from djinn_memory.errors import DjinnError, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
 from tests.growth import assert_linear
-from tests.memories.entities.merging.test_merge import files, write
+from tests.memories.entities.test_merge import files, write
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_thousands_of_aliases(djinn: Djinn) -> None:
 
 
 def test_names_are_compared_in_linear_time(djinn: Djinn) -> None:
-    from djinn_memory.memories.entities.resolution.matching import candidates
+    from djinn_memory.memories.entities.matching import candidates
     from djinn_memory.store.index.records import MemoryNames
 
     def work(size: int) -> object:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.memories.episodes.importance import ACTIONS, importance
+from djinn_memory.memories.episodes.intents import ACTIONS, importance
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.home.setup import init
-from djinn_memory.memories.episodes.intents import find_intents
-from djinn_memory.memories.episodes.prototypes import nearest_intents
+from djinn_memory.memories.episodes.intents import find_intents, nearest_intents
 
 PARAPHRASES = {
     "create": """

@@ -7,7 +7,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound
 from djinn_memory.home.home import Home
-from djinn_memory.languages.fact_keys import meaning_of
+from djinn_memory.languages.word_lists import meaning_of
 from tests.memories.facts.test_facts import NOW, Clock, later
 
 

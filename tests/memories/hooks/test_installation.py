@@ -20,6 +20,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.hooks.installation import (
     HOOK_CLIENTS,
     hook_command,
+    hook_state,
     install,
     installed_hooks,
     settings_path,
@@ -28,7 +29,6 @@ from djinn_memory.memories.hooks.installation import (
 from djinn_memory.memories.hooks.payloads import CLIENTS
 from djinn_memory.memories.hooks.requests import Client, InstallHooks, RemoveHooks
 from djinn_memory.memories.hooks.spool import MOST_ENTRIES, Spool
-from djinn_memory.memories.hooks.status import hook_state
 from tests.memories.hooks.events import prompt, record, spool_of, tool
 
 OTHERS = """{

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.memories.hooks import payloads, settings, spool
+from djinn_memory.memories.hooks import payloads, run, spool
 from djinn_memory.memories.hooks.payloads import UnusableInputError, entry_of, parse
 from djinn_memory.memories.hooks.spool import Meter, Spool, SpoolBusyError
 
@@ -230,7 +230,7 @@ def test_the_meter_has_one_size(tmp_path: Path) -> None:
     ],
 )
 def test_a_setting_is_seen_without_a_parser(text: str, recalls: bool) -> None:
-    assert settings._mentions_recall(_lines(text)) == recalls
+    assert run._mentions_recall(_lines(text)) == recalls
 
 
 def _lines(text: str) -> list[str]:

@@ -13,12 +13,18 @@ from hypothesis import strategies as st
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.imports.detect import find_exports
-from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
-from djinn_memory.memories.imports.messages import Exchange, LeftOut, exchanges, timed
+from djinn_memory.memories.imports.messages import (
+    Exchange,
+    LeftOut,
+    draft,
+    exchanges,
+    pieces,
+    timed,
+)
+from djinn_memory.memories.imports.occurrences import ImportPeriod
 from djinn_memory.memories.imports.reading import Reading
+from djinn_memory.memories.imports.records import open_tree
 from djinn_memory.memories.imports.requests import FormatChoice
-from djinn_memory.memories.imports.trees import open_tree
-from djinn_memory.memories.imports.turns import draft, pieces
 from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem
 from tests.examples import examples

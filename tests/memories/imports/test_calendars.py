@@ -18,10 +18,10 @@ from icalendar import Calendar, Event
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.memories.imports.formats.calendar import read_calendar
-from djinn_memory.memories.imports.formats.calendar_file import CalendarFile
-from djinn_memory.memories.imports.formats.occurrences import ImportPeriod, moment
+from djinn_memory.memories.imports.calendar import read_calendar
+from djinn_memory.memories.imports.calendar_file import CalendarFile
 from djinn_memory.memories.imports.messages import LeftOut, Message
+from djinn_memory.memories.imports.occurrences import ImportPeriod, instant
 from djinn_memory.models import Problem, Progress
 from tests.examples import examples
 from tests.growth import assert_linear
@@ -213,7 +213,7 @@ def test_occurrences_are_those_of_the_library(
     text = calendar_of("\n".join(["UID:a", begin, f"RRULE:{rule}", *more]))
     query = recurring_ical_events.of(Calendar.from_ical(text))
     found = query.between(PERIOD.begin - timedelta(days=1), PERIOD.end)
-    moments = (moment(each["DTSTART"].dt) for each in found)
+    moments = (instant(each["DTSTART"].dt) for each in found)
     assert times(text) == sorted(each for each in moments if PERIOD.begin <= each < PERIOD.end)
 
 

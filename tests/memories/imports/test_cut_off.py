@@ -10,7 +10,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.imports.detect import find_exports
-from djinn_memory.memories.imports.trees import open_tree
+from djinn_memory.memories.imports.records import open_tree
 from tests.memories.imports.exports import BOAT, CALENDAR, LOG, trip, zipped
 
 TEXTS = {

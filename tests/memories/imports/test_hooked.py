@@ -13,8 +13,8 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
+from djinn_memory.memories.episodes.recorder import Turn
 from djinn_memory.memories.imports.hooked import HookedPrompts
-from djinn_memory.memories.imports.turns import TurnDraft
 from tests.growth import assert_linear
 from tests.memories.hooks.events import prompt, record, stop, tool
 from tests.memories.imports.exports import lines
@@ -126,9 +126,7 @@ def test_many_sessions_are_matched_in_linear_time(home: Home, djinn: Djinn) -> N
         spool.write_text("".join(f"{json.dumps({**waiting, 'session': name})}\n" for name in names))
         hooked = HookedPrompts(djinn.runtime, "me")
         for name in names:
-            draft = TurnDraft(
-                "x", "interaction", "Hello?", (), at, name, "claude-code", "claude-code", {}
-            )
-            assert hooked.take(draft) and not hooked.take(draft)
+            turn = Turn("interaction", "Hello?", "", at, name, "claude-code", None, "claude-code")
+            assert hooked.take(turn) and not hooked.take(turn)
 
     assert_linear(match, 800)

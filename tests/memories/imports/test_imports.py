@@ -22,9 +22,9 @@ from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.requests import MAX_TEXT
 from djinn_memory.memories.imports import importer
-from djinn_memory.memories.imports.formats.calendar import read_calendar
-from djinn_memory.memories.imports.formats.occurrences import ImportPeriod
+from djinn_memory.memories.imports.calendar import read_calendar
 from djinn_memory.memories.imports.messages import Message
+from djinn_memory.memories.imports.occurrences import ImportPeriod
 from djinn_memory.memories.imports.records import Gate
 from djinn_memory.memories.imports.requests import ImportReport
 from djinn_memory.system.locks import lock

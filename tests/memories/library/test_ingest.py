@@ -11,13 +11,13 @@ import psutil
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.documents.pool.pool import FileStarted
+from djinn_memory.documents.pool import FileStarted
 from djinn_memory.documents.sources import Source
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
 from djinn_memory.memories.library.requests import IngestOptions
-from djinn_memory.notes.ids import ID
+from djinn_memory.notes.slugs import ID
 from tests.memories.library.papers import (
     WORDS,
     bomb,

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.documents.pool.pool import FileStarted
+from djinn_memory.documents.pool import FileStarted
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.documents.sources import Source
-from djinn_memory.memories.library.catalog import IngestFile, StoredDocument, predecessors
+from djinn_memory.memories.library.catalog import StoredDocument
+from djinn_memory.memories.library.ingest import predecessors
+from djinn_memory.memories.library.ingest_run import IngestFile
 from djinn_memory.models import Vault
 from djinn_memory.store.index.records import MemorySize
 

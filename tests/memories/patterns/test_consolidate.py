@@ -13,7 +13,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
-from djinn_memory.memories.patterns.detection.occasion import Occasion
+from djinn_memory.memories.patterns.reading import Occasion
 from djinn_memory.memories.patterns.requests import OutcomeResult
 from tests.memories.patterns.years import BEGIN, noise, weekly
 
@@ -229,7 +229,7 @@ def test_young_episodes_wait_unless_they_are_marked(djinn: Djinn, clock: Clock) 
 def test_a_crash_between_the_note_and_its_event(
     year: Djinn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from djinn_memory.memories.patterns.log import ConsolidationLog
+    from djinn_memory.memories.patterns.notes import ConsolidationLog
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt

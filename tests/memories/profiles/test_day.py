@@ -12,7 +12,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, init
 from djinn_memory.memories.briefing.markdown import markdown
-from djinn_memory.memories.profiles.day import events_of_day
+from djinn_memory.memories.profiles.agenda import events_of_day
 from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.profiles.requests import CalendarEvent
 from tests.growth import sqlite_work

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.memories.agents.requests import ProfileKeyName
+from djinn_memory.memories.profiles.requests import ProfileKeyName
 from djinn_memory.memories.profiles.settings import KEYS, ProfileSettings, read_settings
 from djinn_memory.notes import frontmatter
 

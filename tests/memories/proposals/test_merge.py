@@ -10,7 +10,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
-from djinn_memory.memories.proposals.near_pairs import near_pairs
+from djinn_memory.memories.proposals.kinds.merge import near_pairs
 from djinn_memory.memories.proposals.requests import Proposal
 
 TEXT = "The lamp of the harbour is checked each morning before the boats leave the pier."

@@ -19,7 +19,7 @@ from djinn_memory.errors import NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
 from djinn_memory.memories.changes import files
-from djinn_memory.upkeep.backup.restore import restore_backup
+from djinn_memory.upkeep.backups import restore_backup
 from tests.cli.test_commands import _powerless
 from tests.memories.changes.test_change_set import APPLY, kill_at, killed
 from tests.memories.proposals.test_archive import OLD, write

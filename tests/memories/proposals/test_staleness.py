@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.memories.proposals.staleness import NoteUse, half_life, staleness
+from djinn_memory.memories.proposals.kinds.archive import NoteUse, half_life, staleness
 
 BY_HAND = [
     # 180 days are one half-life: a half is left; after two a quarter; after none all of it.

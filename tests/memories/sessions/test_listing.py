@@ -11,7 +11,7 @@ from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
-from djinn_memory.memories.sessions.session_requests import ListedSession
+from djinn_memory.memories.sessions.requests import ListedSession
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
-from djinn_memory.memories.working.values import MOST_BYTES
+from djinn_memory.memories.working.verbs import MOST_BYTES
 from tests.examples import examples
 from tests.redis_server import pass_time, redis_server
 

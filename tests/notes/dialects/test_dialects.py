@@ -18,7 +18,6 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault
 from djinn_memory.models import Dialect
 from djinn_memory.notes.dialects.guess import guess
-from djinn_memory.notes.dialects.logseq import page_name
 from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.link_resolution import LinkTarget, Resolver
 from djinn_memory.notes.note import Note, parse
@@ -146,7 +145,7 @@ def test_odd_stamps(stamp: str) -> None:
     ],
 )
 def test_logseq_page_names(name: str, page: str) -> None:
-    assert page_name(name) == page
+    assert RULES["logseq"].title(name) == page
     assert note("# Heading\n", "logseq", f"pages/{name}.md").title == page
 
 

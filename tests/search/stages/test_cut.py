@@ -11,7 +11,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
 from djinn_memory.models import Mode
-from djinn_memory.search.filler import is_filler
+from djinn_memory.search.snippet import is_filler
 
 MODES: tuple[Mode, ...] = ("hybrid", "words", "meaning")
 

@@ -6,7 +6,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.search.time.former import asks_for_former
+from djinn_memory.search.time.now import asks_for_former
 from tests.memories.facts.test_facts import NOW
 
 

@@ -17,7 +17,7 @@ from djinn_memory.store.postgres.connection import (
     snapshot,
     writing,
 )
-from djinn_memory.store.postgres.scopes import register, scopes
+from djinn_memory.store.postgres.scopes import register, scopes, take_numbers
 from djinn_memory.store.postgres.values import copying
 from tests.postgres import CLUSTER
 
@@ -51,7 +51,8 @@ class TestCluster:
             with connection.transaction(), connection.cursor() as cursor:
                 assert register(cursor, first, "one") and register(cursor, second, "two")
             for scope in (first, second, second):
-                with writing(connection, database, scope, numbers=2) as writer:
+                with writing(connection, database, scope) as writer:
+                    take_numbers(writer.tx, scope, 2)
                     name = f"{writer.rev}.md"
                     with copying(writer.tx, "notes", COLUMNS) as copy:
                         copy.write_row(

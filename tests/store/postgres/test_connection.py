@@ -19,6 +19,7 @@ from djinn_memory.store.postgres.connection import (
     snapshot,
     writing,
 )
+from djinn_memory.store.postgres.scopes import take_numbers
 from tests.postgres import DatabaseServer
 
 
@@ -168,13 +169,14 @@ def test_each_writing_transaction_has_a_revision_and_numbers_of_its_own(
         ):
             pass
         connection.execute("insert into scopes (user_id, name) values (%s, 'shared')", (scope,))
-        with writing(connection, database, scope, numbers=3) as first:
-            pass
-        with pytest.raises(ZeroDivisionError), writing(connection, database, scope, numbers=9):
+        with writing(connection, database, scope) as first:
+            first_number = take_numbers(first.tx, scope, 3)
+        with pytest.raises(ZeroDivisionError), writing(connection, database, scope) as failing:
+            take_numbers(failing.tx, scope, 9)
             raise ZeroDivisionError
-        with writing(connection, database, scope, numbers=1) as second:
-            pass
+        with writing(connection, database, scope) as second:
+            second_number = take_numbers(second.tx, scope, 1)
         marks = connection.execute("select count(distinct mark) from revisions").fetchone()
-    assert (first.rev, second.rev, second.first_number - first.first_number) == (1, 2, 3)
+    assert (first.rev, second.rev, second_number - first_number) == (1, 2, 3)
     assert marks == (2,)
     assert connection.info.status is psycopg.pq.ConnStatus.BAD

@@ -15,9 +15,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from djinn_memory.errors import Unavailable
-from djinn_memory.store.postgres import migrations
+from djinn_memory.store.postgres import migrations, queries
 from djinn_memory.store.postgres.connection import ServerAddress, connect
-from djinn_memory.store.postgres.projections import facts
 from tests.postgres import CLUSTER, MODEL, DatabaseServer, debian_server
 
 SCOPE = UUID(int=1)
@@ -75,11 +74,11 @@ def test_an_old_server_with_trigrams() -> None:
             with connection.cursor() as cursor:
                 cursor.execute(FACTS, (SCOPE, note))
                 cursor.execute("vacuum analyze memory_facts")
-                answers = facts.search(cursor, "ROAD 1299%", None, datetime.now(UTC))
+                answers = queries.search(cursor, "ROAD 1299%", None, datetime.now(UTC))
                 assert [fact.key for fact in answers] == ["n1299"]
                 rare = hashlib.md5(b"1299").hexdigest()[4:16]
                 plan = cursor.execute(
-                    b"explain " + facts.BY_TEXT.encode(),
+                    b"explain " + queries.BY_TEXT.encode(),
                     {"text": f"%{rare}%", "scope": SCOPE, "at": datetime.now(UTC), "limit": 15},
                 ).fetchall()
             for column in ("category", "key", "value"):

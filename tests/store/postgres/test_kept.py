@@ -7,9 +7,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from djinn_memory.store.postgres.index import kept
-from djinn_memory.store.postgres.index.kept import KeptScope, KeptScopes
+from djinn_memory.store.postgres.index import scopes
 from djinn_memory.store.postgres.index.postings import TermMatches
+from djinn_memory.store.postgres.index.scopes import KeptScope, KeptScopes
 
 SCOPE, OTHER = UUID(int=1), UUID(int=2)
 MATCHES = TermMatches(np.arange(10, dtype="<i8"), np.ones(10))
@@ -17,17 +17,17 @@ SIZE = 160
 
 
 def test_a_scope_is_kept_for_a_revision_and_a_reader() -> None:
-    scopes = KeptScopes()
-    first = scopes.at(SCOPE, "me", (1, "mark"))
-    assert scopes.at(SCOPE, "me", (1, "mark")) is first
-    assert scopes.at(SCOPE, "guest", (1, "mark")) is not first
-    assert scopes.at(OTHER, "me", (1, "mark")) is not first
-    assert scopes.at(SCOPE, "me", (1, "mark of a restored server")) is not first
-    assert scopes.at(SCOPE, "me", (1, "mark")) is not first
+    kept = KeptScopes()
+    first = kept.at(SCOPE, "me", (1, "mark"))
+    assert kept.at(SCOPE, "me", (1, "mark")) is first
+    assert kept.at(SCOPE, "guest", (1, "mark")) is not first
+    assert kept.at(OTHER, "me", (1, "mark")) is not first
+    assert kept.at(SCOPE, "me", (1, "mark of a restored server")) is not first
+    assert kept.at(SCOPE, "me", (1, "mark")) is not first
 
 
 def test_the_oldest_lists_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_BYTES", 2 * SIZE)
+    monkeypatch.setattr(scopes, "MOST_BYTES", 2 * SIZE)
     scope = KeptScope()
     for term in ("ebb", "flood", "tide"):
         scope.keep((term, False), MATCHES)
@@ -38,9 +38,9 @@ def test_the_oldest_lists_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_oldest_scopes_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_BYTES", SIZE)
-    scopes = KeptScopes()
+    monkeypatch.setattr(scopes, "MOST_BYTES", SIZE)
+    kept = KeptScopes()
     for scope in (SCOPE, OTHER):
-        scopes.at(scope, "me", 1).keep(("tide", False), MATCHES)
-    assert scopes.at(OTHER, "me", 1).matches(("tide", False)) is MATCHES
-    assert scopes.at(SCOPE, "me", 1).matches(("tide", False)) is None
+        kept.at(scope, "me", 1).keep(("tide", False), MATCHES)
+    assert kept.at(OTHER, "me", 1).matches(("tide", False)) is MATCHES
+    assert kept.at(SCOPE, "me", 1).matches(("tide", False)) is None

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.store.postgres.connection import ServerAddress, connect
-from djinn_memory.store.postgres.programs import as_owner
+from djinn_memory.store.postgres.embedded import as_owner
 from djinn_memory.store.postgres.servers import URL
 from tests.postgres import CLUSTER, PREFIX, DatabaseServer
 

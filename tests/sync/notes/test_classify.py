@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.sync.notes.classify import Agreement, NoteState, classify
+from djinn_memory.sync.notes.plan import Agreement, NoteState, classify
 
 STATES = st.none() | st.builds(
     NoteState, st.sampled_from(["a.md", "b.md"]), st.sampled_from([b"1", b"2", b"3"])

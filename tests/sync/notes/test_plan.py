@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.store.ledger.sync_state import NoteBase, ScopeState
 from djinn_memory.store.postgres.notes import ServerNote
-from djinn_memory.sync.notes.matching import LocalFile
+from djinn_memory.sync.notes.listing import LocalFile
 from djinn_memory.sync.notes.names import path_key
 from djinn_memory.sync.notes.plan import SyncPlan, SyncStates, make_plan
 

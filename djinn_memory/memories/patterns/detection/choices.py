@@ -16,8 +16,12 @@ from msgspec import Struct
 
 from djinn_memory.memories.patterns.detection import naming
 from djinn_memory.memories.patterns.detection.chance import binomial_tail
-from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, FEWEST_WEEKS, History
-from djinn_memory.memories.patterns.detection.words import stem_of
+from djinn_memory.memories.patterns.detection.history import (
+    FEWEST_DAYS,
+    FEWEST_WEEKS,
+    History,
+    stem_of,
+)
 
 LEAST_SHARE = 0.6
 """The least share of the days on which the choice was the same."""
@@ -78,7 +82,7 @@ _BY = re.compile(
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 
 
-class ChoiceReport(Struct, frozen=True):
+class _ChoiceReport(Struct, frozen=True):
     """A choice that a message reports, in one situation."""
 
     verb: str
@@ -94,7 +98,7 @@ class ChoiceReport(Struct, frozen=True):
     """Whether the verb says that there was a choice."""
 
 
-_Reports = dict[tuple[str, str], dict[str, list[tuple[int, ChoiceReport]]]]
+_Reports = dict[tuple[str, str], dict[str, list[tuple[int, _ChoiceReport]]]]
 """The reports of each option in each situation, with the numbers of their episodes. A situation is
 a verb and what limits it."""
 
@@ -110,10 +114,10 @@ class ConsistentChoice(Struct, frozen=True):
     """The stems of what is chosen, then what it is chosen over or when."""
     episodes: tuple[int, ...]
     """The numbers of the episodes in which it was chosen."""
-    evidence: ChoiceEvidence
+    evidence: _ChoiceEvidence
 
 
-class ChoiceEvidence(Struct, frozen=True):
+class _ChoiceEvidence(Struct, frozen=True):
     """How often the same was chosen."""
 
     days: int
@@ -185,7 +189,7 @@ def _in_situations(history: History, significance: float) -> list[ConsistentChoi
 
 
 def _usual(
-    reports: Sequence[ChoiceReport], episodes: Sequence[int], evidence: ChoiceEvidence
+    reports: Sequence[_ChoiceReport], episodes: Sequence[int], evidence: _ChoiceEvidence
 ) -> ConsistentChoice:
     """What is mostly done in a situation, by the reports of it."""
     actions = Counter(report.action for report in reports)
@@ -212,7 +216,7 @@ def _evidence(
     others: Iterable[Sequence[int]],
     tests: int,
     significance: float,
-) -> ChoiceEvidence | None:
+) -> _ChoiceEvidence | None:
     """The evidence that an option is chosen more often than by chance; None if it is too weak.
 
     `episodes` are the numbers of its episodes, and `others` those of each other option.
@@ -231,7 +235,7 @@ def _evidence(
     if logarithm > math.log(significance / tests):
         return None
     q = min(1.0, math.exp(min(0.0, logarithm + math.log(tests))))
-    return ChoiceEvidence(len(days), against, logarithm, q)
+    return _ChoiceEvidence(len(days), against, logarithm, q)
 
 
 def choices_in(text: str) -> Iterator[tuple[str, str]]:
@@ -260,7 +264,7 @@ def _first(words: str) -> str:
     return named[0] if named else ""
 
 
-def reports_in(text: str) -> Iterator[ChoiceReport]:
+def reports_in(text: str) -> Iterator[_ChoiceReport]:
     """The choices that a message reports, each once for every situation that it belongs to."""
     for sentence in _SENTENCE.findall(text[:1_000]):
         # One thing over another is found as such.
@@ -272,12 +276,12 @@ def reports_in(text: str) -> Iterator[ChoiceReport]:
             if option:
                 verb, stems = _MEANS[words[0]], " ".join(option)
                 action = _joined(verb, words[-1], match["article"], match["object"])
-                yield ChoiceReport(verb, "by", stems, stems, action)
+                yield _ChoiceReport(verb, "by", stems, stems, action)
         for match in _OBJECT.finditer(sentence):
             yield from _of_object(match)
 
 
-def _of_object(match: re.Match[str]) -> Iterator[ChoiceReport]:
+def _of_object(match: re.Match[str]) -> Iterator[_ChoiceReport]:
     """The situations of a verb with an object: the verb, with a noun, and with a purpose."""
     verb, article = " ".join(match["verb"].casefold().split()), (match["article"] or "").casefold()
     stems = _stems(match["object"])
@@ -289,13 +293,13 @@ def _of_object(match: re.Match[str]) -> Iterator[ChoiceReport]:
     action = _joined(base, article, match["object"])
     chosen = " ".join(stems)
     if verb not in _LIMITED or (verb == "took" and article == "the"):
-        yield ChoiceReport(base, "", chosen, chosen, action, is_choice)
+        yield _ChoiceReport(base, "", chosen, chosen, action, is_choice)
     if len(stems) > 1:
-        yield ChoiceReport(base, f"noun {stems[-1]}", " ".join(stems[:-1]), chosen, action)
+        yield _ChoiceReport(base, f"noun {stems[-1]}", " ".join(stems[:-1]), chosen, action)
     purpose = _stems(match["purpose"] or "")
     if purpose:
         action = _joined(action, "for", match["purpose"])
-        yield ChoiceReport(base, f"for {purpose[-1]}", chosen, chosen, action, is_choice)
+        yield _ChoiceReport(base, f"for {purpose[-1]}", chosen, chosen, action, is_choice)
 
 
 def _stems(words: str) -> list[str]:

@@ -14,168 +14,93 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.memories.patterns.detection.chance import binomial_tail, odds_ratio, tail_bound
-from djinn_memory.memories.patterns.detection.habit import Habit, HabitJoiner
 from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, FEWEST_WEEKS, History
 from djinn_memory.memories.patterns.detection.windows import (
-    EVERY_DAY,
-    WIDTHS,
     Rhythm,
     TimeWindow,
     WindowCounts,
+    WindowFitter,
+    is_of_topic,
 )
 
 if TYPE_CHECKING:
     from djinn_memory.memories.patterns.detection.history import History, Integers
 
-PART_OF_DAY = 4
-"""The hours over which a topic is spread evenly, at least."""
+SAME_WEEKDAYS = 0.6
+"""The least overlap of the weekdays of two wordings of one habit."""
 
-BUSIEST_HOUR = 1 / 3
-"""The highest share of a part of the day that its busiest hour has."""
-
-BESIDE = 2
-"""The hours before and after a window in which its background is counted."""
-
-KINDS_OF_DAYS = ((0, 1, 2, 3, 4), (5, 6))
-"""The weekdays over which a topic is spread evenly."""
-
-LEAST_OWN_ODDS = 3.0
-"""The least ratio of the odds of a window to those that a topic explains."""
+DISJOINT = 0.5
+"""Two wordings of one habit share at most this part of the days that two habits would share."""
 
 
-def is_of_topic(
-    history: History, rhythm: Rhythm, window: TimeWindow, episodes: Integers, significance: float
-) -> bool:
-    """Whether a topic with a part of the day of its own explains the episodes in a window.
+class Habit(Struct, frozen=True):
+    """An action or a domain in a recurring window of time."""
 
-    The trials are the action's days in the hours of the window and beside them, on all weekdays of
-    a kind. A topic spreads them evenly over these weekdays, and over a part of the day. Days of the
-    two kinds have different probabilities, so that the binomial tail of their mean is an upper
-    bound (Hoeffding 1956). `significance` is corrected for the windows, as this is the best one.
-    """
-    if window.month_day is not None:
-        return False
-    kinds = [kind for kind in KINDS_OF_DAYS if {*kind} & {*window.weekdays}]
-    around = TimeWindow(tuple(day for kind in kinds for day in kind))
-    part = 1.0
-    if window.width < 24:
-        start, width = (window.start - BESIDE) % 24, window.width + 2 * BESIDE
-        around = replace(around, start=start, width=width)
-        part = min(1.0, max(BUSIEST_HOUR, window.width / PART_OF_DAY))
-    inside = np.unique(history.days[rhythm.hits(window, episodes)])
-    days = np.unique(history.days[rhythm.hits(around, episodes)])
-    by_weekday = np.bincount(history.weekdays[days], minlength=7)
-    expected = part * sum(
-        float(by_weekday[[*kind]].sum()) * len({*kind} & {*window.weekdays}) / len(kind)
-        for kind in kinds
-    )
-    share = expected / len(days)
-    if odds_ratio(len(inside) / len(days), share) < LEAST_OWN_ODDS:
-        return True
-    limit = math.log(significance / len(rhythm.windows))
-    return binomial_tail(len(inside), len(days), share) > limit
+    features: tuple[str, ...]
+    """Its features, the most significant first."""
+    window: TimeWindow
+    episodes: tuple[int, ...]
+    """The numbers of the episodes that support it, in order of time."""
+    days: int
+    """The number of days with such an episode."""
+    expected: float
+    """The number of days that chance explains."""
+    share: float
+    """The share of the days with the feature that are in the window."""
+    log_probability: float
+    """The natural logarithm of the probability by chance, for this test alone."""
+    q: float
+    """The probability times the number of tests (Bonferroni), at most 1."""
 
 
-LEAST_EXCESS = 0.4
-"""A weekday belongs to a habit if it has this part of the excess of the strongest weekday."""
-
-NEARLY_ALWAYS = 0.8
-"""The least share of its days on which a habit of some weekdays is in the hours that its window
-names. On days without other activity no hour is more significant than the whole day."""
-
-LOCAL = 4.0
-"""The ratio of the days in a window to those that the rhythm explains from which an action is bound
-to the weekdays of the window, whatever is on the others."""
-
-SHARPER = math.log(1e-4)
-"""The logarithm of the probability by chance below which some weekdays are elevated against the
-others."""
-
-LEAST_MORE = 0.1
-"""A neighbouring hour belongs to a habit if it adds this part of its days."""
-
-
-class WindowFitter:
-    """Fits windows to the episodes of actions."""
+class _HabitJoiner:
+    """Joins habits that are parts of known ones."""
 
     def __init__(self, history: History, rhythm: Rhythm) -> None:
         self._history, self._rhythm = history, rhythm
 
-    def on_weekdays(
-        self, window: TimeWindow, episodes: Integers, counts: WindowCounts
-    ) -> TimeWindow:
-        """The hours of a window on the weekdays on which they stand out."""
-        singles = [
-            self._rhythm.position(replace(window, weekdays=(weekday,))) for weekday in EVERY_DAY
-        ]
-        excess = counts.hits[singles] - counts.days * counts.shares[singles]
-        chosen = excess >= LEAST_EXCESS * excess.max()
-        hits, shares = counts.hits[singles], counts.shares[singles]
-        part = float(shares[chosen].sum() / max(1e-9, shares.sum()))
-        on_chosen, total = int(hits[chosen].sum()), int(hits.sum())
-        is_local = on_chosen >= LOCAL * counts.days * float(shares[chosen].sum())
-        if not is_local and binomial_tail(on_chosen, total, part) > SHARPER:
-            chosen[:] = True
-        weekdays = tuple(np.flatnonzero(chosen).tolist())
-        window = replace(window, weekdays=weekdays)
-        if window.width == 24:
-            return self._in_hours(window, episodes)
-        return self._widened(window, episodes, counts)
+    def is_part(self, habit: Habit, other: Habit) -> bool:
+        """Whether a habit is another wording, another weekday or an echo of a known one."""
+        same_hours = _near(habit.window, other.window)
+        if habit.features[0] in other.features:
+            return same_hours
+        own, theirs = {*habit.window.weekdays}, {*other.window.weekdays}
+        words = [set(" ".join(each.features).split()) for each in (habit, other)]
+        if same_hours and words[0] & words[1] and (own <= theirs or theirs <= own):
+            return True
+        if not same_hours or len(own & theirs) < SAME_WEEKDAYS * len(own | theirs):
+            return False
+        days = [{*self._history.days[[*each.episodes]].tolist()} for each in (habit, other)]
+        first, last = min(map(min, days)), max(map(max, days))
+        occasions = max(1, self._rhythm.occasions(other.window, first, last))
+        both = len(days[0] & days[1])
+        expected = len(days[0]) * len(days[1]) / occasions
+        # Wordings take turns: where one or two common days are expected there must be none.
+        # An echo comes only where the habit is.
+        echo = both >= 0.9 * len(days[0]) and len(days[1]) <= 0.75 * occasions
+        return echo or both <= DISJOINT * (expected if expected >= 2 else expected - 1)
 
-    def _in_hours(self, window: TimeWindow, episodes: Integers) -> TimeWindow:
-        """A window of whole days, with the few hours in which it nearly always is."""
-        hits = self.days_in(window, episodes)
-        for width in WIDTHS:
-            parts = [replace(window, start=start, width=width) for start in range(24)]
-            inside = [self.days_in(part, episodes) for part in parts]
-            best = int(np.argmax(inside))
-            if inside[best] >= NEARLY_ALWAYS * hits:
-                return parts[best]
-        return window
+    def joined(self, habit: Habit, part: Habit) -> Habit:
+        """A habit with the features, weekdays and episodes of its part."""
+        episodes = tuple(sorted({*habit.episodes, *part.episodes}))
+        days = len(np.unique(self._history.days[[*episodes]]))
+        weekdays = tuple(sorted({*habit.window.weekdays, *part.window.weekdays}))
+        features = tuple(dict.fromkeys((*habit.features, *part.features)))
+        window = replace(habit.window, weekdays=weekdays)
+        expected = habit.expected + part.expected
+        return replace(
+            habit, features=features, window=window, episodes=episodes, days=days, expected=expected
+        )
 
-    def _widened(self, window: TimeWindow, episodes: Integers, counts: WindowCounts) -> TimeWindow:
-        """The window with the hours beside it in which the action stands out too.
 
-        The time of a habit may have moved by an hour.
-        """
-        while 1 < window.width <= WIDTHS[-1]:
-            hits = self.days_in(window, episodes)
-            narrower = [
-                replace(window, start=(window.start + step) % 24, width=window.width - 1)
-                for step in (0, 1)
-            ]
-            left = [self.days_in(each, episodes) for each in narrower]
-            best = int(np.argmax(left))
-            chance = counts.days * (self.share(window, counts) - self.share(narrower[best], counts))
-            if hits - left[best] > max(LEAST_MORE / 2 * hits, 2 * chance):
-                break
-            window = narrower[best]
-        while window.width < WIDTHS[-1]:
-            hits, share = self.days_in(window, episodes), self.share(window, counts)
-            wider = [
-                replace(window, start=(window.start - step) % 24, width=window.width + 1)
-                for step in (0, 1)
-            ]
-            more = [self.days_in(each, episodes) - hits for each in wider]
-            best = int(np.argmax(more))
-            chance = counts.days * (self.share(wider[best], counts) - share)
-            if more[best] < max(2, LEAST_MORE * hits, 2 * chance):
-                break
-            window = wider[best]
-        return window
-
-    def days_in(self, window: TimeWindow, episodes: Integers) -> int:
-        return len(np.unique(self._history.days[self._rhythm.hits(window, episodes)]))
-
-    def share(self, window: TimeWindow, counts: WindowCounts) -> float:
-        """The expected share of a window with any weekdays."""
-        if window.month_day is not None:
-            return float(counts.shares[self._rhythm.position(window)])
-        singles = [
-            self._rhythm.position(replace(window, weekdays=(weekday,)))
-            for weekday in window.weekdays
-        ]
-        return float(counts.shares[singles].sum())
+def _near(first: TimeWindow, second: TimeWindow) -> bool:
+    """Whether the hours of two windows are the same but for an hour."""
+    if first.month_day != second.month_day:
+        return False
+    if first.width == 24 or second.width == 24:
+        return True
+    hours = {(hour + step) % 24 for hour in first.hours for step in (-1, 0, 1)}
+    return bool(hours & {*second.hours})
 
 
 LEAST_ODDS = 3.0
@@ -226,7 +151,7 @@ class _HabitSearch:
         self._history, self._significance = history, significance
         self._rhythm = Rhythm(history)
         self._fitter = WindowFitter(history, self._rhythm)
-        self._joiner = HabitJoiner(history, self._rhythm)
+        self._joiner = _HabitJoiner(history, self._rhythm)
         self._left: list[Integers] = list(history.episodes)
         self._taken: list[list[TimeWindow]] = [[] for _ in history.names]
         self._tests = len(history.names) * len(self._rhythm.windows)

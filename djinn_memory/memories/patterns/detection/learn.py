@@ -12,17 +12,15 @@ import numpy as np
 
 from djinn_memory.home.access import distinct
 from djinn_memory.home.settings import PatternsConfig
-from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
-from djinn_memory.memories.patterns.confidence import confidence, status_of
+from djinn_memory.languages.days import WEEKDAY_NAMES
 from djinn_memory.memories.patterns.detection import naming
-from djinn_memory.memories.patterns.detection.chance import SMALLEST
+from djinn_memory.memories.patterns.detection.chance import SMALLEST, confidence, status_of
 from djinn_memory.memories.patterns.detection.choices import ConsistentChoice, find_choices
-from djinn_memory.memories.patterns.detection.habit import Habit
-from djinn_memory.memories.patterns.detection.habits import find_habits
+from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
 from djinn_memory.memories.patterns.detection.history import History
-from djinn_memory.memories.patterns.detection.occasion import Occasion
 from djinn_memory.memories.patterns.detection.sequences import ActionSequence, find_sequences
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, TimeWindow
+from djinn_memory.memories.patterns.reading import Occasion
 from djinn_memory.memories.patterns.requests import LearnedPattern
 
 if TYPE_CHECKING:

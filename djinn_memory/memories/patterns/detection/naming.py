@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from djinn_memory.languages.calendar_names import WEEKDAY_NAMES
+from djinn_memory.languages.days import WEEKDAY_NAMES
+from djinn_memory.memories.patterns.detection.history import stems_of
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, LAST, TimeWindow
-from djinn_memory.memories.patterns.detection.words import stems_of
 
 LONGEST = 60
 """Maximum characters of an action in a name."""

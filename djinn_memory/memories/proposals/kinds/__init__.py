@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from djinn_memory.errors import UsageError
 from djinn_memory.memories.proposals.kind import ProposalKind
 from djinn_memory.memories.proposals.kinds import archive, contradiction, gap, merge
 
@@ -10,9 +9,3 @@ KINDS: dict[str, ProposalKind] = {
     kind.name: kind for kind in (archive.KIND, merge.KIND, gap.KIND, contradiction.KIND)
 }
 """The kinds by name."""
-
-
-def check_kind(name: str | None) -> None:
-    """Raise `UsageError` for an unknown kind."""
-    if name is not None and name not in KINDS:
-        raise UsageError(f"{name[:40]!r}: give one of {', '.join(KINDS)}", argument="kind")

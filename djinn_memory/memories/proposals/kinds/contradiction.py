@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from djinn_memory.errors import Refused, Remedy
 from djinn_memory.home import access
-from djinn_memory.memories.catalog.catalog import require_note
-from djinn_memory.memories.catalog.hiding import hidden_from
+from djinn_memory.memories.catalog.catalog import hidden_from, require_note
 from djinn_memory.memories.contradictions.finder import Pair, find_pairs
 from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal, ProposalKind
 from djinn_memory.memories.proposals.log import CONTRADICTION, Finding
-from djinn_memory.memories.writing.changes import dated
 from djinn_memory.memories.writing.drafts import link_to
+from djinn_memory.memories.writing.existing import dated
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from djinn_memory.memories.sessions.extraction.claim import Claim
-from djinn_memory.memories.sessions.extraction.sentences import BLANK
+from djinn_memory.memories.sessions.extraction.claims import BLANK, Claim
 
 USER = "user"
 """The category of facts about the person who speaks with the agent."""
@@ -55,10 +54,7 @@ _I = (
         ),
     ),
     ("from", re.compile(rf"(?i:I)(?:'m|’m| am)(?: originally)? from (?P<value>{_NAME})")),
-    (
-        "works at",
-        re.compile(rf"(?i:I)(?: now| currently)? work (?:at|for) (?P<value>{_NAME})"),
-    ),
+    ("works at", re.compile(rf"(?i:I)(?: now| currently)? work (?:at|for) (?P<value>{_NAME})")),
     ("born", re.compile(rf"(?i:I) was born (?:in|on) (?P<value>{_NAME}|[\w ,.]*\d[\w ,.]*)")),
 )
 _PROGRAMS = _words(

@@ -12,9 +12,15 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from djinn_memory.languages.date_phrases import named_period
-from djinn_memory.memories.sessions.extraction.claim import Claim, ClaimType, title_of
+from djinn_memory.memories.sessions.extraction.claims import (
+    BLANK,
+    Claim,
+    ClaimType,
+    Sentence,
+    sentences,
+    title_of,
+)
 from djinn_memory.memories.sessions.extraction.fact_rules import fact_of
-from djinn_memory.memories.sessions.extraction.sentences import BLANK, Sentence, sentences
 
 _TODAY = re.compile(
     r"eod|(?:at |around )?(?:noon|midnight|\d{1,2}:\d\d|\d{1,2}(?::\d\d)?\s?[ap]\.?m\.?)"

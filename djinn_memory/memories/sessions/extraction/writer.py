@@ -8,32 +8,24 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, Changed, DjinnError, Refused, UsageError
-from djinn_memory.languages.fact_keys import meaning_of
-from djinn_memory.memories.catalog.hiding import domains_in
+from djinn_memory.languages.word_lists import meaning_of
+from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
 from djinn_memory.memories.facts.writer import set_fact
-from djinn_memory.memories.sessions.extraction.claim import Claim, claim_digest
-from djinn_memory.memories.sessions.extraction.log import ExtractionLog
+from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest
 from djinn_memory.memories.sessions.extraction.rules import REMEMBERED
-from djinn_memory.memories.sessions.session_requests import ExtractedMemory, SkippedStatement
+from djinn_memory.memories.sessions.extraction.turns import ExtractionLog
+from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
 from djinn_memory.memories.writing.drafts import draft_of
-from djinn_memory.memories.writing.duplicates import (
-    SAME_WORDS,
-    DuplicateFinder,
-    likeness,
-    numbers,
-)
-from djinn_memory.memories.writing.provenance import (
-    Provenance,
-    evidence_link,
-)
+from djinn_memory.memories.writing.duplicates import SAME_WORDS, DuplicateFinder, likeness, numbers
+from djinn_memory.memories.writing.provenance import Provenance, evidence_link
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, extended
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.slugs import flat, fold
-from djinn_memory.notes.vault import files as disk
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask, masked
 from djinn_memory.store.index.records import Selection

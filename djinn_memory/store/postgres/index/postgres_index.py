@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from msgspec.structs import replace
 
+from djinn_memory.errors import Refused, Remedy
 from djinn_memory.home import access
 from djinn_memory.models import Vault
 from djinn_memory.notes.link_resolution import LinkTarget
 from djinn_memory.store.index.records import IndexedLink
 from djinn_memory.store.index.stored_index import IdClaim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
+from djinn_memory.store.postgres.connection import snapshot
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
-from djinn_memory.store.postgres.index.postgres_vectors import PostgresVectorIndex
+from djinn_memory.store.postgres.index.postgres_vectors import (
+    EXPLORED,
+    PostgresVectorIndex,
+    exploring,
+)
 from djinn_memory.store.postgres.index.postgres_words import PostgresWordIndex
-from djinn_memory.store.postgres.index.scopes import ReadScope, Scopes
+from djinn_memory.store.postgres.index.scopes import KeptScopes, ReadScope, Scopes, scope_queries
+from djinn_memory.store.postgres.scopes import names as scope_names
+from djinn_memory.store.postgres.servers import ServerConnection, open_server
+
+if TYPE_CHECKING:
+    from djinn_memory.home.home import Home
+    from djinn_memory.store.index.vectors import VectorSpace
 
 _LINK = (
     "link.memory, link.number, memory.path, link.target_scope, link.target_path, "
@@ -40,7 +53,7 @@ class _ReadLink(NamedTuple):
     """The notes that it could mean, by vault id and path."""
 
 
-class PostgresLinks(StoredLinks[ReadScope]):
+class _PostgresLinks(StoredLinks[ReadScope]):
     """The links of some scopes.
 
     Their targets are found by path, so that a link may lead to another scope, and to a note that is
@@ -177,7 +190,7 @@ class PostgresIndex(StoredIndex[ReadScope]):
         selections = ScopeSelections(scopes)
         self.words = PostgresWordIndex(selections)
         self.vectors = PostgresVectorIndex(scopes, selections, recipe)
-        super().__init__(selections, PostgresLinks(selections, access.reserved_for(self._every)))
+        super().__init__(selections, _PostgresLinks(selections, access.reserved_for(self._every)))
 
     def content(self, vault: str, path: str) -> bytes | None:
         """The bytes of a note that the reader may see."""
@@ -219,3 +232,83 @@ class PostgresIndex(StoredIndex[ReadScope]):
                 who = readers(scope.vault.agent, excluded[domain_set])
                 age = created, modified, path
                 yield IdClaim(uid, (scope.vault.id, path, block), who, age)
+
+
+class ServerIndexes:
+    """The indexes on the server of a home."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._opened: ServerConnection | None = None
+        self._kept = KeptScopes()
+        self._spaces: dict[Hashable, VectorSpace | None] = {}
+
+    @contextmanager
+    def reading(self, vaults: Sequence[Vault], recipe: str) -> Iterator[PostgresIndex]:
+        """The index of some vaults. All reads in the block see one state of the server.
+
+        `recipe` are the settings of the home's embedder. Raises `Unavailable` if the server does
+        not answer, and `Refused` if it has none of the vaults or its schema does not fit.
+        """
+        server, home = self._connected(), self._home
+        settings, queries = exploring(EXPLORED), scope_queries(vaults)
+        with snapshot(server.connection, server.address, settings, queries) as (tx, listed):
+            scopes = Scopes(tx, vaults, home.config.access, self._kept, listed)
+            here = {vault.id for vault in home.vaults}
+            others = [vault for vault in vaults if vault.id not in here]
+            index = PostgresIndex(scopes, [*home.vaults, *others], recipe)
+            index.vectors.explored = EXPLORED
+            if vaults and not index.vaults:
+                names = ", ".join(vault.name for vault in vaults)
+                raise Refused(
+                    f"{server.address} has none of these vaults: {names}",
+                    Remedy("sync.push", {}, "send those of sync.vaults there"),
+                )
+            yield index
+            if "space" in index.vectors.__dict__:
+                self._spaces[_view(vaults, recipe)] = index.vectors.space
+
+    def other_vaults(self) -> list[Vault]:
+        """The vaults on the server that this home does not have, as far as its user may see them.
+
+        One with the name of another vault gets the first digits of its id as an ending.
+        """
+        with self._connected().reading() as cursor:
+            known = scope_names(cursor)
+        here = {vault.id for vault in self._home.vaults}
+        names = {vault.name for vault in self._home.vaults}
+        others = []
+        for scope, name in known:
+            if str(scope) not in here:
+                name = f"{name}-{scope.hex[:8]}" if name in names else name
+                names.add(name)
+                # Its notes have no files here.
+                root = self._home.state / "server" / str(scope)
+                others.append(Vault(name, root, str(scope)))
+        return others
+
+    def space(self, vaults: Sequence[Vault], recipe: str) -> VectorSpace | None:
+        """The vectors of some vaults, as an earlier search has read them if there was one.
+
+        They may have changed since then. An index that is opened later has the current ones.
+        """
+        if known := self._spaces.get(_view(vaults, recipe)):
+            return known
+        with self.reading(vaults, recipe) as index:
+            return index.vectors.space
+
+    def close(self) -> None:
+        """Close the connection. The next question opens another."""
+        if self._opened:
+            self._opened.connection.close()
+            self._opened = None
+
+    def _connected(self) -> ServerConnection:
+        opened = self._opened
+        if opened is None or opened.connection.closed or opened.connection.broken:
+            self._opened = opened = open_server(self._home)
+        return opened
+
+
+def _view(vaults: Sequence[Vault], recipe: str) -> Hashable:
+    return recipe, *((vault.id, vault.reader) for vault in vaults)

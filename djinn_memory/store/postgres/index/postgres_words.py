@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.store.index.records import Forms, Phrase, WordMatch
 from djinn_memory.store.index.selection import Condition
-from djinn_memory.store.index.stored_words import (
+from djinn_memory.store.index.words import (
     COMPOUND_PART,
     MAX_COMPOUNDS,
     MOST_PHRASES,
     StoredWords,
+    Tokenizer,
+    idf,
     lone,
 )
-from djinn_memory.store.index.words import Tokenizer, idf
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
 from djinn_memory.store.postgres.index.posting_lists import PostingLists
-from djinn_memory.store.postgres.index.postings import TermMatches, nothing, only, summed
+from djinn_memory.store.postgres.index.postings import TermMatches
 from djinn_memory.store.postgres.index.scopes import ReadScope
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_DENSE = 4_000_000
+"""Numbers of chunks over this range are added up in an array of all numbers, which is faster."""
 
 _FILTERED = 2
 """Batches of the best chunks that are filtered, before all chunks that a filter leaves are read."""
@@ -200,10 +204,10 @@ class PostgresWordIndex(StoredWords[ReadScope]):
         if not scored:
             return np.empty(0, "<i8"), np.empty(0)
         if among is not None:
-            scored = [(rarity, only(matches, among)) for rarity, matches in scored]
+            scored = [(rarity, matches.only(among)) for rarity, matches in scored]
         every = np.concatenate([matches.chunks for _, matches in scored])
         values = np.concatenate([rarity * matches.shares for rarity, matches in scored])
-        chunks, scores = summed(every, values)
+        chunks, scores = _summed(every, values)
         kept = np.ones(len(chunks), bool)
         if match.every:
             for spellings in match.terms:
@@ -229,7 +233,7 @@ class PostgresWordIndex(StoredWords[ReadScope]):
         """
         terms, prefix = self._terms_of(words), prefixes and lone(words)
         if not terms:
-            return 0.0, nothing()
+            return 0.0, TermMatches.joined([])
         if len(terms) == 1:
             lists = self._lists
             holding = lists.beginning(terms[0]) if prefix else self.frequency(terms[0])
@@ -243,3 +247,19 @@ class PostgresWordIndex(StoredWords[ReadScope]):
             for scope in self._scopes
             for (term,) in scope.rows(sql, (scope.id, scope.visible, *values))
         ]
+
+
+def _summed(
+    chunks: NDArray[np.int64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The chunks without repetitions and sorted, and the sum of the values of each."""
+    import numpy as np
+
+    if len(chunks) and (span := int(np.ptp(chunks)) + 1) <= _DENSE:
+        first = chunks.min()
+        sums = np.bincount(chunks - first, values, span)
+        held = np.bincount(chunks - first, minlength=span).nonzero()[0]
+        scores: NDArray[np.float64] = sums[held].astype("<f8")
+        return held + first, scores
+    distinct, places = np.unique(chunks, return_inverse=True)
+    return distinct, np.bincount(places, values, len(distinct)).astype("<f8")

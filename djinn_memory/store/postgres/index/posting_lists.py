@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from djinn_memory.store.index.selection import Row
 from djinn_memory.store.postgres.index import postings
 from djinn_memory.store.postgres.index.postgres_tables import ScopeSelections
-from djinn_memory.store.postgres.index.postings import (
-    TermMatches,
-    common,
-    joined,
-    share,
-)
+from djinn_memory.store.postgres.index.postings import TermMatches
 from djinn_memory.store.postgres.index.scopes import ReadScope
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_ENTRY = [("chunk", "<u4"), ("length", "<u4"), ("domain_set", "<u2"), ("weight", "<u2")]
+"""The fields of an entry of `postings`, as numpy names types."""
+
+_K1, _B = 1.2, 0.75
+"""The constants of FTS5's BM25."""
 
 _MOST_READ = 1_000
 """Chunks with all words of a phrase, of which all are read to count those with the phrase. Of more
@@ -103,7 +104,7 @@ class PostingLists:
                 if held is None:
                     scope.kept.keep(key, matches)
                 stored[key].append(_numbered(scope, matches))
-        self._lists |= {key: joined(matches) for key, matches in stored.items()}
+        self._lists |= {key: TermMatches.joined(matches) for key, matches in stored.items()}
 
     def beginning(self, prefix: str) -> int:
         """The number of chunks with a term that begins with a text; lists also name others."""
@@ -122,7 +123,7 @@ class PostingLists:
         lists = sorted((self.of(term, prefix=prefix).chunks for term in terms), key=len)
         shared = lists[0]
         for chunks in lists[1:]:
-            shared = common(chunks, shared)
+            shared = _common(chunks, shared)
         return shared
 
     def phrases(
@@ -140,12 +141,12 @@ class PostingLists:
         if among is None:
             sought = candidates
         else:
-            sought = {terms: common(chunks, among) for terms, chunks in candidates.items()}
+            sought = {terms: _common(chunks, among) for terms, chunks in candidates.items()}
         read: dict[_Terms, list[TermMatches]] = {terms: [] for terms in missing}
         for scope in self._scopes if missing else ():
             for terms, part in self._read_phrases(scope, candidates, sought).items():
                 read[terms].append(_numbered(scope, part))
-        matches |= {terms: joined(parts) for terms, parts in read.items()}
+        matches |= {terms: TermMatches.joined(parts) for terms, parts in read.items()}
         if among is None:
             self._phrases |= matches
         return matches
@@ -197,7 +198,7 @@ class PostingLists:
         mean, phrase = self._means[scope.position], " ".join(terms)
         chunks = np.array([row[0] for row in listed], "<i8")
         shares = [
-            share(
+            _share(
                 postings.occurrences(postings.unstream(telling, naming), phrase),
                 length,
                 mean[domain_set],
@@ -236,7 +237,7 @@ class PostingLists:
     def _matches(self, scope: ReadScope, stored: bytes, *, merged: bool) -> TermMatches:
         import numpy as np
 
-        listed = postings.entries(stored)
+        listed = _entries(stored)
         if scope.hides:
             listed = listed[np.isin(listed["domain_set"], scope.visible)]
         chunks, weights = listed["chunk"].astype("<i8"), listed["weight"].astype("<f8")
@@ -245,7 +246,7 @@ class PostingLists:
             chunks, first, places = np.unique(chunks, return_index=True, return_inverse=True)
             weights = np.bincount(places, weights, len(chunks))
             lengths, sets = lengths[first], sets[first]
-        shares = share(weights, lengths, self._means[scope.position][sets])
+        shares = _share(weights, lengths, self._means[scope.position][sets])
         if not (chunks[1:] > chunks[:-1]).all():
             order = np.argsort(chunks)
             chunks, shares = chunks[order], shares[order]
@@ -271,3 +272,24 @@ def _numbered(scope: ReadScope, matches: TermMatches) -> TermMatches:
     """Matches of a scope with the numbers of the index."""
     offset = scope.key(0)
     return TermMatches(matches.chunks + offset, matches.shares) if offset else matches
+
+
+def _entries(stored: bytes) -> NDArray[np.void]:
+    """The entries of a list as an array."""
+    import numpy as np
+
+    return np.frombuffer(stored, np.dtype(_ENTRY))
+
+
+def _common(chunks: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of the few `others` that are among sorted `chunks`."""
+    if not len(chunks):
+        return chunks
+    places = chunks.searchsorted(others).clip(max=len(chunks) - 1)
+    shared: NDArray[np.int64] = others[chunks[places] == others]
+    return shared
+
+
+def _share(weights: Any, lengths: Any, means: Any) -> Any:
+    """BM25 of a term in chunks, without its idf. Numbers or arrays."""
+    return weights * (_K1 + 1) / (weights + _K1 * (1 - _B + _B * lengths / means))

@@ -1,10 +1,15 @@
-"""The scopes that a caller reads, and what of them the reader may see."""
+"""The scopes that a caller reads, what of them the reader may see, and what is kept of them.
+
+A process keeps what it has read of a scope between two searches, while the scope does not change.
+A scope is kept for its last revision. The random mark of the revision tells it from one with the
+same number on a server that was restored from a backup.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -13,14 +18,81 @@ from msgspec import Struct
 from djinn_memory.home import access
 from djinn_memory.models import Vault
 from djinn_memory.store.index.selection import Condition, Row
-from djinn_memory.store.postgres.index.kept import KeptScope, KeptScopes
-from djinn_memory.store.postgres.values import clean
+from djinn_memory.store.postgres.migrations import VectorModel
+from djinn_memory.store.postgres.values import clean, uuid_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from djinn_memory.store.postgres.connection import Cursor
+    from djinn_memory.store.postgres.index.postings import TermMatches
+
+MOST_BYTES = 64 * 2**20
+"""Memory for posting lists. A list takes 16 bytes for each chunk with the term."""
+
+_MOST_SCOPES = 64
+"""Scopes that are kept, each as its reader sees it."""
+
+
+class KeptScope:
+    """What is known of one revision of a scope, as one reader sees it. Numbers are the scope's."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        """The number of chunks with a term."""
+        self.phrase_counts: dict[tuple[str, ...], int] = {}
+        """The number of chunks with a phrase, given by its terms. It may be estimated."""
+        self.facts: dict[str, Any] = {}
+        """Answers to questions that have no parameters, by name."""
+        self.bytes = 0
+        """The size of the posting lists."""
+        self._lists: dict[tuple[str, bool], TermMatches] = {}
+
+    def matches(self, key: tuple[str, bool]) -> TermMatches | None:
+        """The posting list of a term; with True, of all terms that begin with a text."""
+        return self._lists.get(key)
+
+    def keep(self, key: tuple[str, bool], matches: TermMatches) -> None:
+        """Keep a posting list. The oldest lists make room for it."""
+        self._lists[key] = matches
+        self.bytes += _size(matches)
+        for oldest in list(self._lists) if self.bytes > MOST_BYTES else ():
+            if self.bytes <= MOST_BYTES or oldest == key:
+                break
+            self.bytes -= _size(self._lists.pop(oldest))
+
+
+class KeptScopes:
+    """The kept scopes of a connection."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[Hashable, tuple[Hashable, KeptScope]] = {}
+        """Revision and what is kept of it, the scope that was read last at the end."""
+
+    def at(self, scope: UUID, reader: Hashable, revision: Hashable) -> KeptScope:
+        """What is kept of a revision of a scope. What was kept of another is forgotten.
+
+        `reader` says what the reader sees of it.
+        """
+        known = self._scopes.pop((scope, reader), None)
+        if known is None or known[0] != revision:
+            known = revision, KeptScope()
+        self._scopes[scope, reader] = known
+        self._make_room()
+        return known[1]
+
+    def _make_room(self) -> None:
+        size = sum(kept.bytes for _, kept in self._scopes.values())
+        for oldest in list(self._scopes)[:-1]:
+            if size <= MOST_BYTES and len(self._scopes) <= _MOST_SCOPES:
+                return
+            size -= self._scopes.pop(oldest)[1].bytes
+
+
+def _size(matches: TermMatches) -> int:
+    return matches.chunks.nbytes + matches.shares.nbytes
+
 
 _POSITION_BITS = 48
 """The low bits of a number in the index: the number in the scope. The high bits say which scope."""
@@ -140,19 +212,10 @@ class ReadScope(Struct, frozen=True):
         return listed
 
 
-class ServerModel(Struct, frozen=True):
-    """The model that made the vectors of a server."""
-
-    identity: str
-    dimensions: int
-    scale: float
-    shift: float
-
-
 class Scopes:
     """Runs queries in each scope. A statement names one scope, so that a cluster routes it."""
 
-    model: ServerModel | None = None
+    model: VectorModel | None = None
     """The model of the server; None if it has none of the scopes."""
 
     def __init__(
@@ -181,7 +244,7 @@ class Scopes:
         revisions = {}
         for row in itertools.chain.from_iterable(read):
             scope, rev, mark, number, domains, chunks, length, languages, *model = row
-            self.model = ServerModel(*model)
+            self.model = VectorModel(*model)
             known[scope], revisions[scope] = known[scope], (rev, mark)
             if number is not None:
                 agents = access.excluded(grants, domains) if domains else []
@@ -248,10 +311,8 @@ class Scopes:
         """The indexes that the server uses for named statements. An empty list is a scan."""
         plans = {}
         for name, (sql, values) in self._planned.items():
-            self._tx.execute(f"explain (format json) {sql}".encode(), values)
-            row = self._tx.fetchone()
-            assert row
-            plans[name] = sorted(set(_indexes(row[0])))
+            [(plan,)] = self._tx.execute(f"explain (format json) {sql}".encode(), values)
+            plans[name] = sorted(set(_indexes(plan)))
         return plans
 
     def run(self, sql: str) -> None:
@@ -287,7 +348,7 @@ def _scope_query(scope: UUID) -> str:
 
 def _on_server(vaults: Sequence[Vault]) -> dict[UUID, Vault]:
     # A vault without a UUID is on no server.
-    return {scope: vault for vault in vaults if (scope := scope_of(vault))}
+    return {scope: vault for vault in vaults if (scope := uuid_of(vault.id))}
 
 
 def _view(sets: Sequence[DomainSet]) -> tuple[object, ...]:
@@ -306,14 +367,6 @@ def _parameter(value: object) -> object:
             return f"{{{','.join(map(str, value))}}}"
         return [_parameter(each) for each in value]
     return value
-
-
-def scope_of(vault: Vault) -> UUID | None:
-    """The scope of a vault on a server; None for a vault without a UUID."""
-    try:
-        return UUID(vault.id)
-    except ValueError:
-        return None
 
 
 def _indexes(plan: Any) -> Iterator[str]:

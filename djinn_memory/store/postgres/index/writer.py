@@ -1,8 +1,11 @@
-"""Writes the search index of a scope, in the transaction that writes its notes."""
+"""Writes the search index of a scope, in the transaction that writes its notes.
+
+A note with another name can change links of unchanged notes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,26 +14,100 @@ from uuid import UUID
 from msgspec import Struct
 
 from djinn_memory.notes.link_resolution import LinkTarget, lookup_keys
-from djinn_memory.store.postgres.connection import PASS_ON
-from djinn_memory.store.postgres.index import link_writer, postings, segments
+from djinn_memory.store.postgres.index import postings
 from djinn_memory.store.postgres.index.postgres_tables import field_key
-from djinn_memory.store.postgres.index.scopes import NEAR
-from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows, WindowRows
+from djinn_memory.store.postgres.rows import (
+    ChunkRows,
+    LinkEndRow,
+    LinkRows,
+    MemoryRows,
+    NoteRows,
+    OutgoingLinks,
+    WindowRows,
+)
 from djinn_memory.store.postgres.scopes import take_numbers
-from djinn_memory.store.postgres.values import copying, write_rows
+from djinn_memory.store.postgres.values import copying, uuid_of, write_rows
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
-EXACT_WINDOWS = 20_000
-"""Up to this number of windows of a scope, reading all their vectors takes about 10 ms."""
+_LINK_COLUMNS = (
+    "memory", "number", "target", "heading", "block", "label", "kind", "embed", "field", "line",
+    "start", "stop", "how", "target_scope", "target_path", "target_block", "target_is_memory",
+    "candidates",
+)  # fmt: skip
+
+
+def link_ends(tx: Cursor, scope: UUID, paths: Sequence[str]) -> set[LinkEndRow]:
+    """The ends of the links of a scope that lead to notes at these paths of the same scope."""
+    tx.execute(
+        "select distinct memory.path, target_path, target_block, target_is_memory, how "
+        "from index_links as link join index_memories as memory "
+        "on memory.user_id = link.user_id and memory.number = link.memory "
+        "where link.user_id = %s and target_path = any(%s) and target_scope = link.user_id",
+        (scope, list(paths)),
+    )
+    return {LinkEndRow(*row) for row in tx}
+
+
+def paths_of(tx: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> set[str]:
+    """The paths under which the index of a scope has these notes."""
+    tx.execute(
+        "select path from index_memories where user_id = %s and note_id = any(%s)",
+        (scope, list(note_ids)),
+    )
+    return {path for (path,) in tx}
+
+
+def indexed_paths(tx: Cursor, scope: UUID, paths: Collection[str]) -> set[str]:
+    """Those of these paths at which the index of a scope has a note."""
+    tx.execute(
+        "select path from index_memories where user_id = %s and path = any(%s)",
+        (scope, list(paths)),
+    )
+    return {path for (path,) in tx}
+
+
+def replace_links(tx: Cursor, scope: UUID, memories: Sequence[OutgoingLinks]) -> None:
+    """Write the links of memories in place of those that they have. Unknown ones are ignored.
+
+    The caller's transaction holds the scope, as `connection.writing` does.
+    """
+    tx.execute(
+        "select path, block, number from index_memories where user_id = %s and path = any(%s)",
+        (scope, [memory.path for memory in memories]),
+    )
+    numbers = {(path, block): number for path, block, number in tx}
+    known = [
+        (numbers[memory.path, memory.block], memory.links)
+        for memory in memories
+        if (memory.path, memory.block) in numbers
+    ]
+    tx.execute(
+        "delete from index_links where user_id = %s and memory = any(%s)",
+        (scope, [number for number, _ in known]),
+    )
+    write_rows(tx, scope, "index_links", _LINK_COLUMNS, _link_rows(known))
+
+
+def _link_rows(memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> Iterator[tuple[object, ...]]:
+    """The rows of the links of memories, given by number, with the values of `_LINK_COLUMNS`."""
+    for memory, links in memories:
+        for at, link in enumerate(links):
+            to = link.resolved
+            # A vault without a UUID is on no server.
+            place = (None, None, None, False)
+            if to is not None and uuid_of(to.vault):
+                place = (to.vault, to.path, to.block, to.memory)  # type: ignore[assignment]
+            yield (
+                memory, at, link.target, link.heading, link.block, link.label, link.kind,
+                link.embed, link.field, link.line, link.start, link.stop, link.how, *place,
+                link.candidates,
+            )  # fmt: skip
+
 
 MANY_NOTES = 500
 """A load of so many notes changes what the planner has to know."""
-
-_NEAR_OPTIONS = "with (m = 24, ef_construction = 128)"
-"""Of the ten nearest among 200,000 windows .994 are found; with pgvector's own options .92. The
-index is as large, and takes three times as long to make."""
 
 
 def replace(tx: Cursor, scope: UUID, rev: int, notes: Sequence[tuple[UUID, NoteRows]]) -> None:
@@ -41,7 +118,7 @@ def replace(tx: Cursor, scope: UUID, rev: int, notes: Sequence[tuple[UUID, NoteR
     remove(tx, scope, [note_id for note_id, _ in notes])
     batch = _Batch(tx, scope, rev, notes)
     batch.write()
-    segments.merge(tx, scope)
+    postings.merge_segments(tx, scope)
 
 
 def remove(tx: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> None:
@@ -63,55 +140,11 @@ def remove(tx: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> None:
         for number, telling, naming in tx
     ]
     if gone:
-        segments.subtract(tx, scope, gone)
+        postings.subtract_chunks(tx, scope, gone)
     tx.execute(
         "delete from index_memories where user_id = %s and note_id = any(%s)",
         (scope, list(note_ids)),
     )
-
-
-def needs_vector_index(tx: Cursor, scope: UUID) -> bool:
-    """Whether a scope has enough vectors for an HNSW index, has none, and this user may make it."""
-    tx.execute(
-        "select to_regclass(%s) is null and pg_has_role(relowner, 'usage') from pg_class "
-        "where oid = 'index_windows'::regclass",
-        (near_index(scope),),
-    )
-    if tx.fetchone() != (True,):
-        return False
-    # The indexes answer this. The vectors of all windows would have to be read otherwise.
-    own = "select from index_windows where user_id = %s"
-    tx.execute(f"select count(*) from ({own} and vector is null) as waiting".encode(), (scope,))
-    [(waiting,)] = tx.fetchall()
-    enough = EXACT_WINDOWS + waiting
-    tx.execute(f"select count(*) from ({own} limit %s) as own".encode(), (scope, enough))
-    return tx.fetchone() == (enough,)
-
-
-def index_vectors(tx: Cursor, scope: UUID) -> None:
-    """Make the HNSW index of a scope's vectors.
-
-    Call it after the first load: an index that exists makes a load slow.
-    """
-    tx.execute("select dimensions from server")
-    row = tx.fetchone()
-    assert row
-    # Another home may be making it.
-    tx.execute("select pg_advisory_xact_lock(%s)", (scope.int & 0x7FFFFFFFFFFFFFFF,))
-    # An index that does not fit into memory while it is made takes many times as long.
-    tx.execute(PASS_ON)
-    tx.execute("set local maintenance_work_mem = '512MB'")
-    # Names and the conditions of an index take no parameters; a scope is a UUID, which is safe.
-    tx.execute(
-        f"create index if not exists {near_index(scope)} on index_windows using hnsw "
-        f"((vector::halfvec({row[0]:d})) halfvec_cosine_ops) {_NEAR_OPTIONS} "
-        f"where user_id = '{scope}'".encode()
-    )
-
-
-def near_index(scope: UUID) -> str:
-    """The name of the HNSW index of a scope."""
-    return f"{NEAR}{scope.hex}"
 
 
 def update_statistics(tx: Cursor) -> None:
@@ -224,7 +257,7 @@ class IndexRows:
 
     def link_rows(self) -> Iterator[tuple[object, ...]]:
         """Rows of `index_links`."""
-        return link_writer.rows((memory.number, memory.rows.links) for memory in self._memories)
+        return _link_rows((memory.number, memory.rows.links) for memory in self._memories)
 
 
 COLUMNS = {
@@ -243,7 +276,7 @@ COLUMNS = {
         "chunk", "number", "memory", "domain_set", "start", "stop", "hash", "length",
     ),
     "index_token_signs": ("chunk", "number", "signs"),
-    "index_links": link_writer.COLUMNS,
+    "index_links": _LINK_COLUMNS,
 }  # fmt: skip
 """The columns that `IndexRows` gives values for, in order."""
 
@@ -282,7 +315,7 @@ class _Batch(IndexRows):
             for number, _, domain_set, chunk in self.chunks()
         }
         if counted:
-            segments.add(self._tx, self._scope, counted)
+            postings.add_chunks(self._tx, self._scope, counted)
             self._add_languages()
 
     def _write_windows(self) -> None:

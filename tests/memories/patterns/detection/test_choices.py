@@ -13,7 +13,7 @@ from djinn_memory.memories.patterns.detection.choices import (
     reports_in,
 )
 from djinn_memory.memories.patterns.detection.history import History
-from djinn_memory.memories.patterns.detection.occasion import Occasion
+from djinn_memory.memories.patterns.reading import Occasion
 from tests.growth import assert_linear
 from tests.memories.patterns.years import BEGIN
 

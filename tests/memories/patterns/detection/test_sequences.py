@@ -6,8 +6,8 @@ import random
 from datetime import timedelta
 
 from djinn_memory.memories.patterns.detection.history import History
-from djinn_memory.memories.patterns.detection.occasion import Occasion
 from djinn_memory.memories.patterns.detection.sequences import ActionSequence, find_sequences
+from djinn_memory.memories.patterns.reading import Occasion
 from tests.memories.patterns.years import noise, weekly
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from djinn_memory.memories.patterns.detection.words import stems_of
+from djinn_memory.memories.patterns.detection.history import stems_of
 
 
 def test_time_zones_of_events_say_nothing() -> None:

@@ -19,7 +19,7 @@ from djinn_memory.memories.changes import files
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.sessions.extraction import run as extraction
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
-from djinn_memory.memories.sessions.session_requests import ExtractionReport
+from djinn_memory.memories.sessions.requests import ExtractionReport
 from djinn_memory.models import Filters
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event

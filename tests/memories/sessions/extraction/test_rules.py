@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from djinn_memory.memories.sessions.extraction.claim import Claim, claim_digest
+from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest, sentences
 from djinn_memory.memories.sessions.extraction.rules import MOST, claims_in, due_day
-from djinn_memory.memories.sessions.extraction.sentences import sentences
 
 WEDNESDAY = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 

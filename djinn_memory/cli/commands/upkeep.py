@@ -1,0 +1,265 @@
+"""djinn lint, doctor, undo, schema, and djinn backup create, restore."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import Meta, Struct
+
+from djinn_memory.cli import candidates, output
+from djinn_memory.cli.command import Call, NoRequest, command
+from djinn_memory.cli.output import clean, dim, problems, say, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.errors import NotFound, Remedy
+from djinn_memory.notes.dates import local_minute
+from djinn_memory.system.plural import count
+from djinn_memory.upkeep.requests import RestoreBackup, RestoredHome
+
+if TYPE_CHECKING:
+    from djinn_memory.upkeep.lint import LintReport
+    from djinn_memory.upkeep.requests import BackupContent, CreatedBackup, Diagnosis
+
+
+@command(
+    "lint",
+    progress=True,
+    failed=lambda report: any(not issue.fixed for issue in report.issues) or bool(report.problems),
+)
+def lint(call: Call, answer: LintReport) -> None:
+    """Find dead links, ambiguous names and invalid front matter.
+
+    It reports links to missing notes, links that match several notes, links to headings and blocks
+    that do not exist, titles and ids that two notes share, and front matter that cannot be parsed.
+    With `--fix` it corrects links to headings that differ only in case and punctuation. Every other
+    issue has to be fixed by hand. The exit code is 1 if issues remain.
+
+    Examples:
+        djinn lint
+        djinn lint --vault notes --fix
+        djinn lint --json
+    """
+    for issue in answer.issues:
+        line = f":{issue.line}" if issue.line else ""
+        say(clean(f"{issue.vault}/{issue.path}{line}: {issue.what} [{issue.code}]"))
+        if issue.fixed:
+            say(dim(clean(f"    fixed: {issue.fix}")))
+        elif issue.fix:
+            say(dim(clean(f"    --fix changes it to {issue.fix}")))
+    fixed = sum(issue.fixed for issue in answer.issues)
+    left = len(answer.issues) - fixed
+    done = f", {fixed:,} fixed" if fixed else ""
+    say(f"{count(answer.notes, 'note')}, {count(left, 'issue')}{done}")
+
+
+_COLOURS = {"ok": "green", "hint": "blue", "warning": "yellow", "error": "red"}
+
+
+@command("doctor", progress=True, warns=False, failed=lambda diagnosis: not diagnosis.well)
+def doctor(call: Call, answer: Diagnosis) -> None:
+    """Check the installation and suggest fixes.
+
+    It checks the home, its settings, vaults, ledger, index, models, permissions and disk. With
+    `--fix`, damaged databases are set aside and rebuilt, a damaged ledger is recovered as far as it
+    can be read, and leftovers of killed processes are removed. The exit code is 1 if warnings or
+    errors remain. The report covers the whole home: it names vaults and files of all agents.
+
+    Examples:
+        djinn doctor
+        djinn doctor --fix
+    """
+    width = max(len(finding.part) for finding in answer.findings)
+    for finding in answer.findings:
+        mark = "mended" if finding.fixed is not None else finding.severity
+        colour = _COLOURS["ok" if finding.fixed is not None else finding.severity]
+        label = typer.style(f"{mark:7}", fg=colour)
+        say(f"{label}  {clean(finding.part):{width}}  {clean(finding.what)}")
+        below = finding.remedy if finding.fixed is None else finding.fixed
+        if below:
+            say(f"{'':{width + 11}}{dim(clean(below))}")
+    left = [finding for finding in answer.findings if finding.fixed is None]
+    counts = [
+        count(number, severity)
+        for severity in ("error", "warning", "hint")
+        if (number := sum(finding.severity == severity for finding in left))
+    ]
+    fixable = sum(finding.fixable for finding in left)
+    fix = f"; `djinn doctor --fix` can fix {fixable} of them" if fixable else ""
+    say(f"{', '.join(counts)}{fix}" if counts else "No problems found.")
+
+
+@command(
+    "backups.create",
+    fields={"file": Field("FILE")},
+    failed=lambda answer: bool(answer.problems),
+)
+def create(call: Call, answer: CreatedBackup) -> None:
+    """Write vaults, ledger, working memory and settings into one archive.
+
+    The archive is a compressed tar file. It is verified before it gets its name. It does not
+    contain links, or the index and the vectors, which `djinn index` rebuilds.
+
+    Examples:
+        djinn backup create ~/memory-2026-11-20.tar.gz
+        djinn backup create shared.tar.gz --vault shared
+    """
+    problems(answer.left_out)
+    say(f"wrote {clean(str(answer.file))}, {answer.bytes / 1e6:,.1f} MB, and read it back")
+    _print_content(answer)
+
+
+def _restore(call: Call) -> RestoredHome:
+    from djinn_memory.home.config import variable
+    from djinn_memory.upkeep.backups import restore_backup
+
+    request = call.request
+    place = request.folder or call.ctx.obj or variable("DJINN_HOME") or Path.home() / "djinn"
+    return restore_backup(request.file, Path(place))
+
+
+@command(
+    "backups.restore",
+    request=RestoreBackup,
+    arguments=["file", "folder"],
+    fields={"file": Field("FILE"), "folder": Field("[DIR]")},
+    run=_restore,
+    failed=lambda answer: False,
+)
+def restore(call: Call, answer: RestoredHome) -> None:
+    """Restore a home from an archive.
+
+    The folder must not exist, or be empty, or be a home without notes and ledger. All vaults of the
+    archive are in `vaults/` of the new home, wherever they were before.
+
+    Examples:
+        djinn backup restore ~/memory-2026-11-20.tar.gz ~/memory
+    """
+    root = clean(str(answer.home))
+    say(f"restored {root} from the backup of {answer.created}")
+    _print_content(answer)
+    talk(f"Next: `djinn --home {root} index`.")
+
+
+def _print_content(content: BackupContent) -> None:
+    for name, files in content.vaults.items():
+        say(f"  vault {name}: {count(files, 'file')}")
+    if content.ledger:
+        say("  ledger")
+    if content.working:
+        say("  working memory")
+
+
+_SCHEMAS = Path(__file__).parents[2] / "schemas"
+
+
+class _ShowSchema(Struct, frozen=True):
+    """Which schema to print."""
+
+    name: Annotated[
+        str | None,
+        Meta(
+            description="The schema, such as gap.list or djinn.gap.list/1. Default: list all names."
+        ),
+    ] = None
+
+
+def schema_names() -> list[str]:
+    """The names of all schemas."""
+    return sorted(file.stem for file in _SCHEMAS.glob("*.json"))
+
+
+def _print_schema(call: Call) -> None:
+    if call.request.name is None:
+        for name in schema_names():
+            say(name)
+        return
+    name = call.request.name.removeprefix("djinn.").partition("/")[0]
+    if name not in schema_names():
+        remedy = Remedy("schema", purpose="list the names")
+        raise NotFound(f"no schema {call.request.name!r}", remedy)
+    sys.stdout.write((_SCHEMAS / f"{name}.json").read_text("utf-8"))
+
+
+@command(
+    "schema",
+    request=_ShowSchema,
+    arguments=["name"],
+    fields={"name": Field("[NAME]", schema_names)},
+    prints=NoRequest,
+    run=_print_schema,
+)
+def schema(call: Call, answer: Struct) -> None:
+    """Print the JSON Schema of the output of a command.
+
+    With `--json` a command prints one object. Its `schema` field names the schema of the object.
+
+    Examples:
+        djinn schema
+        djinn schema memory.list
+    """
+
+
+class _UndoView(Struct, frozen=True):
+    """The options of `djinn undo` besides those of an undo."""
+
+    list: Annotated[
+        bool, Meta(description="List the changes that can be taken back, and earlier ones.")
+    ] = False
+    limit: Annotated[int, Meta(ge=1, le=1000, description="With --list: maximum number.")] = 20
+    yes: Annotated[bool, Meta(description="Do not ask for confirmation.")] = False
+
+
+def _undo(call: Call) -> Any:
+    if call.view.list:
+        call.schema = "undo.list"
+        return call.run("changes.list")
+    preview = call.run(dry_run=True)
+    about = f"{preview.change.id}: {preview.change.what} ({count(len(preview.files), 'file')})"
+    if call.declined("Take this change back?", about):
+        return preview
+    return call.run(change=preview.change.id)
+
+
+@command(
+    "changes.undo",
+    fields={"change": Field("ID", candidates.changes)},
+    view=_UndoView,
+    run=_undo,
+    schemas={"undo": "changes.undo", "undo.list": "changes.list"},
+    words="undo",
+    also={"changes.list": "--list"},
+)
+def undo(call: Call, answer: Any) -> None:
+    """Take back a change that djinn made to notes.
+
+    A command that changes notes, such as `remember`, `fact set` or `lint --fix`, and a task of
+    `djinn maintain` change them in one step. This takes back the last step that was not taken back,
+    or the one with an id: every file gets the bytes, the permissions and the time of saving that it
+    had before. A note that somebody asked for, and that did not exist before, goes to the trash of
+    its vault. If somebody edited one of the files since, nothing is
+    taken back. The undo is a change itself, and can be taken back by its id. The bytes before a
+    change are kept for a month.
+
+    Examples:
+        djinn undo
+        djinn undo --list
+        djinn undo chg_3v9qk2m7xd --dry-run
+    """
+    if call.schema:
+        rows = [
+            [change.id, local_minute(change.at), change.status, change.command, change.what]
+            for change in answer.changes
+        ]
+        output.columns(
+            rows, head="id time status command change", empty="djinn has changed no notes."
+        )
+        return
+    verb = "took back" if answer.undone else "would take back"
+    if not (answer.undone or call.request.dry_run):
+        talk("Aborted; nothing was changed.")
+        return
+    say(clean(f"{verb} {answer.change.id}: {answer.change.what}"))
+    for file in answer.files:
+        say(clean(f"  {file.action} {file.vault}/{file.path}"))

@@ -1,0 +1,177 @@
+"""Explains errors in a command line: what is meant instead, and the correct form."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from djinn_memory.cli import tree
+from djinn_memory.errors import Remedy, UsageError
+
+SYNONYMS = (
+    ("search", "find", "grep", "query", "lookup", "look", "seek"),
+    ("recall", "ask", "question", "answer"),
+    ("list", "ls", "dir", "ll", "all", "browse"),
+    ("show", "get", "cat", "view", "read", "print", "display", "info", "less"),
+    ("open", "edit", "vi", "vim", "nano", "code", "launch", "modify"),
+    ("remember", "add", "set", "report", "new", "create", "write", "note", "save", "store", "put",
+     "insert", "append", "capture", "jot"),
+    ("ingest", "load", "upload", "pdf"),
+    ("delete", "remove", "forget", "close", "clear", "rm", "del", "trash", "drop", "erase"),
+    ("restore", "undelete", "recover", "undo"),
+    ("rename", "move", "mv"),
+    ("purge", "shred", "wipe"),
+    ("stats", "count", "statistics"),
+    ("init", "setup", "install", "begin"),
+    ("index", "reindex", "refresh", "scan", "rebuild", "update"),
+    ("doctor", "fix", "repair", "diagnose", "check", "verify"),
+    ("mcp", "serve", "server"),
+    ("vault", "vaults", "folder", "folders"),
+    ("config", "settings", "preferences", "configure"),
+    ("show", "list", "get"),
+)  # fmt: skip
+"""Groups of similar verbs. The first existing command of a group is suggested."""
+
+CREATES = {"memory": "remember", "document": "ingest"}
+"""The command that creates the object of a noun, if the noun has no such command."""
+
+OPTIONS = {"help": "--help", "man": "--help", "usage": "--help", "version": "--version"}
+
+LIKENESS = 0.7
+"""Minimum similarity by `difflib`; `serach` and `search` have 0.83."""
+
+
+def unknown_command(noun: str, name: str) -> UsageError:
+    """The error for an unknown command below a noun, or at the top level for an empty noun."""
+    called = " ".join(filter(None, ("djinn", noun, name)))
+    below = " ".join(filter(None, ("djinn", noun)))
+    meant = [f"`djinn {words}`" for words in _meant(noun, name.lower())]
+    if name.lower() in OPTIONS:
+        meant = [f"`{below} {OPTIONS[name.lower()]}`"]
+    if not meant:
+        return UsageError(
+            f"no command `{called}`", Remedy(purpose=f"run `{below} --help` to list the commands")
+        )
+    return UsageError(
+        f"no command `{called}`", *(Remedy(purpose=f"run {command}") for command in meant[:3])
+    )
+
+
+def _meant(noun: str, name: str) -> list[str]:
+    """The likely commands as a user types them, the likeliest first."""
+    names, synonyms = tree.below(noun), _synonyms(name)
+    same = [word for word in synonyms if word in names][:1]
+    near = get_close_matches(name, [*names], 3, LIKENESS)
+    if noun:
+        inside = [f"{noun} {word}" for word in same or near]
+        return inside or [CREATES[noun]] if noun in CREATES and "add" in synonyms else inside
+    deeper = [f"memory {word}" for word in synonyms if f"memory {word}" in tree.COMMANDS][:1]
+    elsewhere = [words for words in tree.COMMANDS if words.endswith(f" {name}")]
+    return same or deeper or elsewhere or near
+
+
+def _synonyms(name: str) -> list[str]:
+    return [word for words in SYNONYMS if name in words for word in words]
+
+
+class UsageMistake(NamedTuple):
+    """An error in a command line and its remedy."""
+
+    message: str
+    remedy: str
+
+
+def explain(error: Any) -> UsageMistake:
+    """Explain an error of the parser."""
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
+    ctx = getattr(error, "ctx", None)
+    kind = type(error).__name__
+    if kind == "BadOptionUsage" and "does not take a value" in message:
+        return UsageMistake(f"{error.option_name} takes no value", "leave out = and what follows")
+    if kind == "BadOptionUsage":
+        return UsageMistake(f"{error.option_name} needs a value", "write the value after it")
+    if ctx is None:
+        return UsageMistake(message, "")
+    help_line = f"see `{ctx.command_path} --help`"
+    extra = re.fullmatch(r"Got unexpected extra argument(?:\(s\)|s)? \((.*)\)", message)
+    if extra:
+        return UsageMistake(f"too many arguments: {extra[1]}", _extra(ctx))
+    if kind == "MissingParameter" and error.param.param_type_name == "argument":
+        return UsageMistake(
+            f"{_name(error.param).rstrip('.')} is missing", f"write `{_usage(ctx)}`"
+        )
+    if kind == "MissingParameter" and error.param.param_type_name == "option":
+        option = max(error.param.opts, key=len)
+        metavar = (error.param.metavar or error.param.name).upper()
+        return UsageMistake(f"{option} is missing", f"write `{_usage(ctx)} {option} {metavar}`")
+    if kind == "NoSuchOption":
+        return UsageMistake(f"no option {error.option_name}", _option(error, ctx) or help_line)
+    if kind == "BadParameter" and error.param is not None:
+        return _value(error, ctx) or UsageMistake(message, help_line)
+    return UsageMistake(message, help_line)
+
+
+def _usage(ctx: Any) -> str:
+    """The syntax of the command, without its options."""
+    params = [param for param in ctx.command.params if param.param_type_name == "argument"]
+    names = [_name(param) if param.required else f"[{_name(param)}]" for param in params]
+    return " ".join([ctx.command_path, *names])
+
+
+def _name(argument: Any) -> str:
+    name = (argument.metavar or argument.name).strip("[]{}.").upper()
+    return name if argument.nargs == 1 else f"{name}..."
+
+
+def _has_arguments(ctx: Any) -> bool:
+    return any(param.param_type_name == "argument" for param in ctx.command.params)
+
+
+def _extra(ctx: Any) -> str:
+    if not _has_arguments(ctx):
+        return f"`{ctx.command_path}` takes only options; see `{ctx.command_path} --help`"
+    return f"write `{_usage(ctx)}`, with quotes around a value of several words"
+
+
+def _option(error: Any, ctx: Any) -> str:
+    if ctx.parent is None:
+        return "write options after the command, as in `djinn search tide --vault notes`"
+    root = ctx.find_root()
+    if error.option_name in [name for param in root.command.params for name in param.opts]:
+        words = ctx.command_path.removeprefix(root.command_path).strip()
+        return f"write it before the command: `{root.command_path} {error.option_name} ... {words}`"
+    names = [name for param in ctx.command.params for name in param.opts if name.startswith("-")]
+    near = get_close_matches(error.option_name, names, 1, 0.7)
+    near = near or [name for name in names if name.startswith(f"{error.option_name}-")]
+    if near:
+        return f"did you mean {near[0]}?"
+    remedy = f"see `{ctx.command_path} --help`"
+    if _has_arguments(ctx) and not error.possibilities:
+        remedy += ", or write -- before a text that begins with -"
+    return remedy
+
+
+def _value(error: Any, ctx: Any) -> UsageMistake | None:
+    """The problem with the value of an option or argument."""
+    param, kind = error.param, error.param.type
+    name = max(param.opts, key=len) if param.param_type_name == "option" else param.name.upper()
+    said = re.match(r"'?(.*?)'? is not ", error.message)
+    if said is None:
+        return None
+    what = f"{name} {said[1]}"
+    choices = getattr(kind, "choices", None)
+    if choices:
+        listed = ", ".join(map(str, choices))
+        flags = [flag for other in ctx.command.params for flag in other.opts]
+        if f"--{said[1]}" in flags:
+            return UsageMistake(what, f"give one of {listed}, or use --{said[1]}")
+        return UsageMistake(f"{what}: not a valid choice", f"give one of {listed}")
+    least, most = getattr(kind, "min", None), getattr(kind, "max", None)
+    if least is None and most is None and "int" not in kind.name and "float" not in kind.name:
+        return None
+    bounds = "" if least is None else f" from {least:,}"
+    bounds += "" if most is None else f" to {most:,}"
+    whole = "a whole number" if "int" in kind.name else "a number"
+    return UsageMistake(f"{what}: out of range" if re.fullmatch(r"-?[\d.]+", said[1]) else
+                        f"{what}: not a number", f"give {whole}{bounds}")  # fmt: skip

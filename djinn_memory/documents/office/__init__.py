@@ -1,1 +1,0 @@
-"""Readers of Office files, EPUB, HTML and CSV."""

@@ -1,1 +1,0 @@
-"""Runs processes that read files under limits of time and memory."""

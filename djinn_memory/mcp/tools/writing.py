@@ -1,0 +1,267 @@
+"""The tools that write notes: remember, forget, ingest, record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import NODEFAULT, Meta, Struct, field
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import Refused, Remedy, UsageError
+from djinn_memory.home.hidden_paths import HiddenPaths
+from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
+from djinn_memory.mcp.tool import NAME_HINT, Argument, optional_text, required_text, tool
+from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
+from djinn_memory.memories.library.requests import IngestOptions
+from djinn_memory.memories.writing.remember import RememberResult
+from djinn_memory.operations.caller import Caller
+from djinn_memory.system.files import expand
+
+
+def saved_lines(result: RememberResult) -> list[str]:
+    """Lines that describe the written memory and its location."""
+    lines = [f"{result.action.capitalize()} {result.type} {result.title!r} [{result.id}]"]
+    lines.append(f"{result.vault}/{result.path}")
+    if result.previous:
+        lines.append(f"The previous version is {result.vault}/{result.previous}.")
+    if result.searchable != "words and meaning":
+        lines.append(f"Searchable by {result.searchable} so far.")
+    return lines
+
+
+@tool(
+    "Remember something",
+    "remember",
+    without=frozenset({"fields"}),
+    hints={
+        "tags": "Such as project/myapp.",
+        "links": "Titles of notes to link to.",
+        "importance": "0 to 1.",
+        "confidence": "0 to 1.",
+        "expires": "30d, 12h or 2026-12-31.",
+        "domain": "Such as work.",
+        "due": "2w, tomorrow or 2026-12-31.",
+        "status": "active or done.",
+        "supersedes": "The note that it replaces.",
+        "existing": "What to do if a note has the title. revise keeps the old version.",
+        "force": "Write it even if another note says the same.",
+        "shared": "Write it for all agents.",
+    },
+    arguments={
+        "type": required_text(
+            100,
+            "decision, lesson, preference, commitment, pattern, plan, observation, person, "
+            "project, concept, skill, or your own.",
+        ),
+        "title": required_text(500, "The title, on one line; links use it."),
+        "text": optional_text(200_000, "Markdown; [[Title]] links to a note."),
+    },
+)
+def remember(answer: RememberResult) -> list[str]:
+    """Write a memory, which the next search finds.
+
+    Use it at once when something is settled that will matter in another session: a decision and
+    why, a lesson, a preference, a commitment, what a person or project is like. One memory for
+    one thing, in words that make sense without this conversation. `recall` or `search` first.
+    Not for temporary values (`working`), single values with a name (`fact`), nor for handing over
+    (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
+    call again with `existing` or `force`. Passwords and keys are refused.
+    Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks.
+    Considered SQLite (rejected: one writer).", "tags": ["project/myapp"]}
+    """
+    return saved_lines(answer)
+
+
+class _ForgetAnswer(Answer):
+    """A memory in the trash."""
+
+    memory: MemoryPlace
+    moved_to: Path
+    """The path of the file in the trash."""
+
+
+@tool(
+    "Forget a memory",
+    "memories.delete",
+    without=frozenset({"digest", "dry_run"}),
+    hints={"name": NAME_HINT},
+)
+def forget(answer: _ForgetAnswer) -> list[str]:
+    """Move a note with its earlier versions to the trash, from which a person can restore it.
+
+    Use it when the user asks, or when you wrote the note by mistake. Not for outdated
+    content: `remember` with existing=revise keeps the old version.
+    Example: {"name": "shared:ideas/old.md"}
+    """
+    return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
+
+
+_Path = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+_Paths = Annotated[
+    Sequence[_Path],
+    Meta(min_length=1, max_length=100, description="Absolute paths of files or folders."),
+]
+
+_FOR_A_PERSON = frozenset(
+    {
+        "strategy",
+        "chunk_size",
+        "chunk_overlap",
+        "model_context",
+        "domain",
+        "password",
+        "ocr",
+        "retry",
+    }
+)
+
+
+class _IngestedFile(Struct):
+    """The outcome of one file."""
+
+    file: str
+    status: str
+    """ingested, skipped or failed."""
+    why: str | None
+    """The reason why it was skipped or failed."""
+    document_id: str | None
+    title: str | None
+    vault: str | None
+    path: str | None
+    """The path of its note, relative to the folder of the vault."""
+    total_pages: int | None
+
+
+class _IngestAnswer(Answer):
+    """The outcome of each file."""
+
+    documents: Sequence[_IngestedFile] = field(name="files")
+
+
+def _absolute_paths(fields: dict[str, Any]) -> None:
+    for path in fields["paths"]:
+        if not expand(path).is_absolute():
+            raise UsageError(f"{path}: give an absolute path", argument="paths")
+    fields["paths"] = tuple(map(expand, fields["paths"]))
+
+
+def _refuse_hidden(djinn: Djinn, caller: Caller, request: IngestOptions) -> None:
+    """Refuse files that nobody would give to an agent: hidden folders contain keys and settings."""
+    home = djinn.home
+    state, hides = Path(os.path.realpath(home.state)), HiddenPaths(home, caller.agent)
+    for path in request.paths:
+        refused = path.is_relative_to(state) or _has_hidden_part(path)
+        # What lies in the vault of another agent is answered as a file that does not exist.
+        if refused or (path not in hides and _has_hidden_part(Path(os.path.realpath(path)))):
+            remedy = Remedy("", {}, "ask a person to copy it to another folder")
+            raise Refused(f"{path} is hidden", remedy)
+
+
+def _has_hidden_part(path: Path) -> bool:
+    return any(part.startswith(".") and part != ".." for part in path.parts)
+
+
+@tool(
+    "Ingest files",
+    "documents.ingest",
+    prepare=_absolute_paths,
+    check=_refuse_hidden,
+    without=_FOR_A_PERSON,
+    hints={
+        "recursive": "Include subfolders.",
+        "document_type": "",
+        "copy": "Even if another vault has it.",
+        "vault": "Default: your own.",
+    },
+    arguments={
+        "paths": Argument(_Paths, NODEFAULT),
+        "title": optional_text(500, "For a single file."),
+    },
+)
+def ingest(answer: _IngestAnswer) -> list[str]:
+    """Turn files (PDF, text, CSV, office) into documents, which `search` finds and cites by page.
+
+    Use it when a person names files to keep. Not for what you learned: use `remember`.
+    Example: {"paths": ["/home/maren/report.pdf"], "document_type": "technical"}
+    """
+    lines = []
+    for file in answer.documents:
+        place = f" as {file.vault}:{file.path}" if file.path else ""
+        why = f": {file.why}" if file.why else ""
+        lines.append(f"- {file.file}: {file.status}{place}{why}")
+    return lines or ["There are no files."]
+
+
+_EPISODE_HINTS = {
+    "channel": "",
+    "context": "A JSON object.",
+    "at": "Default: now.",
+}
+
+
+class _EpisodeAnswer(Answer):
+    """An episode that was recorded."""
+
+    id: str
+    vault: str
+    path: str
+    session: str
+    importance: float
+    masked: int
+    """The number of secrets that were masked."""
+
+
+def _present_episode(episode: RecordedEpisode, _: object) -> _EpisodeAnswer:
+    return _EpisodeAnswer(
+        str(episode.id),
+        episode.vault,
+        episode.path,
+        episode.session,
+        episode.importance.total,
+        episode.masked,
+        problems=episode.problems,
+    )
+
+
+def _episode_lines(answer: _EpisodeAnswer) -> list[str]:
+    masked = f", {answer.masked} masked" if answer.masked else ""
+    return [f"Recorded [{answer.id}], importance {answer.importance}{masked}"]
+
+
+@tool(
+    "Record an interaction",
+    "episodes.record_interaction",
+    present=_present_episode,
+    without=frozenset({"domain"}),
+    hints={"response": "Your answer.", **_EPISODE_HINTS},
+    arguments={"message": required_text(MAX_TEXT, "What the user said.")},
+)
+def record_interaction(answer: _EpisodeAnswer) -> list[str]:
+    """Record a message and your answer as an episode in today's journal. Secrets are masked.
+
+    Use it where conversations are kept and no hook records them. Not for what was learned from
+    one: use `remember`.
+    Example: {"message": "When do we ship?", "response": "On Friday."}
+    """
+    return _episode_lines(answer)
+
+
+@tool(
+    "Record an observation",
+    "episodes.record_observation",
+    present=_present_episode,
+    without=frozenset({"domain"}),
+    hints=_EPISODE_HINTS,
+    arguments={"text": required_text(MAX_TEXT, "What happened.")},
+)
+def record_observation(answer: _EpisodeAnswer) -> list[str]:
+    """Record something that you saw happen as an episode in today's journal. Secrets are masked.
+
+    Use it for events that may matter later. Not for conclusions: use `remember`.
+    Example: {"text": "The build turned red after the upgrade."}
+    """
+    return _episode_lines(answer)

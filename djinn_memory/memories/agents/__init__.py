@@ -1,1 +1,0 @@
-"""Shows and changes the profiles of agents."""

@@ -1,1 +1,0 @@
-"""Merges two entities into one note, and takes merges apart."""

@@ -1,1 +1,0 @@
-"""Which entity a mention means: by its names, and by the text around it."""

@@ -1,0 +1,217 @@
+"""Takes a merge of two entities apart, also after other edits of the notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from msgspec import Struct
+
+from djinn_memory.errors import NotFound, Refused, Remedy
+from djinn_memory.memories.changes import files
+from djinn_memory.memories.changes.history import PastChange, past_changes
+from djinn_memory.memories.changes.plan import FileChange, KeptBytes, digest
+from djinn_memory.memories.entities.detail import EntityDetail, written_entity
+from djinn_memory.memories.entities.merge import COMMAND, EntityNote, merged
+from djinn_memory.memories.entities.names import find_entity
+from djinn_memory.memories.entities.requests import SplitEntity
+from djinn_memory.memories.writing.change_set import change_set
+from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.dates import moment
+from djinn_memory.notes.slugs import name_key
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index.records import Selection
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+
+
+def taken_back(before: bytes, after: bytes, now: bytes) -> bytes | None:
+    """`now` without the change from `before` to `after`, line by line.
+
+    None if a line that the change wrote, or a neighbour of one that it removed, was changed since.
+    """
+    if now == after:
+        return before
+    old, new, current = (_LINE.findall(data) for data in (before, after, now))
+    places: dict[int, int] = {}
+    for block in SequenceMatcher(None, new, current, autojunk=False).get_matching_blocks():
+        places |= {block.a + step: block.b + step for step in range(block.size)}
+    result = [*current]
+    changes = SequenceMatcher(None, new, old, autojunk=False).get_opcodes()
+    for kind, start, stop, old_start, old_stop in reversed(changes):
+        if kind == "equal":
+            continue
+        at = _place(places, start, stop, len(new), len(current))
+        if at is None:
+            return None
+        result[at : at + stop - start] = old[old_start:old_stop]
+    return b"".join(result)
+
+
+def _place(places: dict[int, int], start: int, stop: int, size: int, current: int) -> int | None:
+    """Where lines of a text stand in a changed one; None if they no longer stand together."""
+    if start < stop:
+        at = places.get(start)
+        whole = at is not None and all(
+            places.get(start + step) == at + step for step in range(stop - start)
+        )
+        return at if whole else None
+    above = places.get(start - 1) if start else -1
+    below = places.get(start) if start < size else current
+    if above is None or below is None or below - above != 1:
+        return None
+    return below
+
+
+class EntitySplit(Struct, frozen=True):
+    """The result of taking a merge apart."""
+
+    entity: EntityDetail
+    """The entity into which the other was merged, without its mentions."""
+    other: EntityDetail
+    """The entity that was merged, as it was before."""
+    change: str | None
+    """The id of the change, for `djinn undo`."""
+    notes: tuple[str, ...]
+    """The notes with links that were changed, as `vault/path`."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the notes from being searchable at once."""
+
+
+class _Merged(Struct, frozen=True):
+    """What a change set tells of a merge."""
+
+    vaults: dict[str, Vault]
+    bytes_before: dict[tuple[str, str], bytes]
+    """By vault id and path."""
+    gone: FileChange
+    kept: FileChange
+    linking: tuple[FileChange, ...]
+
+    def before(self, file: FileChange) -> EntityNote:
+        """A file before the merge."""
+        data = self.bytes_before[file.vault, file.path]
+        return EntityNote(self.vaults[file.vault], file.path, data)
+
+    def after(self, file: FileChange) -> bytes | None:
+        """The bytes of a file after the merge, made anew; None if that fails."""
+        gone, kept = self.before(self.gone), self.before(self.kept)
+        leads = gone.by_name()
+        # Links lead to the title, or to the path if several notes have the title.
+        for name in (kept.note.title, kept.path.removesuffix(".md")):
+            if file == self.kept:
+                data = merged(gone, kept, name)
+            else:
+                data = self.before(file).relinked(leads, name, kept.path).data
+            if digest(data) == file.after:
+                return data
+        return None
+
+
+def split(runtime: Runtime, request: SplitEntity) -> EntitySplit:
+    """Take a merge apart; see `Entities.split`."""
+    scope = runtime.fresh_scope(request.agent)
+    with runtime.index(scope) as index:
+        memory = find_entity(index, request.name)
+    # A merge that changed notes in a vault that the asker does not see is none of theirs.
+    vaults = {vault.id: vault for vault in runtime.home.visible(request.agent)}
+    [own] = runtime.home.named((memory.vault,))
+    change, merge = _found(runtime, vaults, (own.id, memory.path), request)
+    _require_visible(runtime, scope, merge)
+    what = f"Took apart: {change.record.plan.what}"
+    notes = []
+    with change_set(runtime, "entity split", what, agent=request.agent) as changes:
+        for file in (merge.kept, *merge.linking):
+            vault, now = vaults[file.vault], files.current(vaults[file.vault], file.path)
+            if now is None:
+                if file == merge.kept:
+                    raise _edited(vault, file, "no longer exists")
+                continue  # A note that is gone has no links.
+            data = _without_merge(merge, vault, file, now)
+            if data != now:
+                changes.rewrite(vault, file.path, now, data)
+                notes += [f"{vault.name}/{file.path}"] if file != merge.kept else []
+        vault = vaults[merge.gone.vault]
+        changes.create(vault, merge.gone.path, merge.before(merge.gone).data)
+    result, at = changes.result, moment(runtime.now())
+    entity, other = (
+        written_entity(vaults[file.vault], file.path, at) for file in (merge.kept, merge.gone)
+    )
+    return EntitySplit(entity, other, result.id, tuple(notes), tuple(result.problems))
+
+
+def _require_visible(runtime: Runtime, scope: Sequence[Vault], merge: _Merged) -> None:
+    """Raise `Refused` if the merge changed a note that the asker does not see."""
+    places = [
+        (merge.vaults[file.vault], file.path)
+        for file in merge.linking
+        if files.current(merge.vaults[file.vault], file.path) is not None
+    ]
+    selection = Selection(places=tuple((vault.name, path) for vault, path in places))
+    with runtime.index(scope) as index:
+        seen = {(memory.vault, memory.path) for memory in index.memories(selection, fields=())}
+    if any((vault.name, path) not in seen for vault, path in places):
+        raise Refused("the merge changed notes that this agent does not see; nothing was changed")
+
+
+def _without_merge(merge: _Merged, vault: Vault, file: FileChange, now: bytes) -> bytes:
+    if digest(now) == file.after:
+        return merge.before(file).data
+    after = merge.after(file)
+    data = taken_back(merge.before(file).data, after, now) if after is not None else None
+    if data is None:
+        raise _edited(vault, file, "was edited in the lines that the merge changed")
+    return data
+
+
+def _found(
+    runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str], request: SplitEntity
+) -> tuple[PastChange, _Merged]:
+    """The last merge into a note that can be taken apart.
+
+    A merge that was taken apart before is passed over: the note that was merged exists again.
+    """
+    again: Refused | None = None
+    for change, merge in _merges(runtime, vaults, place):
+        gone = merge.before(merge.gone).note
+        names = {name_key(name) for name in (gone.title, *gone.aliases, gone.id or "")}
+        if request.other is None or name_key(request.other) in names:
+            vault = vaults[merge.gone.vault]
+            if files.current(vault, merge.gone.path) is None:
+                return change, merge
+            why = "exists again; rename or remove it first"
+            again = again or _edited(vault, merge.gone, why)
+    if again:
+        raise again
+    what = f" of {request.other!r}" if request.other else ""
+    raise NotFound(
+        f"no merge{what} into {request.name!r} that can be taken apart",
+        Remedy("changes.list", purpose="list the changes"),
+    )
+
+
+def _merges(
+    runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str]
+) -> Iterator[tuple[PastChange, _Merged]]:
+    store = KeptBytes(runtime.home)
+    for change in past_changes(runtime.state, [*vaults.values()]):
+        plan = change.record.plan
+        kept = next(
+            (file for file in plan.files if (file.vault, file.path) == place and file.after), None
+        )
+        gone = next((file for file in plan.files if file.after is None), None)
+        if plan.command != COMMAND or change.status != "done" or not (kept and gone):
+            continue
+        before = {
+            (file.vault, file.path): data
+            for number, file in enumerate(plan.files)
+            if (data := store.read(change.record.id, number)) is not None
+        }
+        if len(before) == len(plan.files):
+            linking = tuple(file for file in plan.files if file not in (kept, gone))
+            yield change, _Merged(vaults, before, gone, kept, linking)
+
+
+def _edited(vault: Vault, file: FileChange, why: str) -> Refused:
+    return Refused(f"{vault.name}/{file.path} {why}; nothing was changed")

@@ -1,1 +1,0 @@
-"""Readers of exports, one for each format. They are pure: records in, messages out."""

@@ -1,1 +1,0 @@
-"""Handles the text of a note: markup, headings, body."""

@@ -1,1 +1,0 @@
-"""Lists, reads and changes the files of a vault on disk."""

@@ -1,0 +1,229 @@
+"""The tables on a server that follow from events: uses, ratings, gaps, and sessions that were read.
+
+The rules are those of the local ledger. What new events change is derived again from all events
+about the same memories and gaps, so that the order in which homes push does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from djinn_memory.scoring import ScoringConfig
+from djinn_memory.store.ledger.events import StoredEvent
+from djinn_memory.store.ledger.projections import (
+    GAPS,
+    USES,
+    AffectedKeys,
+    DerivedTables,
+    affected,
+    derived_tables,
+)
+from djinn_memory.store.postgres import events as stored_events
+from djinn_memory.store.postgres.values import Row, clean, insert_rows, replace_rows
+
+if TYPE_CHECKING:
+    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
+
+CORRELATIONS = "semantic_correlations"
+"""The table of what occurs together. Its rows follow from all episodes of an agent."""
+
+RATING_TABLES = {
+    "memory_retrieval_log": "memory_id",
+    "memory_valuations": "memory_id",
+    "memory_gaps": "id",
+    "memory_scores": "memory_id",
+}
+"""The tables that the local ledger has too, and the column with what their events are about."""
+
+EVENT_TABLES = (*RATING_TABLES, "session_memory_state")
+"""The tables whose rows follow from events."""
+
+CONSOLIDATED = "consolidation.read"
+_EXTRACTED = "extraction.read"
+"""Kinds of events: episodes were read for patterns, and a session was read for facts."""
+
+_TIMES = ("created_at", "closed_at", "last_used", "last_valued", "updated_at")
+"""Columns with times."""
+
+
+def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
+    """Update the tables after events were written or changed, in the same transaction."""
+    keys = affected(events)
+    with derived_tables([*_related(writer, keys), *events], config) as tables:
+        _replace(writer, keys, tables)
+    _note_sessions(writer, events)
+    if any(stored.event.kind == CONSOLIDATED for stored in events):
+        _mark_newly_read(writer)
+    if names := {memory for _, memory in keys.memories}:
+        _count_uses(writer.tx, writer.scope, sorted(names))
+
+
+def rebuild(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
+    """Write the tables again, from all events of the scope."""
+    derived = table_rows(events, config)
+    for table in EVENT_TABLES:
+        replace_rows(writer.tx, writer.scope, writer.rev, table, derived[table])
+    writer.tx.execute(
+        "update episodic_memories set consolidated_to_semantic = false "
+        "where user_id = %s and consolidated_to_semantic",
+        (writer.scope,),
+    )
+    mark_episodes(writer.tx, writer.scope)
+
+
+def table_rows(events: Sequence[StoredEvent], config: ScoringConfig) -> dict[str, Sequence[Row]]:
+    """The rows of each table that follow from all events of a scope."""
+    derived: dict[str, Sequence[Row]] = {}
+    with derived_tables(events, config) as tables:
+        for table in RATING_TABLES:
+            derived[table] = [*map(_with_times, tables.rows(table))]
+    read: dict[tuple[str, str], str] = {}
+    for key, stored in _extractions(events):
+        read[key] = max(read.get(key, ""), stored.at)
+    derived["session_memory_state"] = [
+        {"session_id": session, "agent_id": agent, "extracted_at": datetime.fromisoformat(at)}
+        for (session, agent), at in read.items()
+    ]
+    return derived
+
+
+def _with_times(row: Row) -> Row:
+    """A row of the ledger, whose times are texts."""
+    times = {name: datetime.fromisoformat(row[name]) for name in _TIMES if row.get(name)}
+    return {**row, **times}
+
+
+def _related(writer: ScopeWriter, keys: AffectedKeys) -> Iterator[StoredEvent]:
+    """The events on the server about the same memories and gaps."""
+    tx, scope = writer.tx, writer.scope
+    yield from stored_events.of_subjects(tx, scope, GAPS, sorted(keys.gaps))
+    if not keys.memories:
+        return
+    agents, memories = keys.pairs
+    yield from stored_events.of_subjects(tx, scope, USES, sorted({*memories}))
+    shown = tx.execute(
+        "select distinct split_part(id, '/', 1) from memory_retrieval_log "
+        "join unnest(%s::text[], %s::text[]) as wanted (agent_id, memory_id) "
+        "using (agent_id, memory_id) where user_id = %s",
+        (agents, memories, scope),
+    ).fetchall()
+    yield from stored_events.by_ids(tx, scope, [key for (key,) in shown])
+
+
+def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> None:
+    tx, scope = writer.tx, writer.scope
+    agents, memories = keys.pairs
+    tx.execute(
+        "delete from memory_retrieval_log "
+        "where user_id = %s and memory_id = '' and request_id = any(%s)",
+        (scope, [*keys.requests]),
+    )
+    tx.execute("delete from memory_gaps where user_id = %s and id = any(%s)", (scope, [*keys.gaps]))
+    for table, column in RATING_TABLES.items():
+        if column == "memory_id" and keys.memories:
+            sql = (
+                f"delete from {table} using unnest(%s::text[], %s::text[]) "
+                f"as gone (agent_id, memory_id) where user_id = %s "
+                f"and {table}.agent_id = gone.agent_id and {table}.memory_id = gone.memory_id"
+            )
+            tx.execute(sql.encode(), (agents, memories, scope))
+        listed = [row for row in tables.rows(table) if keys.include(column, row)]
+        insert_rows(tx, scope, writer.rev, table, listed)
+
+
+def _note_sessions(writer: ScopeWriter, events: Iterable[StoredEvent]) -> None:
+    for key, stored in _extractions(events):
+        writer.tx.execute(
+            "insert into session_memory_state as known "
+            "(user_id, session_id, agent_id, extracted_at, rev) values (%s, %s, %s, %s, %s) "
+            "on conflict (user_id, session_id, agent_id) do update set rev = excluded.rev, "
+            "extracted_at = greatest(known.extracted_at, excluded.extracted_at)",
+            (writer.scope, *key, stored.at, writer.rev),
+        )
+
+
+def _extractions(
+    events: Iterable[StoredEvent],
+) -> Iterator[tuple[tuple[str, str], StoredEvent]]:
+    """The events that a session was read for facts, each with its session and agent."""
+    for stored in events:
+        agent = stored.event.data.get("agent")
+        if stored.event.kind == _EXTRACTED and isinstance(agent, str):
+            yield (clean(stored.event.subject), clean(agent)), stored
+
+
+def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
+    """Set what the events say of episodes: how often they were used, and whether they were read.
+
+    Without names all episodes of the scope are marked. `consolidation.read` names the time until
+    which the episodes were read, and the younger ones that a person had marked.
+    """
+    _count_uses(tx, scope, names)
+    where, values = _named(scope, names)
+    tx.execute(_READ.format(where=where).encode(), values)
+
+
+def _count_uses(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
+    """Set how often episodes were used."""
+    where, values = _named(scope, names)
+    tx.execute(_USES.format(where=where).encode(), values)
+
+
+def _mark_newly_read(writer: ScopeWriter) -> None:
+    """Mark the episodes that consolidations have read whose events this transaction wrote."""
+    writer.tx.execute(_NEWLY_READ, {"scope": writer.scope, "rev": writer.rev})
+
+
+def _named(scope: UUID, names: Sequence[str] | None) -> tuple[str, dict[str, Any]]:
+    """A condition for the episodes with some names, with its values."""
+    where = "" if names is None else "and djinn_id = any(%(names)s)"
+    return where, {"scope": scope, "names": list(names or ())}
+
+
+USES_OF_EPISODE = (
+    "(select coalesce(sum(uses.access_count), 0)::int from memory_scores as uses "
+    "where uses.user_id = %(scope)s and uses.memory_id = episode.djinn_id)"
+)
+
+_USES = (
+    f"update episodic_memories as episode set access_count = {USES_OF_EPISODE} "
+    f"where user_id = %(scope)s {{where}} and access_count <> {USES_OF_EPISODE}"
+)
+
+_OF_READING = "user_id = %(scope)s and kind = 'consolidation.read'"
+
+# All times have one form, so that the greatest text is the last time.
+_READ = f"""
+update episodic_memories as episode set consolidated_to_semantic = true
+where user_id = %(scope)s {{where}} and not consolidated_to_semantic
+    and (
+        occurred_at <= (
+            select (data ->> 'until')::timestamptz from events
+            where {_OF_READING} and data ->> 'until' is not null
+            order by (data ->> 'until') collate "C" desc limit 1
+        )
+        or exists (
+            select from events as reading
+            where reading.{_OF_READING} and jsonb_typeof(data -> 'marked') = 'array'
+                and data -> 'marked' ? episode.djinn_id
+        )
+    )
+"""
+
+_NEWLY_READ = f"""
+with readings as (
+    select data from events where {_OF_READING} and rev = %(rev)s
+)
+update episodic_memories set consolidated_to_semantic = true
+where user_id = %(scope)s and not consolidated_to_semantic
+    and (
+        occurred_at <= (select max((data ->> 'until')::timestamptz) from readings)
+        or djinn_id in (
+            select jsonb_array_elements_text(data -> 'marked') from readings
+            where jsonb_typeof(data -> 'marked') = 'array'
+        )
+    )
+"""

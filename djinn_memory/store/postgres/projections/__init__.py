@@ -1,1 +1,0 @@
-"""The tables that other programs read. Their rows follow from notes and events."""

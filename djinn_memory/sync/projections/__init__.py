@@ -1,1 +1,0 @@
-"""The rows of the tables that other programs read, from the notes of a vault."""
