@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec import structs
 
 from djinn_memory.store.postgres.connection import ServerLost
 from djinn_memory.sync import events
@@ -49,7 +50,10 @@ class Pair:
         """The shared vault and the vault of the agent, over one connection."""
         with home.link() as shared, home.own_link() as own:
             both = [shared, own]
-            yield [replace(each, connection=connection) for each in both] if connection else both
+            if connection:
+                server = replace(shared.server, connection=connection)
+                both = [structs.replace(link, server=server) for link in both]
+            yield both
 
     def run(self, home: EventHome, connection: Any = None) -> None:
         """Exchange the events of both vaults."""
