@@ -74,6 +74,7 @@ def test_threads_change_no_vector_and_no_order() -> None:
     assert signs_together == [sign for _, [sign] in alone]
 
 
+@pytest.mark.soak
 def test_the_script_makes_the_packaged_model(tmp_path: Path) -> None:
     script = ROOT / "tools" / "packaged_model.py"
     subprocess.run([sys.executable, script, tmp_path], check=True)

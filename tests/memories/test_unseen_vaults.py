@@ -346,6 +346,13 @@ def compare(template: Path, expected: list[tuple[str, str]], *stages: tuple[Deed
         assert after == before, question
 
 
+def test_all_deeds_of_grace_together_change_no_answer(
+    template: Path, expected: list[tuple[str, str]]
+) -> None:
+    compare(template, expected, DEEDS, (grace.indexes,))
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.__name__)
 def test_no_deed_of_grace_changes_an_answer(
     template: Path, expected: list[tuple[str, str]], deed: Deed
