@@ -20,7 +20,7 @@ from common import PROGRAM, home_with, machine, median_seconds, need_data, table
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.notes.frontmatter import compose
-from djinn_memory.notes.slugs import new_id
+from djinn_memory.notes.ids import new_id
 
 COUNT = 5000
 TYPES = ("lesson", "decision", "pattern", "preference", "commitment", "fact", "project", "plan")

@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=60_489, files=450, names=2_203)
+LIMIT = Size(lines=60_512, files=453, names=2_203)
 
 
 def measure(package: Path) -> Size:

@@ -23,7 +23,7 @@ from djinn_memory.documents.worker import (
     too_large,
 )
 from djinn_memory.errors import Unavailable, current_wording
-from djinn_memory.system.locks import deferred
+from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.worker_process import (
     SECONDS_BETWEEN_CHECKS,
     Inbox,

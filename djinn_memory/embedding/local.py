@@ -28,7 +28,7 @@ from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.config import model_cache
 from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.models import ProgressCallback, silent
-from djinn_memory.system.locks import deferred
+from djinn_memory.system.interrupts import deferred
 
 if TYPE_CHECKING:
     from djinn_memory.models import Vectors

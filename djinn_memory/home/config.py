@@ -22,7 +22,8 @@ from djinn_memory.home.settings import (
     VaultConfig,
 )
 from djinn_memory.system.files import write_atomic
-from djinn_memory.system.locks import deferred, lock
+from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import lock
 
 
 def load(path: Path | None, environment: Mapping[str, str] | None = None) -> Config:

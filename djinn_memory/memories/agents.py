@@ -31,7 +31,8 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode, writable
-from djinn_memory.notes.slugs import fold, new_id
+from djinn_memory.notes.ids import new_id
+from djinn_memory.notes.slugs import fold
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard

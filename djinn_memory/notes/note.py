@@ -15,10 +15,11 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dialects.rules import RULES, DialectRules, Span
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.frontmatter import FrontMatter
+from djinn_memory.notes.ids import ID
 from djinn_memory.notes.links import Link, parse_links
 from djinn_memory.notes.markdown import blank, headings, inline, mask
 from djinn_memory.notes.pages import hide
-from djinn_memory.notes.slugs import ID, fold
+from djinn_memory.notes.slugs import fold
 
 _DAY = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 

@@ -1,13 +1,8 @@
-"""Locks between processes, held through files, and a block that Ctrl-C does not interrupt.
-
-The system releases the lock of a killed process.
-"""
+"""Locks between processes, held through files. The system releases the lock of a killed process."""
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -127,23 +122,3 @@ def is_locked(path: Path) -> bool:
         return False
     probe.release()
     return False
-
-
-@contextmanager
-def deferred() -> Iterator[None]:
-    """Postpone Ctrl-C until the block ends.
-
-    msgspec runs Python code when it first meets a type. An exception in that code ends the process
-    with a segmentation fault.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    interrupts: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    if interrupts:
-        raise KeyboardInterrupt

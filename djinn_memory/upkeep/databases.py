@@ -9,7 +9,7 @@ from pathlib import Path
 from djinn_memory.errors import DjinnError, Remedy, current_wording
 from djinn_memory.indexing.indexer import outdated
 from djinn_memory.indexing.scan import stale
-from djinn_memory.notes.slugs import new_id
+from djinn_memory.notes.ids import new_id
 from djinn_memory.store import index as index_store
 from djinn_memory.store import inspection, ledger, vector_cache
 from djinn_memory.store.expiring import sqlite

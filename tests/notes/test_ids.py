@@ -1,4 +1,4 @@
-from djinn_memory.notes.slugs import ID, new_id
+from djinn_memory.notes.ids import ID, new_id
 
 
 def test_ids_are_what_they_say() -> None:

@@ -16,8 +16,8 @@ from djinn_memory.models import Filters, Memory, MemoryRef, Vault
 from djinn_memory.notes import frontmatter, journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.note import Note, domains_of, parse
-from djinn_memory.notes.slugs import crockford
 from djinn_memory.notes.vault import on_disk, walk
 from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import near_titles

@@ -27,13 +27,14 @@ from djinn_memory.memories.changes.plan import (
     to_event,
 )
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.slugs import crockford
+from djinn_memory.notes.ids import crockford
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.ledger.reading import events_of
 from djinn_memory.store.state import State
 from djinn_memory.system.files import saved_ns
-from djinn_memory.system.locks import deferred, lock
+from djinn_memory.system.interrupts import deferred
+from djinn_memory.system.locks import lock
 from djinn_memory.system.waits import GLANCE_SECONDS
 
 LOCK_SECONDS = 30.0

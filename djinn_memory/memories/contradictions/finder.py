@@ -28,8 +28,9 @@ from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.writing.provenance import evidence_of
 from djinn_memory.models import Filters, MemoryRef, Vault, extended
 from djinn_memory.notes.dates import moment
+from djinn_memory.notes.ids import derived_id
 from djinn_memory.notes.periods import period_of
-from djinn_memory.notes.slugs import derived_id, flat, fold
+from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection

@@ -16,7 +16,8 @@ from djinn_memory.memories.writing.change_set import VaultWriter
 from djinn_memory.models import Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes import vault as disk
-from djinn_memory.notes.slugs import crockford, unique
+from djinn_memory.notes.ids import crockford
+from djinn_memory.notes.slugs import unique
 from djinn_memory.system.files import (
     create,
     inside,
@@ -25,7 +26,7 @@ from djinn_memory.system.files import (
     sync_files,
     write_atomic,
 )
-from djinn_memory.system.locks import deferred
+from djinn_memory.system.interrupts import deferred
 
 FULL = 1_000_000
 """Maximum bytes of a journal, which limits the cost of an append. The day then continues in another

@@ -29,7 +29,8 @@ from djinn_memory.models import Filters, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
-from djinn_memory.notes.slugs import derived_id, name_key, new_id
+from djinn_memory.notes.ids import derived_id, new_id
+from djinn_memory.notes.slugs import name_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.secrets import mask, masked

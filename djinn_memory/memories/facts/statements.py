@@ -70,7 +70,7 @@ class Statement(Struct, frozen=True):
 
 
 class Stated(Struct, frozen=True):
-    """What a statement did to the values of a key."""
+    """The effect of a statement on the values of a key."""
 
     action: Action
     values: Timeline

@@ -31,7 +31,8 @@ from djinn_memory.memories.writing.change_set import VaultWriter, writing
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
-from djinn_memory.notes.slugs import folder, new_id, slug
+from djinn_memory.notes.ids import new_id
+from djinn_memory.notes.slugs import folder, slug
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import masked
 from djinn_memory.store.index.records import Selection

@@ -26,10 +26,11 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.slugs import fold, new_id, unique
+from djinn_memory.notes.ids import new_id
+from djinn_memory.notes.slugs import fold, unique
 from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.system.files import inside
-from djinn_memory.system.locks import deferred
+from djinn_memory.system.interrupts import deferred
 
 _OWN = (
     "id", "title", "type", "document_type", "author", "subject", "filename", "content_type",

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from djinn_memory.notes.slugs import derived_id
+from djinn_memory.notes.ids import derived_id
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.store.ledger.reading import events_by_kind
 

@@ -22,7 +22,8 @@ from djinn_memory.memories.catalog.catalog import body_of, find_memory, ledger_n
 from djinn_memory.memories.recall.requests import LONGEST_GAP
 from djinn_memory.models import Calibration, Hit, Vault
 from djinn_memory.notes.dates import local_day
-from djinn_memory.notes.slugs import crockford, fold
+from djinn_memory.notes.ids import crockford
+from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.legs.words_query import content
 from djinn_memory.search.query import SearchOptions, plain

@@ -11,7 +11,7 @@ from djinn_memory.memories.catalog.catalog import find_memory, ledger_name
 from djinn_memory.memories.recall import gap_answers, session_log
 from djinn_memory.memories.recall.requests import RankOrName, RatingRequest
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes.slugs import ID
+from djinn_memory.notes.ids import ID
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import ShownMemory

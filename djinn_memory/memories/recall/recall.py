@@ -35,9 +35,9 @@ from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.fact_note import readable, timeline, with_current_values
+from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import spoken_period
-from djinn_memory.notes.slugs import crockford
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
 from djinn_memory.search.narrowing import Narrowing

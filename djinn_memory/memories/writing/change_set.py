@@ -31,7 +31,7 @@ from djinn_memory.notes.slugs import folder, slug, unique
 from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.files import inside, make_folder
-from djinn_memory.system.locks import deferred
+from djinn_memory.system.interrupts import deferred
 
 _Key = tuple[str, str]
 
@@ -195,7 +195,7 @@ class VaultWriter(Struct):
     changes: ChangeSet = field(default_factory=ChangeSet)
     """The change so far."""
     steps: list[Callable[[], None]] = field(default_factory=list)
-    """What makes the change again, after another program has saved one of the notes."""
+    """The steps that make the change again after another program has saved one of the notes."""
     written: dict[str, None] = field(default_factory=dict)
     """Paths of the written notes and journals, without repetitions."""
     problems: list[Problem] = field(default_factory=list)

@@ -16,9 +16,10 @@ from djinn_memory.models import Memory
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import date_field, moment
 from djinn_memory.notes.encoding import writable
+from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.note import DOCUMENT, MAX_TITLE
-from djinn_memory.notes.slugs import fold, new_id
+from djinn_memory.notes.slugs import fold
 from djinn_memory.secrets import guard_parts
 
 if TYPE_CHECKING:

@@ -23,11 +23,12 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.ids import new_id
 from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.note import Note, domains_of, parse
 from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.periods import first_end, period_date
-from djinn_memory.notes.slugs import fold, folder, new_id, slug, unique
+from djinn_memory.notes.slugs import fold, folder, slug, unique
 from djinn_memory.notes.vault import on_disk
 from djinn_memory.store.index.records import TitledRef
 from djinn_memory.store.state import State

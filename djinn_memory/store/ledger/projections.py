@@ -27,7 +27,7 @@ RETRIEVED = "memory.retrieved"
 
 
 class AffectedKeys(Struct, frozen=True):
-    """What events are about. Rows about anything else stay as they are."""
+    """The subjects of events. Rows about anything else stay as they are."""
 
     memories: frozenset[tuple[str, str]]
     """Agents and memories."""

@@ -78,7 +78,7 @@ def indexed(link: VaultLink, changes: Iterable[ServerChange]) -> list[PushedNote
 
 
 def unchanged(link: VaultLink, notes: Iterable[ServerNote]) -> Iterator[ServerChange]:
-    """Those notes of the server that this home has in the same version, with their bytes."""
+    """The notes of the server that this home has in the same version, with their bytes."""
     for note in notes:
         data = None
         with suppress(OSError, DjinnError):

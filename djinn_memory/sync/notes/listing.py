@@ -218,7 +218,7 @@ def unlisted(
 
 
 class ScopeHistory(Struct, frozen=True):
-    """What the home and the server have in common."""
+    """The state that the home and the server have in common."""
 
     state: ScopeState
     bases: dict[UUID, NoteBase]
@@ -234,7 +234,7 @@ def recover_steps(link: VaultLink) -> None:
 
 
 def current_history(link: VaultLink) -> ScopeHistory:
-    """What they have in common now. Records a restore of the server. Call `recover_steps` first."""
+    """Their common state now. Records a restore of the server. Call `recover_steps` first."""
     common = _common_rev(link)
     if common is not None:
         sync_state.restored(link.ledger, link.scope, common)
@@ -242,7 +242,7 @@ def current_history(link: VaultLink) -> ScopeHistory:
 
 
 def preview_history(link: VaultLink) -> ScopeHistory:
-    """What `recover_steps` and `current_history` would find. Writes nothing."""
+    """The result that `recover_steps` and `current_history` would have. Writes nothing."""
     history = _recorded(link)
     steps = sync_state.steps(link.ledger, link.scope)
     bases: dict[UUID, NoteBase | None] = {**history.bases, **_carried_out(link, steps)}

@@ -21,7 +21,7 @@ from djinn_memory.sync.notes import derived
 from djinn_memory.sync.notes.link import VaultLink
 from djinn_memory.sync.notes.names import DIGITS, conflict_path, is_note, numbered_path, path_key
 from djinn_memory.sync.notes.plan import NoteState, PullStep
-from djinn_memory.system.locks import deferred
+from djinn_memory.system.interrupts import deferred
 
 BATCH = 200
 """Number of files that are written before the ledger records them."""

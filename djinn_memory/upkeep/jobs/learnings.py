@@ -33,8 +33,9 @@ from djinn_memory.models import Dialect, Filters, Problem, Vault, plane_of
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.ids import derived_id
 from djinn_memory.notes.note import domains_of, parse
-from djinn_memory.notes.slugs import derived_id, fold, folder, slug, unique
+from djinn_memory.notes.slugs import fold, folder, slug, unique
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.index.records import IndexedMemory, Selection

@@ -17,7 +17,7 @@ from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
 from djinn_memory.memories.library.requests import IngestOptions
-from djinn_memory.notes.slugs import ID
+from djinn_memory.notes.ids import ID
 from tests.memories.library.papers import (
     WORDS,
     bomb,

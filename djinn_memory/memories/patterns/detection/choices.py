@@ -87,13 +87,13 @@ class _ChoiceReport(Struct, frozen=True):
 
     verb: str
     limit: str
-    """What limits the situation: `noun seat`, `by`, `for storag`; empty for the verb alone."""
+    """The limit of the situation: `noun seat`, `by`, `for storag`; empty for the verb alone."""
     option: str
     """The stems of what was chosen."""
     chosen: str
     """The same, with the stem of a noun that all options have."""
     action: str
-    """What was done: `take the window seat`."""
+    """The reported action: `take the window seat`."""
     is_choice: bool = False
     """Whether the verb says that there was a choice."""
 
@@ -104,12 +104,12 @@ a verb and what limits it."""
 
 
 class ConsistentChoice(Struct, frozen=True):
-    """What is mostly chosen: one thing over another, or in a situation."""
+    """A choice that is mostly made: one thing over another, or one thing in a situation."""
 
     name: str
     """The choice as a habit: `Usually takes the window seat`."""
     action: str
-    """What is mostly done: `take the window seat`."""
+    """The usual action: `take the window seat`."""
     words: tuple[str, ...]
     """The stems of what is chosen, then what it is chosen over or when."""
     episodes: tuple[int, ...]
@@ -191,7 +191,7 @@ def _in_situations(history: History, significance: float) -> list[ConsistentChoi
 def _usual(
     reports: Sequence[_ChoiceReport], episodes: Sequence[int], evidence: _ChoiceEvidence
 ) -> ConsistentChoice:
-    """What is mostly done in a situation, by the reports of it."""
+    """The usual choice in a situation, from the reports of it."""
     actions = Counter(report.action for report in reports)
     action = min(actions, key=lambda action: (-actions[action], action))
     done, report = naming.sentence(action), reports[0]

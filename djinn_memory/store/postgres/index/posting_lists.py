@@ -282,7 +282,7 @@ def _entries(stored: bytes) -> NDArray[np.void]:
 
 
 def _common(chunks: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of the few `others` that are among sorted `chunks`."""
+    """The members of the few `others` that are among sorted `chunks`."""
     if not len(chunks):
         return chunks
     places = chunks.searchsorted(others).clip(max=len(chunks) - 1)

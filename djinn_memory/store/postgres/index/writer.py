@@ -60,7 +60,7 @@ def paths_of(tx: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> set[str]:
 
 
 def indexed_paths(tx: Cursor, scope: UUID, paths: Collection[str]) -> set[str]:
-    """Those of these paths at which the index of a scope has a note."""
+    """The paths among these at which the index of a scope has a note."""
     tx.execute(
         "select path from index_memories where user_id = %s and path = any(%s)",
         (scope, list(paths)),
