@@ -22,7 +22,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.library import writer
-from djinn_memory.notes import slugs
+from djinn_memory.notes import ids
 from djinn_memory.store.expiring.sqlite import SqliteWorkingStore
 from djinn_memory.store.ledger import events
 from tests.memories.hooks.events import prompt, record, spool_of, stop, tool
@@ -75,7 +75,7 @@ def fixed() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (runtime, writer, events):
             patch.setattr(module, "datetime", Fixed)
-        patch.setattr(slugs, "os", Fixed)
+        patch.setattr(ids, "os", Fixed)
         store = SqliteWorkingStore.__init__
         patch.setattr(store, "__defaults__", (lambda: Fixed.at.timestamp(),))
         yield
