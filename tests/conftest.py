@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -47,8 +48,22 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("repeatable" if "CI" in os.environ else "untimed")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long."""
+    """Leave most cases of a test that wants `few` to a soak, and begin with what takes long."""
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("few"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for all_of_test in cases.values():
+        marker = all_of_test[0].get_closest_marker("few")
+        assert marker
+        # Spread evenly, so that neighbours, which are often alike, stand for each other.
+        step = len(all_of_test) / marker.args[0]
+        tried = {int(number * step) for number in range(marker.args[0])}
+        for number, item in enumerate(all_of_test):
+            if number not in tried:
+                item.add_marker(pytest.mark.soak)
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 

@@ -6,7 +6,7 @@ from hypothesis import settings
 
 SOAK = "soak"
 """The profile of a soak."""
-SHARE = 0.3
+SHARE = 0.15
 """The part of the examples that other runs try."""
 
 

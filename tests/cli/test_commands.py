@@ -215,6 +215,7 @@ def test_a_newer_index_is_refused(home: Home, run: Run, shared: Path) -> None:
         assert "newer djinn" in one_line(run(*command, home=home.root), 3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("damage", ["not a database", "a page", "cut short", "empty"])
 def test_a_damaged_index_is_set_aside_and_made_anew(
     home: Home, run: Run, shared: Path, damage: str
@@ -711,6 +712,7 @@ def test_what_cannot_be_told_is_done_all_the_same(home: Home, shared: Path) -> N
     assert bash(home, "djinn memory list 2>/dev/full").stdout.endswith("shared/a.md\n")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_closed_streams(home: Home, shared: Path, closed: str) -> None:
     done = bash(home, f"djinn remember lesson Moles --shared {closed}")

@@ -78,6 +78,7 @@ def test_a_text_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
         read(ReadRequest(path, "a.txt"), no_progress)
 
 
+@pytest.mark.soak
 def test_a_large_text_takes_linear_time(tmp_path: Path) -> None:
     def work(lines: int) -> None:
         line = b"A line of [[text]] with # and <b>, as logs have.\n"

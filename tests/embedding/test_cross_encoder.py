@@ -47,6 +47,7 @@ def original(folder: Path, question: str, texts: list[str]) -> list[float]:
     return [float(value) for value in scores]
 
 
+@pytest.mark.soak
 def test_scores_are_the_originals(folder: Path, cache: Path) -> None:
     encoder = CrossEncoder(str(folder), Path("/"))
     assert not encoder.ready

@@ -43,6 +43,7 @@ def first_use(cache: Path, model: Path, before: Sequence[str] = ()) -> subproces
     )
 
 
+@pytest.mark.soak
 def test_two_first_uses_at_once_export_once_and_talk_to_nobody(tmp_path: Path) -> None:
     model = tiny_model(tmp_path / "made")
     log = tmp_path / "calls"

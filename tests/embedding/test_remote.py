@@ -90,6 +90,7 @@ TROUBLES = [
 ]
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(("provider", "mood"), TROUBLES)
 def test_a_server_that_misbehaves(
     home: Home, server: ModelServer, provider: str, mood: str
@@ -139,6 +140,7 @@ def test_a_server_that_misbehaves(
     assert whole == MADE_WELL[provider]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("mood", ["never", "drip", "500", "echo 401", "429 soon", "dropped", "nan"])
 def test_a_search_answers_by_words_in_time(

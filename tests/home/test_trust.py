@@ -72,6 +72,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("provider", ["ollama", "openai"])
 def test_nothing_is_sent_from_a_home_that_was_cloned(
     tmp_path: Path, server: ModelServer, run: Run, provider: str
@@ -292,6 +293,7 @@ def test_a_database_that_was_cloned_leads_nowhere(
 NAME = "cross-encoder/ms-marco"
 
 
+@pytest.mark.soak
 def test_a_folder_does_not_stand_in_for_a_model_by_its_name(
     home: Home, user_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from tests.hostile.running import started
@@ -48,6 +50,7 @@ def _stir(folder: Path, until: threading.Event) -> None:
         time.sleep(0.0005)
 
 
+@pytest.mark.soak
 def test_a_vault_that_changes_while_it_is_read(home: Home, shared: Path) -> None:
     fill(shared, 300, words=40)
     until = threading.Event()

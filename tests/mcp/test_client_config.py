@@ -34,6 +34,7 @@ def server_of(client: str, text: str) -> dict[str, Any]:
     return dict(server)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_block_starts_the_server(client: str, pair: Home, run: Run) -> None:
     done = run("mcp", "--agent", "grace", "--print-config", client, home=pair.root)

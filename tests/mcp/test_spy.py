@@ -171,6 +171,7 @@ def compare(template: Path, folder: Path, *stages: tuple[Deed, ...]) -> None:
         assert watched == alone
 
 
+@pytest.mark.soak
 def test_finn_is_told_the_same_whatever_grace_does(template: Path, tmp_path: Path) -> None:
     compare(template, tmp_path, DEEDS, (grace.judges, grace.makes_disorder, grace.hooks_record))
 

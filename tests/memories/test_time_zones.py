@@ -53,6 +53,7 @@ def djinn(home: Home, clock: WallClock) -> Iterator[Djinn]:
 EARLY, LATE = "00:30", "23:30"
 
 
+@pytest.mark.few(2)
 def test_a_value_held_on_the_day_on_which_it_was_set(djinn: Djinn, clock: WallClock) -> None:
     for day, value in (("2026-03-07", "Oslo"), ("2026-03-08", "Rome"), ("2026-03-09", "Bari")):
         for hour, name in ((EARLY, "early"), (LATE, "late")):

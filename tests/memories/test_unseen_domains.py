@@ -361,6 +361,7 @@ def test_all_hidden_memories_together_change_no_answer(
 STAGE = st.lists(st.sampled_from(DEEDS), max_size=6).map(tuple)
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(100, 0.02), suppress_health_check=list(HealthCheck))
 @given(first=STAGE, second=STAGE)
 def test_a_hidden_domain_changes_no_answer(

@@ -401,6 +401,7 @@ def ask_unindexed(template: Path, deeds: tuple[Deed, ...], *, empty: bool) -> li
         shutil.rmtree(place)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("empty", [True, False])
 @pytest.mark.parametrize(
     "deeds",
@@ -426,6 +427,7 @@ def test_hidden_windows_take_no_vector_from_visible_ones(
 STAGE = st.lists(st.sampled_from(DEEDS) | WRITES, max_size=6).map(tuple)
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(150, 0.02), suppress_health_check=list(HealthCheck))
 @given(first=STAGE, second=STAGE)
 def test_a_hidden_vault_changes_no_answer(

@@ -59,6 +59,7 @@ def test_after_a_kill_the_next_run_reads_nothing_again(home: Home, shared: Path)
     assert content(home.index_path) == fresh(home)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("batches", [0, 1, 5])
 def test_after_a_kill_the_next_run_goes_on(
     served: Home, shared: Path, server: ModelServer, batches: int
@@ -167,6 +168,7 @@ def test_a_note_is_deleted_while_another_process_indexes(home: Home, shared: Pat
         assert "note-00001.md" not in {hit.path for hit in djinn.search("type:lesson").hits}
 
 
+@pytest.mark.soak
 def test_searches_while_the_vault_is_indexed_again_and_again(home: Home, shared: Path) -> None:
     fill(shared, 60)
     Djinn(home).index()

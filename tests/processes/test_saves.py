@@ -84,6 +84,7 @@ def test_cutting_anew_keeps_what_an_editor_saves(home: Home, me: Path, tmp_path:
     assert set(scribe.saved) <= set((me / "a.md").read_text().splitlines())
 
 
+@pytest.mark.soak
 def test_a_new_version_keeps_what_an_editor_saves_in_the_old(
     home: Home, me: Path, tmp_path: Path
 ) -> None:

@@ -147,6 +147,7 @@ def test_who_stands_still_is_named(home: Home, monkeypatch: pytest.MonkeyPatch, 
         djinn.index()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", [["index"], ["ingest", "a.txt"], ["maintain"]])
 def test_a_person_hears_of_a_held_database(
     home: Home, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]
@@ -295,6 +296,7 @@ for number in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.soak
 def test_many_make_the_databases_at_once(tmp_path: Path) -> None:
     crew = [
         subprocess.Popen([sys.executable, "-c", OPENS, str(tmp_path), "15"],

@@ -67,6 +67,7 @@ def test_models_that_think_are_asked_otherwise(server: ModelServer, model: str) 
     assert not {"temperature", "max_tokens"} & set(server.asked[0].body)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("mood", [*BROKEN, "no text"])
 def test_a_server_that_misbehaves(server: ModelServer, provider: str, mood: str) -> None:

@@ -113,6 +113,7 @@ def test_a_note_has_no_pages(djinn: Djinn, shared: Path) -> None:
     assert hit.chunk_index == 0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "nonsense",
     ["chunk_strategy: foo", "chunk_size: 7", "chunk_size: [1, 2]", "chunk_strategy: {a: b}",
@@ -136,6 +137,7 @@ def test_nonsense_in_front_matter_costs_nothing(
     assert entry.total_chunks >= 1
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("most", [0, 1, 4, 5, 20, 100, 800, 5000])
 @pytest.mark.parametrize("mode", ["hybrid", "words"])
 def test_an_excerpt_is_no_longer_than_wanted_and_holds_what_matched(

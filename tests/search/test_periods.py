@@ -115,6 +115,7 @@ HOSTILE = ["[]", "[2020-01-01, 2030-01-01]", "17", "0000-00-00", "9999-12-31", "
            "'2020-01-01 or so'", '"\\0"', "1" * 5000]  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("field", ["valid_from", "valid_to", "evidence", "expires"])
 @pytest.mark.parametrize("kind", ["lesson", "fact"])
 def test_hostile_periods_break_nothing(home: Home, djinn: Djinn, kind: str, field: str) -> None:

@@ -292,6 +292,7 @@ def test_any_string_is_a_question(vault: Home, text: str, mode: Mode) -> None:
         assert len(result.hits) <= 10
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "text",
     [

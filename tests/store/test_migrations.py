@@ -66,6 +66,7 @@ def test_every_script_is_a_version_that_is_tested() -> None:
         assert schema.marked in schema.numbered
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("maker", ["of today", "of then"])
 @pytest.mark.parametrize("version", INDEXES)
 def test_an_index_of_each_version(whole: Home, version: int, maker: str) -> None:
@@ -202,6 +203,7 @@ def test_a_kill_at_any_statement_leaves_a_whole_version(whole: Home, tmp_path: P
     assert versions == set(index_store.SCHEMA.numbered)
 
 
+@pytest.mark.soak
 def test_many_migrate_at_once(whole: Home) -> None:
     expected = content(whole.index_path)
     age(whole.index_path, index_store.SCHEMA, 1)
@@ -221,6 +223,7 @@ def test_many_migrate_at_once(whole: Home) -> None:
     assert content(whole.index_path) == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kilobytes", [1, 40, 100])
 def test_a_full_disk_leaves_the_old_version_whole(
     whole: Home, tmp_path: Path, kilobytes: int

@@ -107,6 +107,7 @@ def asides(home: Home) -> list[Path]:
     return [one for one in found if not one.name.endswith(("-wal", "-shm"))]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_search_makes_the_index_anew_and_answers_by_meaning(
     whole: Home, run: Run, damage: Callable[[Path], object]
@@ -127,6 +128,7 @@ def test_a_search_makes_the_index_anew_and_answers_by_meaning(
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("damage", ["a text", "another program's"])
 def test_every_reading_command_does(whole: Home, run: Run, command: str, damage: str) -> None:

@@ -267,6 +267,7 @@ def test_a_log_of_garbage(logged: Path, harmed: str) -> None:
     assert rows_of(logged) == found.events
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [512, 1024, 8192, 65536])
 def test_pages_of_another_size(path: Path, tmp_path: Path, size: int) -> None:
     other = tmp_path / "other.db"
@@ -310,6 +311,7 @@ recover(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.soak
 def test_a_recovery_that_is_killed_at_any_step_goes_on(logged: Path, tmp_path: Path) -> None:
     zero_head(logged)
     parts = {end: Path(f"{logged}{end}").read_bytes() for end in ("", "-wal")}
@@ -344,6 +346,7 @@ def test_who_has_it_open_writes_into_the_new_one(path: Path) -> None:
     assert len(rows_of(path)) == EVENTS + 2
 
 
+@pytest.mark.soak
 def test_writers_and_a_recovery_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     Ledger(path).close()

@@ -121,6 +121,7 @@ def test_a_purge_is_erased_once_while_the_trash_keeps_a_note(
     assert [erases(ben, erased) for _ in range(2)] == [both, []]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("database", ["index", "ledger"])
 def test_a_database_that_is_read_is_erased_by_a_later_run(

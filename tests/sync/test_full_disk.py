@@ -97,6 +97,7 @@ def test_a_vault_without_room_for_some_files(
     assert own.encode() in anna.notes().values()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kilobytes", [0, 100, 400])
 def test_a_state_without_room(
     homes: tuple[SyncedHome, SyncedHome], small_disk: Path, kilobytes: int

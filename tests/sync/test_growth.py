@@ -95,6 +95,7 @@ CHANGES: dict[str, Change] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(bool(CLUSTER), reason="the workers count the rows that they read")
 def test_a_run_reads_what_changed(
     tmp_path: Path, home_template: Path, postgres: DatabaseServer, monkeypatch: pytest.MonkeyPatch

@@ -217,6 +217,7 @@ for number in range(int(sys.argv[3])):
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(sys.platform != "linux", reason="cannot exchange two files")
 @pytest.mark.parametrize("style", ["in place", "rename"])
 def test_what_an_editor_saves_at_the_worst_moment_stays(tmp_path: Path, style: str) -> None:

@@ -233,6 +233,7 @@ def test_other_bytes_than_the_manifest_says(archive: Path, tmp_path: Path) -> No
     assert "not match the manifest" in refused(archive, tmp_path)
 
 
+@pytest.mark.soak
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     archive = tmp_path / "bomb.tar.gz"
     zeros = b"\0" * (64 << 20)

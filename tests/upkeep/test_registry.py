@@ -38,6 +38,7 @@ def changes_of(djinn: Djinn) -> list[str]:
     return [change.id for change in djinn.changes.list().changes if change.status == "done"]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_does_its_work_once_and_can_be_taken_back(djinn: Djinn, name: str) -> None:
     before, earlier = content(djinn), changes_of(djinn)

@@ -107,6 +107,7 @@ def test_a_read_only_home_is_one_line_for_each_job(template: Chores, disk: Path)
     assert before == {path: path.read_bytes() for path in disk.rglob("*") if path.is_file()}
 
 
+@pytest.mark.soak
 def test_two_runs_at_once_do_everything_once(
     template: Chores, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def read_until(process: subprocess.Popen[str], text: str) -> list[str]:
     raise AssertionError((lines, process.stderr and process.stderr.read()))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_with_0(start: Start, shared: Path, number: signal.Signals) -> None:
     process = start("--log")

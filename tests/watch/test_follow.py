@@ -79,6 +79,7 @@ def test_hidden_excluded_and_foreign_files_are_left_alone(home: Home, shared: Pa
         assert set(one.notes()) == {"a.md"}
 
 
+@pytest.mark.soak
 def test_a_checkout_of_many_notes(home: Home, shared: Path) -> None:
     def git(*words: str) -> None:
         subprocess.run(

@@ -73,6 +73,7 @@ def server(home: Home) -> EmbeddedServer:
     return server
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("command", ["watch --log", "sync run --watch"])
 def test_it_runs_as_long_as_a_watch(

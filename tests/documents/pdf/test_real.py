@@ -63,6 +63,7 @@ def test_vertical_japanese_can_be_searched(pdf_dir: Path) -> None:
         assert verse in text
 
 
+@pytest.mark.soak
 def test_what_keeps_little_of_its_text_is_named(pdf_dir: Path) -> None:
     from pdfminer.high_level import extract_text
 
@@ -162,6 +163,7 @@ def test_arabic_paragraphs_stay_whole(pdf_dir: Path) -> None:
     assert len(text.split("\n\n")) == 5
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "name", ["docling__redp5110_sampled.pdf", "pdfplumber__federal-register-2020-17221.pdf"]
 )

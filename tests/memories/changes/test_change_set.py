@@ -239,6 +239,7 @@ def test_what_a_kill_cut_short_is_taken_back_before_notes_are_read(home: Home) -
         assert [entity.title for entity in djinn.entities.list().entities] == ["Robert"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("place", "number"), [(KEEP, 2), (APPLY, 1), (APPLY, 4)])
 def test_what_a_kill_cut_short_is_taken_back_by_the_next_writer(
     djinn: Djinn, vaults: Path, place: str, number: int

@@ -46,6 +46,7 @@ def test_any_text(message: str) -> None:
     assert len(set(intents)) == len(intents)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("unit", ["please ", "I have ", "ok, so ", "is now ", "\n- ", "?", "``` "])
 def test_a_hostile_message_costs_no_more_than_its_length(unit: str) -> None:
     assert_linear(lambda size: find_intents(unit * size), 50_000)

@@ -111,6 +111,7 @@ def asked(seed: int, said: list[Said]) -> Iterator[date]:
         yield FIRST + timedelta(days=made.randint(-900, (TODAY - FIRST).days))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(30))
 def test_any_day_has_its_value_and_its_evidence(home: Home, seed: int) -> None:
     clock = Clock()

@@ -142,6 +142,7 @@ def test_other_events_and_odd_fields_are_no_fault(home: Home) -> None:
     assert spool_of(home).meter().skipped == 0
 
 
+@pytest.mark.soak
 def test_ten_megabytes_are_recorded_cut(home: Home) -> None:
     large = tool("x" * 10_000_000) | {"tool_response": {"stdout": "y" * 10_000_000}}
     assert call(home.root, large) == ""

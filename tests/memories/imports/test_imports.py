@@ -303,6 +303,7 @@ def test_json_that_the_parser_cannot_bear(djinn: Djinn, tmp_path: Path, text: st
         assert len(report.problems) == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 64, 100_000])
 def test_a_gate_counts_no_brackets_in_strings(size: int) -> None:
     inner = json.dumps('[{"\\' * 300 + '\\"' + "9" * 3_000)

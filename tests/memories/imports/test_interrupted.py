@@ -39,6 +39,7 @@ def recorded(home: Home) -> Counter[str]:
     return Counter(title for text in texts for title in re.findall(r"^> (Event \d+)$", text, re.M))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("journals", [1, 40])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
 def test_a_second_run_completes_an_interrupted_one(

@@ -460,6 +460,7 @@ def test_a_failed_file_is_read_again_only_when_something_changed(home: Home, pap
     )
 
 
+@pytest.mark.soak
 def test_a_bomb_and_a_hang_among_twenty_cost_two(home: Home, papers: Path) -> None:
     home.edit((("documents", "timeout"), 2.5), (("documents", "memory"), 200))
     for number in range(20):

@@ -195,6 +195,7 @@ def test_remove_takes_all_of_one_to_the_trash(djinn: Djinn, me: Path, papers: Pa
 # Reprocess.
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("strategy", get_args(Strategy))
 def test_reprocess_changes_lines_of_the_front_matter_only(
     djinn: Djinn, me: Path, papers: Path, strategy: Strategy
@@ -300,6 +301,7 @@ def leftovers(home: Home) -> list[Path]:
     return [path for path in home.root.rglob(".djinn-*") if path.is_file()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_cut_short_goes_on(
     home: Home, me: Path, papers: Path, how: signal.Signals
@@ -381,6 +383,7 @@ def limited(size: int) -> Callable[[], None]:
     return limit
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limits")
 @pytest.mark.parametrize(
     ("limit", "size"),

@@ -141,6 +141,7 @@ def test_what_is_in_the_trash_is_purged_by_name(home: Home, djinn: Djinn) -> Non
     assert holders(home, WORDS[0]) == []
 
 
+@pytest.mark.soak
 def test_a_purge_while_a_process_reads_the_index_is_completed_by_an_index_run(
     home: Home, djinn: Djinn, run: Run
 ) -> None:

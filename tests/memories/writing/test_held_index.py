@@ -50,6 +50,7 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waits
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("operation", "how"),
     [
@@ -111,6 +112,7 @@ def test_a_command_that_wrote_its_note_succeeds(home: Home, run: Run, waited: li
         assert ended.stderr in ("", f"{notice}\n")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "ask",
     [

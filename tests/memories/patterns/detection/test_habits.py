@@ -142,6 +142,7 @@ def test_too_few_days_are_no_habit() -> None:
     assert habits([]) == []
 
 
+@pytest.mark.soak
 def test_the_cost_grows_with_the_episodes() -> None:
     def learned(number: int) -> None:
         draw = random.Random(5)
