@@ -36,12 +36,22 @@ settings.register_profile("untimed", deadline=None, max_examples=FEW)
 # In CI the same examples each time, so that what passes once passes again.
 settings.register_profile("repeatable", deadline=None, max_examples=FEW, derandomize=True)
 
+MEMORY = Path("/dev/shm")
+"""The folder in memory that Linux has."""
+ROOM = 8 << 30
+"""The bytes that must be free there, several times what a run needs at once."""
+
 HERE = Path(__file__).resolve().parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the examples of property tests: a soak tries fresh ones wherever it runs."""
+    """Choose the examples of property tests: a soak tries fresh ones wherever it runs.
+
+    Homes of tests are made in memory where there is room, since each test writes databases anew.
+    """
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if config.option.markexpr.startswith("soak"):
         settings.load_profile(SOAK)
     else:

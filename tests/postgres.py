@@ -146,10 +146,15 @@ class ClusterServer(DatabaseServer):
             self.drop(name)
 
 
+def temporary() -> str:
+    """The folder for temporary files of tests."""
+    return os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
+
+
 @contextmanager
 def running() -> Iterator[DatabaseServer]:
     """A server of its own, in a temporary folder; it ends with the block."""
-    root = Path(tempfile.mkdtemp(prefix=PREFIX))
+    root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=temporary()))
     server = embedded.EmbeddedServer(root / "data", UNSAFE)
     try:
         server.start(create=True)
@@ -165,7 +170,7 @@ def debian_server() -> Iterator[ServerAddress]:
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
     if programs is None:
         pytest.skip("no PostgreSQL of Debian here; apt-get install postgresql")
-    root = Path(tempfile.mkdtemp(prefix=PREFIX))
+    root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=temporary()))
     data = root / "data"
     data.mkdir(mode=0o700)
     if os.geteuid() == 0:
@@ -208,7 +213,7 @@ def stop_abandoned(folder: Path) -> bool:
 
 def _remove_abandoned() -> None:
     """Stop the servers of test processes that were killed."""
-    for root in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for root in Path(temporary()).glob(f"{PREFIX}*"):
         if (root / "data.in-use").exists() and stop_abandoned(root / "data"):
             shutil.rmtree(root, ignore_errors=True)
 

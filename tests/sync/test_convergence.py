@@ -99,7 +99,7 @@ def test_homes_converge_and_lose_no_text(
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Sharing,
         settings=settings(
-            max_examples=examples(40, 0.1),
+            max_examples=examples(40, 0.05),
             stateful_step_count=25,
             deadline=None,
             # To shrink a failure takes hours: each try makes three homes.

@@ -98,7 +98,8 @@ def pair(tmp_path: Path, home_template: Path, postgres: DatabaseServer) -> Itera
         yield Pair(tmp_path, home_template, server)
 
 
-@pytest.mark.parametrize("answered", [True, pytest.param(False, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("answered", [True, False])
 def test_a_connection_that_is_cut_at_any_statement(pair: Pair, answered: bool) -> None:
     for number in count():
         home, other = pair.homes[:: 1 if number % 2 else -1]

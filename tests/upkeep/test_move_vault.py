@@ -14,6 +14,7 @@ from djinn_memory.errors import DjinnError, NotFound, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, describe
 from djinn_memory.upkeep.move_vault import move_vault
+from tests.conftest import MEMORY
 
 
 @pytest.fixture
@@ -31,10 +32,12 @@ def notes(home: Home, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def other_disk(tmp_path: Path) -> Iterator[Path]:
-    memory = Path("/dev/shm")
-    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+    here = tmp_path.stat().st_dev
+    disks = (Path(tempfile.gettempdir()), MEMORY)
+    other = next((disk for disk in disks if disk.is_dir() and disk.stat().st_dev != here), None)
+    if other is None:
         pytest.skip("there is only one file system here")
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
+    with tempfile.TemporaryDirectory(dir=other) as folder:
         yield Path(folder)
 
 

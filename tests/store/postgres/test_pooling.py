@@ -21,7 +21,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.store.postgres.connection import ServerAddress, connect
 from djinn_memory.store.postgres.embedded import as_owner
 from djinn_memory.store.postgres.servers import URL
-from tests.postgres import CLUSTER, PREFIX, DatabaseServer
+from tests.postgres import CLUSTER, PREFIX, DatabaseServer, temporary
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH')}:/usr/sbin")
 
@@ -48,7 +48,7 @@ def pooled(address: ServerAddress) -> Iterator[ServerAddress]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         listen = free.getsockname()[1]
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=temporary()))
     file = folder / "pgbouncer.ini"
     file.write_text(
         SETTINGS.format(
