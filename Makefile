@@ -34,7 +34,7 @@ check: $(READY)
 	$(BIN)/python tools/size.py
 
 soak: $(READY)
-	$(BIN)/python -m pytest -m "soak or hypothesis" -n 2
+	$(BIN)/python -m pytest -m "soak or hypothesis" -n 3
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -91,6 +91,7 @@ def _operations(djinn: Djinn, tmp_path: Path) -> Iterator[Callable[[], object]]:
     yield lambda: install(djinn.home, system="darwin")
 
 
+@pytest.mark.few(1)
 def test_what_an_operation_makes_is_the_users_alone(
     tmp_path: Path, umask: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

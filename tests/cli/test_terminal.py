@@ -70,6 +70,7 @@ def words(text: str) -> list[str]:
     )
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_word_is_broken(kept: Home, run: Run, command: str, width: int) -> None:

@@ -241,6 +241,7 @@ def test_a_worker_that_keeps_much_memory_is_replaced(make: Make) -> None:
     assert first == second == third != fourth
 
 
+@pytest.mark.soak
 def test_a_caller_may_take_its_time(make: Make) -> None:
     """A worker waits for no caller, and is charged for none; a bomb is stopped meanwhile."""
     ends = []

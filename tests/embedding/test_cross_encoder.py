@@ -67,6 +67,7 @@ def test_scores_are_the_originals(folder: Path, cache: Path) -> None:
     assert len(done.stdout.split()) == 2
 
 
+@pytest.mark.soak
 def test_where_int8_strays_fp32_takes_over_and_torch_where_both_do(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

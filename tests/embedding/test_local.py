@@ -105,6 +105,7 @@ def test_no_room_for_the_model_is_one_line(tmp_path: Path) -> None:
         export.export_model(Path("unused"), blocked / "model", silent)
 
 
+@pytest.mark.soak
 def test_fp32_takes_over_where_int8_strays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(export, "MIN_COSINE", 0.99999)

@@ -194,6 +194,7 @@ def _pairs() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "resources/read", {"uri": "djinn://{}/x.md"}
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(("what", "given"), _pairs(), ids=str)
 def test_what_is_hers_is_told_as_what_is_not(
     untouched: Split, what: str, given: dict[str, Any]

@@ -90,6 +90,7 @@ async def everything(client: Client) -> None:
         await client.get_prompt("nope")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_everything_over_stdio(pair: Home, mode: str) -> None:
     """By the handshake of all clients of today, and by that of the newest protocol."""
@@ -269,6 +270,7 @@ def test_a_client_that_goes_in_mid_call(pair: Home) -> None:
         assert "ashes" in path.read_text()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("number", "http"),
     [

@@ -232,6 +232,7 @@ def test_a_path_is_found_wherever_it_is(target: str, kind: str) -> None:
         assert found == Resolution(paths.index(f"{target}.md"), "path")
 
 
+@pytest.mark.soak
 def test_a_large_vault_is_quick() -> None:
     def work(size: int) -> None:
         resolver = Resolver(

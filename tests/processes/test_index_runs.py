@@ -135,6 +135,7 @@ def test_ctrl_c_at_the_start_is_no_traceback(home: Home, module: str) -> None:
     assert process.returncode in (0, 130)
 
 
+@pytest.mark.soak
 def test_two_index_runs_at_once_both_succeed(home: Home, shared: Path) -> None:
     fill(shared, NOTES)
     runs = [start(home, "index", "--json") for _ in range(2)]

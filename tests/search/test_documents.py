@@ -21,6 +21,7 @@ from tests.memories.library.papers import WORDS, pdf, put, sentences
 ANY = st.text(st.sampled_from("ab kettle*_[]()|`#>\n-é日"), max_size=900)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("strategy", get_args(Strategy))
 def test_the_page_is_that_on_which_the_answer_stands(
     djinn: Djinn, tmp_path: Path, strategy: Strategy
@@ -70,6 +71,7 @@ def told_apart(path: Path) -> dict[int, list[str]]:
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("strategy", ["adaptive", "words"])
 @pytest.mark.parametrize(
     "name", ["docling__redp5110_sampled", "pdfplumber__federal-register-2020-17221"]

@@ -212,6 +212,7 @@ def test_one_that_has_it_open_notices(whole: Home) -> None:
     assert late.runtime.state.index.execute("select count(*) from note").get == NOTES
 
 
+@pytest.mark.soak
 def test_many_find_it_at_once(whole: Home) -> None:
     expected = content(whole.index_path)
     DAMAGES["garbage within"](whole.index_path)

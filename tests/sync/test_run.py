@@ -547,6 +547,7 @@ def test_marks_of_old_revisions_go_but_for_those_that_homes_have_seen_last(
         assert cursor.execute(revs).fetchone() == ([1, 6],)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("away", [1, 2])
 def test_a_home_whose_marks_were_forgotten_loses_nothing(
     homes: tuple[SyncedHome, SyncedHome], away: int

@@ -73,6 +73,7 @@ def differences(djinn: Djinn) -> list[tuple[str | None, str]]:
     return [(drift.table, drift.why) for drift in djinn.sync.verify().drifts]
 
 
+@pytest.mark.soak
 def test_rows_that_were_changed(
     homes: tuple[EventHome, EventHome], pair: tuple[Djinn, Djinn], tables: TableServer
 ) -> None:
@@ -218,6 +219,7 @@ def test_memories_of_a_vault_that_goes_to_the_server_later(
     assert [row["memory_title"] for row in rows] == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sent", [False, True])
 def test_recalls_that_showed_only_a_vault_that_stays_here(
     homes: tuple[EventHome, EventHome],

@@ -55,6 +55,7 @@ def failure(of: HttpServer, timeout: float | None = None) -> str:
     return line
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("mood", BROKEN)
 def test_a_server_that_misbehaves(server: ModelServer, mood: str) -> None:
     server.mood = mood

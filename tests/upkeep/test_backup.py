@@ -222,6 +222,7 @@ def refused(archive: Path, tmp_path: Path) -> str:
     return line
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_name_leads_nowhere(archive: Path, tmp_path: Path, kind: str) -> None:
     rewritten(archive, NOTE, HOSTILE[kind])

@@ -434,6 +434,7 @@ LEFT: dict[str, tuple[Callable[[Home], object], str, str, str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_for_a_person_is_named_and_left_alone(well: Home, name: str) -> None:
     break_it, severity, part, says, remedy = LEFT[name]
@@ -622,6 +623,7 @@ def test_a_model_that_was_not_prepared_is_not_prepared_by_looking(
     assert not (tmp_path / "models").exists()
 
 
+@pytest.mark.soak
 def test_a_damaged_model_is_prepared_anew(
     well: Home, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from tests.watch.conftest import Watching, watched
 from tests.watch.editors import STYLES, Save
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("save", STYLES, ids=lambda save: save.__name__)
 def test_a_note_is_fresh_however_it_is_saved(watching: Watching, shared: Path, save: Save) -> None:
     for text in ("a kettle of zephyrs", "an orchard of lanterns and much more than that", "rain"):

@@ -105,6 +105,7 @@ def test_one_that_is_written_for_long_does_not_hold_up_the_others(home: Home, in
         assert set(filed(one)) == {"documents/quick.md"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("poll", ["auto", "always"])
 def test_an_inbox_that_goes_and_comes_back(home: Home, inbox: Path, poll: str) -> None:
     home.edit((("watch", "poll"), poll))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes import journals
@@ -33,6 +35,7 @@ def test_a_known_turn_is_not_recorded_again(home: Home) -> None:
         assert djinn.episodes.list(session="chat-7").total == 8
 
 
+@pytest.mark.soak
 def test_a_batch_continues_in_further_journals(home: Home) -> None:
     with Djinn(home, clock=lambda: NOW) as djinn:
         long = "The ferry is late " * 5_000

@@ -156,6 +156,7 @@ def test_ten_megabytes_are_recorded_cut(home: Home) -> None:
         assert djinn.problems == []
 
 
+@pytest.mark.soak
 def test_many_keys_are_not_parsed(home: Home) -> None:
     many = {f"k{number}": {"n": number} for number in range(200_000)}
     for large in (
@@ -244,6 +245,7 @@ def test_a_file_in_the_place_of_the_state_folder(home: Home) -> None:
         assert call(home.root, payload) == ""
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(os.name != "posix", reason="has no limits")
 @pytest.mark.parametrize("bytes_", [0, 300, 2000])
 def test_a_full_disk(home: Home, bytes_: int) -> None:

@@ -52,6 +52,7 @@ def ledger_problems(problems: object) -> list[str]:
     return [problem.why for problem in problems if problem.what == "ledger"]  # type: ignore[attr-defined]
 
 
+@pytest.mark.few(1)
 def test_what_only_reads_answers_with_a_problem(held: Djinn) -> None:
     answer = held.recall("kettle")
     assert [memory.title for memory in answer.memories] == ["Kettle"]
@@ -95,6 +96,7 @@ def test_an_answer_that_cannot_be_logged_has_a_problem(
         opened.close()
 
 
+@pytest.mark.few(1)
 def test_a_note_is_written_with_a_problem(held: Djinn) -> None:
     for written in (held.checkpoint("Half of it."), held.sleep("All of it.")):
         assert written.action == "created"
@@ -102,6 +104,7 @@ def test_a_note_is_written_with_a_problem(held: Djinn) -> None:
     assert held.remember("lesson", "Lamp", "A lamp.").problems == []
 
 
+@pytest.mark.few(1)
 def test_what_cannot_be_recorded_or_told_fails(held: Djinn, home: Home, run: Run) -> None:
     held.recall("kettle")
     for call in (

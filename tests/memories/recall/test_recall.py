@@ -58,6 +58,7 @@ def test_a_fact_found_by_an_earlier_value_has_the_period_of_the_value_that_it_sh
     )  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["cacm", "cranfield"])
 def test_with_nothing_known_the_order_is_that_of_search(
     name: str, data_dir: Path, home: Home, shared: Path

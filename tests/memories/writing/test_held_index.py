@@ -159,6 +159,7 @@ def test_eight_writers_at_once(home: Home) -> None:
         assert {memory.title for memory in djinn.memories.list(limit=100).memories} == notes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["about-me.md", "people/me.md"])
 def test_the_default_domain_needs_no_index(home: Home, waited: list[float], name: str) -> None:
     """Without its domain, agents could read what is written that may not see the domain."""

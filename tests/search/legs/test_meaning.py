@@ -55,6 +55,7 @@ def test_what_the_notes_do_not_hold_has_no_confident_match(real: Home) -> None:
         assert not djinn.search(question).confident, question
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "text", ["\ud800 tide", "tide " * 20_000, "\x1b[2J", "日本語の質問", "-", "\u202e"]
 )

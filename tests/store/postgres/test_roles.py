@@ -116,6 +116,7 @@ def test_no_setting_shows_a_role_more(secured: ServerAddress) -> None:
                     connection.execute("select set_config(%s, %s, false)", (name, value))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "statement",
     [
