@@ -37,10 +37,7 @@ _HANGUL = re.compile("[\uac00-\ud7a3]+")
 _THAI = re.compile("[\u0e00-\u0e7f]+")
 
 # Several shapes of one letter; digits become those of ASCII.
-_SAME = str.maketrans(
-    "أإآٱىیئؤکە٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹๐๑๒๓๔๕๖๗๘๙",
-    "اااايييوكه" + 3 * "0123456789",
-)
+_SAME = str.maketrans("أإآٱىیئؤکە٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹๐๑๒๓๔๕๖๗๘๙", "اااايييوكه" + 3 * "0123456789")
 
 # Larkey's light10 (2007), with the possessives "our" and "their". Snowball's Arabic stemmer does
 # not reduce a definite noun with "and" before it, and keeps the ha often typed for ta marbuta.

@@ -15,10 +15,7 @@ from djinn_memory.system.waits import Wait
 
 @contextmanager
 def lock(
-    path: Path,
-    *,
-    timeout: float = 10.0,
-    pulse: Callable[[], object] | None = lambda: None,
+    path: Path, *, timeout: float = 10.0, pulse: Callable[[], object] | None = lambda: None
 ) -> Iterator[bool]:
     """Hold the file `path` as a lock between processes. The lock is not reentrant.
 
