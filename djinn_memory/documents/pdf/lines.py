@@ -183,7 +183,7 @@ class _Reader:
         place = self._index(at)
         if self.pdfium.FPDFText_GetFontWeight(self.page, place) >= BOLD:
             return True
-        # Fonts that are not embedded, and those of TeX, tell their weight only by their names.
+        # Fonts that are not embedded, and those of TeX, show their weight only in their names.
         flags = ctypes.c_int()
         self.pdfium.FPDFText_GetFontInfo(self.page, place, self.name, len(self.name), flags)
         return bool(_BOLD_NAME.search(self.name.value))
