@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+else:
+    Vectors = Any  # numpy is slow to import
 
 S = TypeVar("S", bound=Struct)
 

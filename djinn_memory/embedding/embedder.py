@@ -6,15 +6,12 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
 from djinn_memory.home.settings import PROVIDERS, EmbeddingConfig
-from djinn_memory.models import ProgressCallback, silent
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+from djinn_memory.models import ProgressCallback, Vectors, silent
 
 
 class TokenVectors(Struct, frozen=True):

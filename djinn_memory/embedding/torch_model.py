@@ -10,13 +10,11 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from djinn_memory.embedding.model_files import local_folder
 from djinn_memory.errors import Unavailable, install_extra
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+from djinn_memory.models import Vectors
 
 _OTHER_FORMATS = [
     "onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.tflite",
@@ -74,7 +72,7 @@ def download_model(name: str) -> Path:
     with quiet():
         from huggingface_hub import snapshot_download
 
-        with suppress(Exception):  # not in the cache, or not a valid name: the hub tells which
+        with suppress(Exception):  # not in the cache, or not a valid name: the next call says which
             return Path(snapshot_download(name, local_files_only=True))
         try:
             return Path(snapshot_download(name, ignore_patterns=_OTHER_FORMATS))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.embedder import create_embedder
-from djinn_memory.embedding.remote import HASTY_TRIES, RemoteEmbedder
+from djinn_memory.embedding.remote import QUERY_TRIES, RemoteEmbedder
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
@@ -157,7 +157,7 @@ def test_a_search_answers_by_words_in_time(
     (problem,) = answer.problems
     assert problem.what == "embedding" and problem.why.endswith("only keywords were searched")
     assert without_key(problem.why)
-    assert len(server.asked) - before <= HASTY_TRIES
+    assert len(server.asked) - before <= QUERY_TRIES
 
 
 @pytest.mark.parametrize(
