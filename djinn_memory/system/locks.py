@@ -50,7 +50,7 @@ def lock(
         _write_signature(path)
         yield killed
     finally:
-        # Who is killed leaves its signature.
+        # A process that is killed leaves its signature.
         with suppress(OSError):
             os.truncate(path, 0)
         file_lock.release()
@@ -82,7 +82,7 @@ def _holder(path: Path) -> str:
 
 def _write_signature(path: Path) -> None:
     """Write into the lock file which process holds it, and since when. Failures are ignored."""
-    # Windows locks the first byte, so the signature starts behind it.
+    # Windows locks the first byte, so the signature starts after it.
     with suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
         try:
