@@ -131,7 +131,7 @@ def multiplier(adaptive: float, config: ScoringConfig) -> float:
 
 
 def alike(first: frozenset[str], second: frozenset[str]) -> float:
-    """How much a rating for one question counts for another, from 0 to 1, by their common words.
+    """The weight of a rating for one question at another, from 0 to 1, by their common words.
 
     This is Ochiai's coefficient, |A and B| / sqrt(|A| |B|), scaled so that `UNLIKE` becomes 0.
     """
@@ -167,8 +167,8 @@ def at_question(
     # Settings can make it 0.
     if not apart:
         return whole
-    agreeing = (rating.alike for rating in ratings if rating.useful == (whole >= apart))
-    return float(apart * (whole / apart) ** max(agreeing, default=0.0))
+    same_direction = (rating.alike for rating in ratings if rating.useful == (whole >= apart))
+    return float(apart * (whole / apart) ** max(same_direction, default=0.0))
 
 
 def share_of(text: str | None) -> float | None:
@@ -195,7 +195,7 @@ def decayed(importance: float, idle_days: float, config: ScoringConfig) -> float
     return float(importance - gain + gain * 2.0 ** -(stale / config.importance_half_life_days))
 
 
-def own_word(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:
+def note_factor(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:
     """The factor for a note's own importance and confidence, each from 0 to 1."""
     factor = 1.0
     if importance is not None:

@@ -102,7 +102,7 @@ def named_period(text: str, today: date, *, coming: bool) -> CalendarWord | None
 
     A time of the day does not count. None if the text says more, or names several periods.
     """
-    # The other rules tell a month from a verb by its capital and by its place in a sentence.
+    # The rules distinguish a month from a verb by its capital and by its place in a sentence.
     words = f"on {' '.join(text.split()).title().strip(' .,!')}"
     named = calendar_words(words, today, coming=coming)
     if len(named) != 1:

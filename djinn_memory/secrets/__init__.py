@@ -54,10 +54,11 @@ def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
     """
     searched = SearchedText.of(text)
     candidates = [candidate for search in _SEARCHES for candidate in search(searched)]
+    candidates.sort(key=lambda candidate: (candidate[1], -candidate[2]))
     allowed = [compiled(pattern) for pattern in allow]
     line, counted = 1, 0
     result: list[DetectedSecret] = []
-    for kind, start, stop, begin in sorted(candidates, key=lambda found: (found[1], -found[2])):
+    for kind, start, stop, begin in candidates:
         if result and start < result[-1].stop:
             continue
         if any(pattern.search(text[begin:stop]) for pattern in allowed):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from djinn_memory.secrets.rules import Candidate, Rule, SearchedText, by_word, matches
-from djinn_memory.secrets.values import joining_words, prose, random_words, word_list
+from djinn_memory.secrets.values import joining_words, prose_words, random_words, word_list
 
 _END = (
     r"(?![\w%]|[.,:/\u2013-]\d|[ \t]?(?:\u20ac|(?:euros?|dollars|digits?|times|people|lines|points"
@@ -262,11 +262,8 @@ def _wallet(lower: str, start: int, stop: int, others: int) -> Iterator[Candidat
     """
     listed = list(_WORD.finditer(lower, start, stop))
     words = [match[0] for match in listed]
-    firsts = [
-        first
-        for first in range(len(words) - _LEAST + 1)
-        if _is_list(words[first : first + _LEAST], others)
-    ]
+    places = range(len(words) - _LEAST + 1)
+    firsts = [first for first in places if _is_list(words[first : first + _LEAST], others)]
     lists = (words[firsts[0] :][:count] for count in _COUNTS if firsts)
     if firsts and (others or any(map(_fits_checksum, lists))):
         start, stop = listed[firsts[0]].start(), listed[firsts[-1] + _LEAST - 1].end()
@@ -280,7 +277,7 @@ def _is_list(words: list[str], others: int) -> bool:
     return (
         known >= _LEAST - others
         and len(different) > _LEAST // 2
-        and len(different & prose()) <= _PROSE
+        and len(different & prose_words()) <= _PROSE
     )
 
 

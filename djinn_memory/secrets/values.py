@@ -70,7 +70,7 @@ def word_list(name: str) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def prose() -> frozenset[str]:
+def prose_words() -> frozenset[str]:
     """Words of sentences about passwords. They are unlikely in a password."""
     return frozenset(word_list("prose.txt"))
 
@@ -112,7 +112,7 @@ def option_value(value: str, _quoted: bool) -> bool:
     """Whether the value of a command's option is literal. A number of five digits is a port."""
     word = value.lower()
     digits = len(value) <= 5 and not any(map(str.isalpha, value))
-    return literal(value) and not (digits or word in prose() or _NAME.fullmatch(value))
+    return literal(value) and not (digits or word in prose_words() or _NAME.fullmatch(value))
 
 
 def plain(value: str, _quoted: bool) -> bool:
@@ -121,7 +121,7 @@ def plain(value: str, _quoted: bool) -> bool:
     return (
         literal(value)
         and not _NAME.fullmatch(value)
-        and word not in prose()
+        and word not in prose_words()
         and word not in joining_words()
         and not _INFLECTED.search(word)
     )
@@ -136,7 +136,7 @@ def in_sentence(text: str, start: int, stop: int) -> bool:
     if not (following and text[start:stop].isalpha() and text[start:stop].islower()):
         return False
     word = (following[1] or "").lower()
-    return not word or (word in joining_words() | prose() and word not in _COMMANDS)
+    return not word or (word in joining_words() | prose_words() and word not in _COMMANDS)
 
 
 def _letters_only(value: str, quoted: bool) -> bool:
@@ -148,7 +148,7 @@ def _letters_only(value: str, quoted: bool) -> bool:
 
 def random_words(words: Iterable[str]) -> bool:
     """Whether none of the lower-case words belongs to a sentence about passwords."""
-    return not any(word in prose() or _INFLECTED.search(word) for word in words)
+    return not any(word in prose_words() or _INFLECTED.search(word) for word in words)
 
 
 def strong(value: str, quoted: bool) -> bool:
