@@ -49,9 +49,7 @@ def plane_of(kind: str | None) -> Plane | None:
 
     Without a type there is no plane.
     """
-    if not kind:
-        return None
-    return _PLANE_OF.get(kind, "semantic")
+    return _PLANE_OF.get(kind, "semantic") if kind else None
 
 
 def extended(record: object, kind: type[S], **more: Any) -> S:

@@ -173,10 +173,8 @@ def at_question(
 
 def share_of(text: str | None) -> float | None:
     """A number from 0 to 1, or a percentage, in a note; None for any other text."""
-    if text is None:
-        return None
     try:
-        value = float(text)
+        value = float(text or "")
     except ValueError:
         return None
     value = value / 100 if 1 < value <= 100 else value
@@ -197,12 +195,9 @@ def decayed(importance: float, idle_days: float, config: ScoringConfig) -> float
 
 def note_factor(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:
     """The factor for a note's own importance and confidence, each from 0 to 1."""
-    factor = 1.0
-    if importance is not None:
-        factor *= 1 + config.importance_factor * (2 * importance - 1)
-    if confidence is not None:
-        factor *= 1 + config.confidence_factor * (2 * confidence - 1)
-    return factor
+    important = 2 * (NEUTRAL if importance is None else importance) - 1
+    confident = 2 * (NEUTRAL if confidence is None else confidence) - 1
+    return (1 + config.importance_factor * important) * (1 + config.confidence_factor * confident)
 
 
 def blended(raw: float, factor: float) -> float:

@@ -97,6 +97,9 @@ class Prompts(Struct, frozen=True):
     document: str = ""
 
 
+_INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
 _SENTENCE = Prompts("Represent this sentence for searching relevant passages: ")
 _SIDES = Prompts("query: ", "passage: ")
 
@@ -110,13 +113,7 @@ _FAMILIES = (
     (r"snowflake-arctic-embed(2|.*-v2\b)", Prompts("query: ")),
     ("snowflake-arctic-embed", _SENTENCE),
     ("embeddinggemma", Prompts("task: search result | query: ", "title: none | text: ")),
-    (
-        "qwen3-embedding",
-        Prompts(
-            "Instruct: Given a web search query, retrieve relevant passages that answer the "
-            "query\nQuery:"
-        ),
-    ),
+    ("qwen3-embedding", Prompts(_INSTRUCT)),
 )
 
 

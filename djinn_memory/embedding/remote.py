@@ -161,16 +161,12 @@ class RemoteEmbedder(Embedder):
         return np.concatenate(batches or [np.empty((0, self.dimensions), dtype=np.float32)])
 
     def _request(self, texts: list[str], timeout: float, *, tries: int = TRIES) -> Vectors:
-        body = {"model": self.model, "input": texts, **self._protocol.fields}
+        protocol, most = self._protocol, (1 << 20) + MAX_VECTOR_BYTES * len(texts)
+        body = {"model": self.model, "input": texts, **protocol.fields}
         if self._config.dimensions:
             body["dimensions"] = self._config.dimensions
         answer = self._server.post(
-            self._protocol.path,
-            body,
-            self._protocol.answer,
-            timeout=timeout,
-            tries=tries,
-            at_most=(1 << 20) + MAX_VECTOR_BYTES * len(texts),
+            protocol.path, body, protocol.answer, timeout=timeout, tries=tries, at_most=most
         )
         return self._unit_vectors(answer.rows(), len(texts))
 

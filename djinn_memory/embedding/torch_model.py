@@ -56,12 +56,8 @@ def load_model(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
 
 def load_original(kind: Any, source: Path, device: str = "cpu") -> Any:
     """A model of the class `kind` of sentence-transformers, loaded in an exportable form."""
-    return kind(
-        str(source),
-        device=device,
-        local_files_only=True,
-        model_kwargs={"attn_implementation": "eager"},
-    )
+    eager = {"attn_implementation": "eager"}
+    return kind(str(source), device=device, local_files_only=True, model_kwargs=eager)
 
 
 def download_model(name: str) -> Path:

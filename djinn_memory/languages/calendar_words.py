@@ -102,16 +102,15 @@ def _of_recent_year(
     """The period of the year that is meant: the most recent one, unless it is the coming one."""
     if which.startswith(("this", "current")):
         return period(today.year)
+    later = map(period, range(today.year - 1, today.year + 3))
+    earlier = map(period, range(today.year + 1, today.year - 9, -1))
     if which in ("next", "coming"):
-        return next(p for y in range(today.year - 1, today.year + 2) if (p := period(y))[0] > today)
+        return next(days for days in later if days[0] > today)
     if coming and not which:
-        return next(
-            p for y in range(today.year - 1, today.year + 3) if (p := period(y))[1] >= today
-        )
-    years = range(today.year + 1, today.year - 9, -1)
+        return next(days for days in later if days[1] >= today)
     if which:
-        return next(p for y in years if (p := period(y))[1] < today)
-    return next(p for y in years if (p := period(y))[0] <= today)
+        return next(days for days in earlier if days[1] < today)
+    return next(days for days in earlier if days[0] <= today)
 
 
 def _dated(

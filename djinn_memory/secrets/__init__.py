@@ -25,14 +25,14 @@ _SEARCHES: tuple[Search, ...] = (
 )
 
 
-class Allowances(Protocol):
+class _Allowances(Protocol):
     """Settings that allow some secrets."""
 
     allow: list[str]
     """Regular expressions. A secret that contains a match of one of them is not reported."""
 
 
-class DetectedSecret(Struct, frozen=True):
+class _DetectedSecret(Struct, frozen=True):
     """A part of a text that looks like a secret."""
 
     kind: str
@@ -47,7 +47,7 @@ class DetectedSecret(Struct, frozen=True):
     """The masked secret: at most its first four characters, and at most a quarter of it."""
 
 
-def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
+def find(text: str, allow: Sequence[str] = ()) -> list[_DetectedSecret]:
     """The parts of `text` that look like secrets, in order, without overlaps.
 
     A secret does not count when a regular expression of `allow` matches in its name or value.
@@ -57,7 +57,7 @@ def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
     candidates.sort(key=lambda candidate: (candidate[1], -candidate[2]))
     allowed = [compiled(pattern) for pattern in allow]
     line, counted = 1, 0
-    result: list[DetectedSecret] = []
+    result: list[_DetectedSecret] = []
     for kind, start, stop, begin in candidates:
         if result and start < result[-1].stop:
             continue
@@ -65,12 +65,12 @@ def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
             continue
         line += text.count("\n", counted, start)
         counted = start
-        result.append(DetectedSecret(kind, line, start, stop, _masked(text[start:stop])))
+        result.append(_DetectedSecret(kind, line, start, stop, _masked(text[start:stop])))
     return result
 
 
 def guard(
-    text: str, *, what: str, settings: Allowances, allow: bool = False, option: bool = True
+    text: str, *, what: str, settings: _Allowances, allow: bool = False, option: bool = True
 ) -> None:
     """Raise `Refused` when `text` seems to contain a secret, unless `allow` is set.
 
@@ -90,7 +90,7 @@ def guard(
     )
 
 
-def guard_parts(parts: Mapping[str, object], *, settings: Allowances, allow: bool) -> None:
+def guard_parts(parts: Mapping[str, object], *, settings: _Allowances, allow: bool) -> None:
     """As `guard`, for each text and each list of texts among the named `parts`."""
     for what, value in parts.items():
         for text in value if isinstance(value, (list, tuple)) else (value,):

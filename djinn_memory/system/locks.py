@@ -83,12 +83,9 @@ def _holder(path: Path) -> str:
 def _write_signature(path: Path) -> None:
     """Write into the lock file which process holds it, and since when. Failures are ignored."""
     # Windows locks the first byte, so the signature starts after it.
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
-        try:
-            os.write(descriptor, f" {os.getpid()} {time.time_ns()}\n".encode())
-        finally:
-            os.close(descriptor)
+    flags = os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+    with suppress(OSError), os.fdopen(os.open(path, flags), "wb") as file:
+        file.write(f" {os.getpid()} {time.time_ns()}\n".encode())
 
 
 def _signature(path: Path) -> bytes:

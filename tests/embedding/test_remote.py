@@ -35,7 +35,7 @@ PROVIDERS = ("ollama", "openai")
 MODELS = {"ollama": "nomic-embed-text", "openai": "text-embedding-3-small"}
 DIMENSIONS = {"ollama": 768, "openai": 1536}
 MADE_WELL: dict[str, list[Any]] = {}
-"""What an index of `write`'s notes holds that was embedder without trouble, by provider."""
+"""The index of `write`'s notes after an embedding without trouble, by provider."""
 
 
 def configure(home: Home, **embedding: Any) -> None:
@@ -61,7 +61,7 @@ def write(home: Home, notes: int = 6) -> None:
 
 
 def dump(home: Home) -> list[Any]:
-    """What the index holds, in an order of its own."""
+    """The content of the index, in an order of its own."""
     connection = apsw.Connection(str(home.index_path))
     assert connection.execute("pragma integrity_check").get == "ok"
     load_vectors(connection)

@@ -112,11 +112,8 @@ class _Reader:
         self.page = text_page.raw
         self.text = text_page.get_text_range(errors="replace")
         # pdfium counts in UTF-16 units, and leaves some characters out of the text.
-        self.units = (
-            []
-            if len(self.text) == text_page.count_chars()
-            else [0, *accumulate(1 + (char > "\uffff") for char in self.text)]
-        )
+        ends = accumulate(1 + (char > "\uffff") for char in self.text)
+        self.units = [] if len(self.text) == text_page.count_chars() else [0, *ends]
         # Created once: each line needs several.
         self.x, self.y, self.matrix = ctypes.c_double(), ctypes.c_double(), pdfium.FS_MATRIX()
         self.box = pdfium.FS_RECTF()
