@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+else:
+    Vectors = Any  # numpy is slow to import
 
 S = TypeVar("S", bound=Struct)
 
@@ -47,9 +49,7 @@ def plane_of(kind: str | None) -> Plane | None:
 
     Without a type there is no plane.
     """
-    if not kind:
-        return None
-    return _PLANE_OF.get(kind, "semantic")
+    return _PLANE_OF.get(kind, "semantic") if kind else None
 
 
 def extended(record: object, kind: type[S], **more: Any) -> S:

@@ -131,7 +131,7 @@ def multiplier(adaptive: float, config: ScoringConfig) -> float:
 
 
 def alike(first: frozenset[str], second: frozenset[str]) -> float:
-    """How much a rating for one question counts for another, from 0 to 1, by their common words.
+    """The weight of a rating for one question at another, from 0 to 1, by their common words.
 
     This is Ochiai's coefficient, |A and B| / sqrt(|A| |B|), scaled so that `UNLIKE` becomes 0.
     """
@@ -167,16 +167,14 @@ def at_question(
     # Settings can make it 0.
     if not apart:
         return whole
-    agreeing = (rating.alike for rating in ratings if rating.useful == (whole >= apart))
-    return float(apart * (whole / apart) ** max(agreeing, default=0.0))
+    same_direction = (rating.alike for rating in ratings if rating.useful == (whole >= apart))
+    return float(apart * (whole / apart) ** max(same_direction, default=0.0))
 
 
 def share_of(text: str | None) -> float | None:
     """A number from 0 to 1, or a percentage, in a note; None for any other text."""
-    if text is None:
-        return None
     try:
-        value = float(text)
+        value = float(text or "")
     except ValueError:
         return None
     value = value / 100 if 1 < value <= 100 else value
@@ -195,14 +193,11 @@ def decayed(importance: float, idle_days: float, config: ScoringConfig) -> float
     return float(importance - gain + gain * 2.0 ** -(stale / config.importance_half_life_days))
 
 
-def own_word(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:
+def note_factor(importance: float | None, confidence: float | None, config: ScoringConfig) -> float:
     """The factor for a note's own importance and confidence, each from 0 to 1."""
-    factor = 1.0
-    if importance is not None:
-        factor *= 1 + config.importance_factor * (2 * importance - 1)
-    if confidence is not None:
-        factor *= 1 + config.confidence_factor * (2 * confidence - 1)
-    return factor
+    important = 2 * (NEUTRAL if importance is None else importance) - 1
+    confident = 2 * (NEUTRAL if confidence is None else confidence) - 1
+    return (1 + config.importance_factor * important) * (1 + config.confidence_factor * confident)
 
 
 def blended(raw: float, factor: float) -> float:

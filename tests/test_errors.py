@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from djinn_memory.errors import NotFound, Refused, Remedy, UsageError, Wording, speaking
+from djinn_memory.errors import NotFound, Refused, Remedy, UsageError, Wording, using_wording
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.operations.wording import CommandWording
@@ -83,7 +83,7 @@ def test_each_front_end_has_its_words(
 ) -> None:
     remember = next(tool for tool in TOOLS if tool.name == "remember")
     assert str(error) == python
-    with speaking(CommandWording()):
+    with using_wording(CommandWording()):
         assert str(error) == command
     assert ToolWording(remember, TOOLS).error(error) == tool
     assert str(error) == python
@@ -92,7 +92,7 @@ def test_each_front_end_has_its_words(
 def test_a_message_can_quote_a_remedy() -> None:
     remedy = Remedy("recall", {"query": None})
     assert str(remedy) == "call `recall(query=...)`"
-    with speaking(CommandWording()):
+    with using_wording(CommandWording()):
         assert str(remedy) == "run `djinn recall QUERY`"
     assert Wording().error(UsageError("plain text")) == "plain text"
 

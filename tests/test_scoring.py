@@ -23,7 +23,7 @@ from djinn_memory.scoring import (
     blended,
     decayed,
     multiplier,
-    own_word,
+    note_factor,
     pooled,
     score,
 )
@@ -127,12 +127,12 @@ def test_fewer_than_three_bad_ratings_change_nothing(bad: int) -> None:
 
 
 def test_what_a_note_says_of_itself() -> None:
-    assert own_word(None, None, USUAL) == 1.0
-    assert own_word(1.0, None, USUAL) == pytest.approx(1.10)
-    assert own_word(0.0, None, USUAL) == pytest.approx(0.90)
-    assert own_word(None, 0.0, USUAL) == pytest.approx(0.95)
-    assert own_word(0.95, 0.7, USUAL) == pytest.approx(1.09 * 1.02)
-    assert own_word(0.5, 0.5, USUAL) == 1.0
+    assert note_factor(None, None, USUAL) == 1.0
+    assert note_factor(1.0, None, USUAL) == pytest.approx(1.10)
+    assert note_factor(0.0, None, USUAL) == pytest.approx(0.90)
+    assert note_factor(None, 0.0, USUAL) == pytest.approx(0.95)
+    assert note_factor(0.95, 0.7, USUAL) == pytest.approx(1.09 * 1.02)
+    assert note_factor(0.5, 0.5, USUAL) == 1.0
 
 
 # --- for any history

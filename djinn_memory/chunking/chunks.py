@@ -197,12 +197,12 @@ def chunks(
     fences = code_blocks(text, outline=outline)
     lines = Lines(text)
     parts = sections(text, body, fences)
-    list_items = [
-        span
-        for section in parts
-        if outline
-        for span in _fitting_items(text, section, fences, lambda span: size(span, tokens) <= limit)
-    ]
+
+    def fits(span: Span) -> bool:
+        return size(span, tokens) <= limit
+
+    listed = parts if outline else ()
+    list_items = [span for part in listed for span in _fitting_items(text, part, fences, fits)]
     solid = blocks(text, fences, list_items)
     result: list[Chunk] = []
     for number, section in enumerate(parts):
@@ -241,8 +241,8 @@ def windows(start: int, end: int, tokens: Sequence[int], limit: int) -> list[Spa
 def _pieces(
     text: str, section: Section, tokens: Sequence[int], solid: Sequence[Span], limit: int
 ) -> list[Span]:
-    start, end = section.start, section.end
-    start, end = _past_newlines(text, start, end), trim(text, start, end)
+    start = _past_newlines(text, section.start, section.end)
+    end = trim(text, section.start, section.end)
     pieces = []
     while start < end:
         cut = _cut(text, start, end, tokens, solid, limit)

@@ -232,15 +232,9 @@ def _chunks(
             for places in (starts, opens)
             for place in places[bisect_right(places, start) : bisect_left(places, end)]
         }
-        yield Chunk(
-            first.headings,
-            start,
-            end,
-            lines.of(start),
-            lines.of(end - 1),
-            first.page,
-            tuple(part(place, start) for place in sorted(inner)),
-        )
+        top, bottom = lines.of(start), lines.of(end - 1)
+        later = tuple(part(place, start) for place in sorted(inner))
+        yield Chunk(first.headings, start, end, top, bottom, first.page, later)
 
 
 def _spans(breaks: _Breaks, low: int, high: int, plan: Plan) -> Iterator[Span]:

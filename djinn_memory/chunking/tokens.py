@@ -1,4 +1,4 @@
-"""Counts tokens with the packaged model's tokenizer, and tells data from text that is read."""
+"""Counts tokens with the packaged model's tokenizer, and distinguishes data from prose."""
 
 from __future__ import annotations
 
@@ -67,6 +67,9 @@ _DATA_PIECE = 1_000
 
 _DATA_TOKEN = re.compile(r"\w{1,4}|[^\w\s\0-\x1f\x7f-\x9f\ufffd]")
 """A token in data: up to four letters, as in a long word, or a sign."""
+
+_BATCH = 8
+"""Pieces that are tokenized at once."""
 
 _MOST_COUNTED = 20_000
 """Maximum number of texts whose counts are cached; they take a few MB."""
@@ -171,10 +174,10 @@ def _with_long_words(text: str) -> int:
     return sum(-(-length // _LETTERS) if length > _LONG else 1 for length in lengths)
 
 
-def _encoded(pieces: Iterable[str], batch: int = 8) -> Iterator[tuple[str, Any]]:
+def _encoded(pieces: Iterable[str]) -> Iterator[tuple[str, Any]]:
     """Each piece with its tokens. Batches bound the memory: a token takes 100 bytes meanwhile."""
     left = iter(pieces)
-    while part := list(islice(left, batch)):
+    while part := list(islice(left, _BATCH)):
         yield from zip(part, _tokenizer().encode_batch(part, add_special_tokens=False), strict=True)
 
 

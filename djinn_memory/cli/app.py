@@ -21,7 +21,7 @@ from djinn_memory.cli import INTERRUPTED, INTERRUPTION, completion, output, pars
 from djinn_memory.cli.help import write_help
 from djinn_memory.cli.mistakes import explain, unknown_command
 from djinn_memory.cli.output import say, talk
-from djinn_memory.errors import DjinnError, current_wording, speaking
+from djinn_memory.errors import DjinnError, current_wording, using_wording
 from djinn_memory.operations.wording import CommandWording
 from djinn_memory.system.waits import seconds_waited
 
@@ -230,7 +230,7 @@ def root() -> Any:
 
 def main() -> int:
     """Run the command line. A user error prints one line and sets the exit code."""
-    with speaking(CommandWording()):
+    with using_wording(CommandWording()):
         return _run()
 
 

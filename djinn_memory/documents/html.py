@@ -77,16 +77,16 @@ def html_markdown(text: str) -> str:
         if table.find(_LAYOUT):
             _unwrap(table)
         else:
-            _spread(table)
+            _fill_spans(table)
     body = soup.body or soup
     try:
-        markdown = _Shown(heading_style=ATX, table_infer_header=True).convert_soup(body)
+        markdown = _PageConverter(heading_style=ATX, table_infer_header=True).convert_soup(body)
     except RecursionError:
         markdown = escape(body.get_text("\n", strip=True))
     return str(markdown)
 
 
-class _Shown(MarkdownConverter):
+class _PageConverter(MarkdownConverter):
     def escape(self, text: str, parent_tags: Any) -> str:
         return _ACTIVE.sub(lambda mark: f"{mark['lead'] or ''}\\{mark[0].lstrip()}", text)
 
@@ -134,7 +134,7 @@ def _unwrap(table: Any) -> None:
     table.name = "div"
 
 
-def _spread(table: Any) -> None:
+def _fill_spans(table: Any) -> None:
     """Insert an empty cell where a cell above spans the row, so that the columns stay aligned."""
     factory: Any = BeautifulSoup("", "lxml")
     spans: dict[int, int] = {}

@@ -50,12 +50,9 @@ _SPACE = frozenset({"Cc", "Cs", "Zl", "Zp", "Zs"})
 
 def clean(text: str | None) -> str:
     """`text` on one line, without special characters for YAML, a terminal or a file name."""
-    visible = "".join(
-        " " if category(char) in _SPACE else char
-        for char in text or ""
-        if category(char) not in _HIDDEN
-    )
-    return " ".join(visible.split())[:LONGEST].strip()
+    visible = (char for char in text or "" if category(char) not in _HIDDEN)
+    spaced = "".join(" " if category(char) in _SPACE else char for char in visible)
+    return " ".join(spaced.split())[:LONGEST].strip()
 
 
 def title(text: str | None) -> str | None:
@@ -103,8 +100,7 @@ def title_of(document: Document, name: str) -> str:
 
 def stem(name: str) -> str:
     """The name of a file without its extension, as a title."""
-    plain = clean(PurePath(name).stem.replace("_", " "))
-    return plain or "document"
+    return clean(PurePath(name).stem.replace("_", " ")) or "document"
 
 
 def _first_heading(pages: Sequence[str]) -> str:

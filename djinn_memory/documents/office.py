@@ -37,11 +37,8 @@ def read_text(request: ReadRequest, report: ReportPages) -> Document:
     if len(pages) > 1 and not pages[-1].strip():
         pages.pop()
     report(len(pages), len(pages))
-    return Document(
-        pages=tuple(escape(page).strip("\n") for page in pages),
-        paged=len(pages) > 1,
-        warnings=warnings,
-    )
+    texts = tuple(escape(page).strip("\n") for page in pages)
+    return Document(texts, paged=len(pages) > 1, warnings=warnings)
 
 
 def read_markdown(request: ReadRequest, report: ReportPages) -> Document:
@@ -164,7 +161,10 @@ def _alt_text(image: Any) -> list[Any]:
 
 
 def _pptx(data: bytes) -> Document:
-    return Document(tuple(_slides(data)), paged=True, **_zip_facts(data))
+    from pptx import Presentation
+
+    slides = Presentation(io.BytesIO(data)).slides
+    return Document(tuple(map(_slide, slides)), paged=True, **_zip_facts(data))
 
 
 def _epub(data: bytes) -> Document:
@@ -225,7 +225,7 @@ def read_csv(request: ReadRequest, report: ReportPages) -> Document:
     except csv.Error as error:
         raise Unreadable(f"is not valid CSV: {error}") from None
     rows = [row for row in rows if any(cell.strip() for cell in row)]
-    width = max((len(row) for row in rows), default=0)
+    width = max(map(len, rows), default=0)
     if len(rows) * width > CELLS:
         raise Unreadable(
             f"has {len(rows):,} rows of up to {width:,} cells; it is data, not a document"
@@ -268,28 +268,16 @@ def _chapters(archive: zipfile.ZipFile) -> list[bytes]:
         href = hrefs.get(reference.get("idref"), "").partition("#")[0]
         paths = (posixpath.normpath(posixpath.join(folder, h)) for h in (unquote(href), href))
         chosen += [path for path in paths if path in names][:1]
-    _check_readable(archive, names, chosen)
+    listing = "META-INF/encryption.xml"
+    encrypted = unquote(archive.read(listing).decode(errors="replace")) if listing in names else ""
+    # Only chapters count: many books that can be read have encrypted fonts.
+    if any(f'"{path}"' in encrypted for path in chosen):
+        raise Unreadable("is protected (DRM); djinn cannot read it")
     return [archive.read(path) for path in dict.fromkeys(chosen)]
 
 
-def _check_readable(archive: zipfile.ZipFile, names: set[str], paths: list[str]) -> None:
-    # Only chapters count: many books that can be read have encrypted fonts.
-    listing = "META-INF/encryption.xml"
-    encrypted = (
-        unquote(archive.read(listing).decode("utf-8", "replace")) if listing in names else ""
-    )
-    if any(f'"{path}"' in encrypted for path in paths):
-        raise Unreadable("is protected (DRM); djinn cannot read it")
-
-
-def _slides(data: bytes) -> list[str]:
-    """The title, text, tables, charts and notes of each slide, from top to bottom."""
-    from pptx import Presentation
-
-    return [_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
-
-
 def _slide(slide: Any) -> str:
+    """The title, text, tables, charts and notes of a slide, from top to bottom."""
     title = slide.shapes.title
     blocks = []
     if title is not None and (words := _line(title.text_frame.text)):

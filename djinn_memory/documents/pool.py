@@ -109,8 +109,8 @@ class _Pool:
     def __init__(self, limits: WorkerLimits, reader: str) -> None:
         self._count = limits.workers
         words = type(current_wording())
-        spoken = f"{words.__module__}:{words.__qualname__}"
-        self._arguments = [reader, str(limits.seconds), str(limits.megabytes), spoken]
+        wording = f"{words.__module__}:{words.__qualname__}"
+        self._arguments = [reader, str(limits.seconds), str(limits.megabytes), wording]
         seconds = f"{limits.seconds:g} s"
         self._limits = ProcessLimits(
             limits.seconds,

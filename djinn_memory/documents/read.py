@@ -46,7 +46,7 @@ class Format(Struct, frozen=True):
     """`module:function` of its `Reader`, imported when a file of the format is read."""
     extensions: tuple[str, ...]
     text: bool = False
-    """Whether its files are text: only the extension tells such formats apart."""
+    """Whether its files are text: only the extension distinguishes such formats."""
     magic: bytes = b""
     """The bytes at the start of every file of the format."""
     part: str = ""
@@ -274,9 +274,6 @@ def read(request: ReadRequest, report: ReportPages) -> Document:
     document = reader(request, report)
     unknown = unknown_share("".join(document.pages))
     garbled = f"{unknown:.0%} of its characters are replacement or private-use characters"
-    remarks = (kind.remark, garbled if unknown > MANY else None)
-    return replace(
-        document,
-        content_type=kind.content_type,
-        warnings=(*filter(None, remarks), *document.warnings),
-    )
+    remarks = filter(None, (kind.remark, garbled if unknown > MANY else None))
+    warnings = (*remarks, *document.warnings)
+    return replace(document, content_type=kind.content_type, warnings=warnings)

@@ -44,32 +44,27 @@ def sources(
 def _files(
     path: Path, recursive: bool, hides: Container[Path], missing: list[tuple[str, DjinnError]]
 ) -> Iterator[Path]:
-    if path in hides:
-        missing.append((str(path), no_such_file()))
-        return
-    try:
-        kind = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        missing.append((str(path), no_such_file()))
-        return
-    except OSError as error:
-        missing.append((str(path), DjinnError(f"cannot be read: {error.strerror}")))
-        return
-    if not stat.S_ISDIR(kind):
-        yield path
-        return
-
     def fail(error: OSError) -> None:
         # A folder that cannot be read must not stop the others.
         where = str(error.filename or path)
         missing.append((where, DjinnError(f"cannot be read: {error.strerror}")))
 
+    try:
+        kind = None if path in hides else path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        kind = None
+    except OSError as error:
+        fail(error)
+        return
+    if kind is None:
+        missing.append((str(path), no_such_file()))
+        return
+    if not stat.S_ISDIR(kind):
+        yield path
+        return
     for folder, names, files in os.walk(path, onerror=fail):
-        names[:] = sorted(
-            name
-            for name in names
-            if recursive and not hidden(name) and Path(folder, name) not in hides
-        )
+        inner = sorted(names) if recursive else []
+        names[:] = [name for name in inner if not hidden(name) and Path(folder, name) not in hides]
         for name in sorted(files):
             place = Path(folder, name)
             if not name.startswith(".") and not (place.is_symlink() and _skips(path, place, hides)):

@@ -118,8 +118,7 @@ def _answer(read: Reader, request: ReadRequest, report: ReportPages, megabytes: 
 
 def _describe(error: BaseException) -> str:
     """The error's name, and the first line of its text if it has one."""
-    text = str(error).strip()
-    first = text.splitlines()[0][:LONGEST_REASON] if text else ""
+    first = "".join(str(error).strip().splitlines()[:1])[:LONGEST_REASON]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 

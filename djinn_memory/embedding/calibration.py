@@ -12,13 +12,9 @@ import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from djinn_memory.embedding.embedder import Embedder
-from djinn_memory.models import Calibration
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+from djinn_memory.models import Calibration, Vectors
 
 
 class HashingEmbedder(Embedder):
@@ -78,7 +74,7 @@ def calibrate(embedder: Embedder) -> Calibration:
 
 
 def relevance(cosine: float) -> float:
-    """How relevant a text with this calibrated cosine is.
+    """The relevance of a text with this calibrated cosine.
 
     0 stands for the mean of unrelated texts, and 1 for the mean of questions with their answers.
     """

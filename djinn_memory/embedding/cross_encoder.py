@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -23,10 +23,7 @@ from djinn_memory.embedding.onnx_runtime import open_session, open_tokenizer
 from djinn_memory.embedding.torch_model import download_model, load_original, quiet
 from djinn_memory.errors import Remedy, Unavailable
 from djinn_memory.home.config import model_cache
-from djinn_memory.models import ProgressCallback, silent
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+from djinn_memory.models import ProgressCallback, Vectors, silent
 
 FORMAT = 1
 """Increased when models that were exported earlier can no longer be used."""
@@ -152,11 +149,9 @@ def _export(source: Path, scratch: Path) -> None:
 
     def is_near(session: Any) -> bool:
         tokenizer = open_tokenizer(scratch, card.max_tokens)
-        scores = [
-            score
-            for at in range(0, len(pairs), TEXTS)
-            for score in _run(session, tokenizer, card, pairs[at : at + TEXTS])
-        ]
+        starts = range(0, len(pairs), TEXTS)
+        batches = (_run(session, tokenizer, card, pairs[at : at + TEXTS]) for at in starts)
+        scores = [score for batch in batches for score in batch]
         return _same_order(scores, reference) >= MIN_ORDER
 
     with quiet():
@@ -164,8 +159,7 @@ def _export(source: Path, scratch: Path) -> None:
             lambda tokens: inner(**tokens).logits, inner, (card.inputs, ["output"]), scratch,
             is_near, model.tokenizer,
         )  # fmt: skip
-    card = replace(card, precision=precision or "torch")
-    write_card(scratch, card)
+    write_card(scratch, replace(card, precision=precision or "torch"))
 
 
 def _load(source: Path) -> Any:
@@ -212,16 +206,14 @@ def _run(session: Any, tokenizer: Any, card: _RerankerCard, pairs: Sequence[Pair
 
     encodings = tokenizer.encode_batch(list(pairs))
     shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
-    feed = {
-        "input_ids": np.full(shape, card.pad, dtype=np.int64),
-        "attention_mask": np.zeros(shape, dtype=np.int64),
-        "token_type_ids": np.zeros(shape, dtype=np.int64),
-    }
+    ids = np.full(shape, card.pad, dtype=np.int64)
+    mask, types = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for row, encoding in enumerate(encodings):
         length = len(encoding.ids)
-        feed["input_ids"][row, :length] = encoding.ids
-        feed["attention_mask"][row, :length] = 1
-        feed["token_type_ids"][row, :length] = encoding.type_ids
+        ids[row, :length] = encoding.ids
+        mask[row, :length] = 1
+        types[row, :length] = encoding.type_ids
+    feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
     return _log_odds(session.run(None, {name: feed[name] for name in card.inputs})[0])
 
 

@@ -6,15 +6,12 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
 from djinn_memory.home.settings import PROVIDERS, EmbeddingConfig
-from djinn_memory.models import ProgressCallback, silent
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+from djinn_memory.models import ProgressCallback, Vectors, silent
 
 
 class TokenVectors(Struct, frozen=True):
@@ -100,6 +97,9 @@ class Prompts(Struct, frozen=True):
     document: str = ""
 
 
+_INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
 _SENTENCE = Prompts("Represent this sentence for searching relevant passages: ")
 _SIDES = Prompts("query: ", "passage: ")
 
@@ -113,13 +113,7 @@ _FAMILIES = (
     (r"snowflake-arctic-embed(2|.*-v2\b)", Prompts("query: ")),
     ("snowflake-arctic-embed", _SENTENCE),
     ("embeddinggemma", Prompts("task: search result | query: ", "title: none | text: ")),
-    (
-        "qwen3-embedding",
-        Prompts(
-            "Instruct: Given a web search query, retrieve relevant passages that answer the "
-            "query\nQuery:"
-        ),
-    ),
+    ("qwen3-embedding", Prompts(_INSTRUCT)),
 )
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
 
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
 from djinn_memory.embedding.embedder import Embedder, Prompts, TokenVectors, prompts
-from djinn_memory.embedding.model_files import ModelCard, fingerprint, read_card
+from djinn_memory.embedding.model_files import ModelCard, local_folder, read_card
 from djinn_memory.embedding.onnx_runtime import (
     cached_session,
     cached_tokenizer,
@@ -27,11 +28,11 @@ from djinn_memory.embedding.onnx_runtime import (
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.config import model_cache
 from djinn_memory.home.settings import EmbeddingConfig
-from djinn_memory.models import ProgressCallback, silent
+from djinn_memory.models import ProgressCallback, Vectors, silent
+from djinn_memory.notes.slugs import slug
 from djinn_memory.system.interrupts import deferred
 
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+_FINGERPRINTED = {".safetensors", ".bin", ".json"}
 
 FORMAT = 2
 """Increased when models that were exported earlier can no longer be used."""
@@ -78,7 +79,7 @@ class LocalEmbedder(Embedder):
     def _place(self) -> Path:
         if self._packaged:
             return PACKAGED_MODEL
-        return model_cache() / "models" / f"{fingerprint(self._model)}-{FORMAT}"
+        return model_cache() / "models" / f"{_fingerprint(self._model)}-{FORMAT}"
 
     @cached_property
     def card(self) -> ModelCard:
@@ -92,13 +93,13 @@ class LocalEmbedder(Embedder):
     @cached_property
     def prompts(self) -> Prompts:
         """The prompts in the settings, else the model's own, else those of its family."""
-        own, config = self.card.prompts, self._config
-        query, document = config.query_prompt, config.document_prompt
-        if query is None:
-            query = own.get("query")
-        if document is None:
-            document = own.get("document", own.get("passage"))
-        return prompts(self.card.model, query, document)
+        own = self.card.prompts
+        query, document = self._config.query_prompt, self._config.document_prompt
+        return prompts(
+            self.card.model,
+            own.get("query") if query is None else query,
+            own.get("document", own.get("passage")) if document is None else document,
+        )
 
     @property
     def dimensions(self) -> int:
@@ -126,9 +127,7 @@ class LocalEmbedder(Embedder):
         """
         if not (query and len(texts) == 1 and self.gives_tokens) or self.prompts.query:
             return self._embed(texts, query=query)
-        session = cached_session(self.folder / "model.onnx")
-        tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
-        vector, tokens = embed_question(session, tokenizer, texts[0])
+        vector, tokens = embed_question(*self._runtime, texts[0])
         self._question = texts[0], tokens
         return vector
 
@@ -151,21 +150,22 @@ class LocalEmbedder(Embedder):
             source = self.card.source or str(packaged_original())
             model = cached_model(source, device or "cpu")
             return encode(model, texts, self._config.batch)
-        tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
-        session = cached_session(self.folder / "model.onnx")
         threads = self._config.threads or os.cpu_count() or 1
-        return embed_texts(session, tokenizer, texts, signs, threads=threads)
+        return embed_texts(*self._runtime, texts, signs, threads=threads)
 
     def question_tokens(self, text: str) -> TokenVectors | None:
         """The tokens of a question, by the packaged model."""
         if not self.gives_tokens:
             return None
-        known = self._question
-        if known and known[0] == text:
-            return known[1]
-        session = cached_session(self.folder / "model.onnx")
+        if self._question and self._question[0] == text:
+            return self._question[1]
+        return embed_question(*self._runtime, text)[1]
+
+    @property
+    def _runtime(self) -> tuple[Any, Any]:
+        """The session and the tokenizer. They are loaded once in a process."""
         tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
-        return embed_question(session, tokenizer, text)[1]
+        return cached_session(self.folder / "model.onnx"), tokenizer
 
     def _torch_device(self) -> str | None:
         """The device on which torch embeds texts; None for the processor without torch.
@@ -176,6 +176,26 @@ class LocalEmbedder(Embedder):
         if self._config.device != "auto":
             return None if self._config.device == "cpu" else self._config.device
         return "cuda" if not self._packaged and Path("/dev/nvidiactl").exists() else None
+
+
+def _fingerprint(model: Path) -> str:
+    """Identifies a set of weights without reading all of them at every start.
+
+    A model on the hub has no folder, so its name is hashed instead.
+    """
+    folder = local_folder(model)
+    check = size = 0
+    files = sorted(folder.rglob("*")) if folder else []
+    for path in [file for file in files if file.suffix in _FINGERPRINTED and file.is_file()]:
+        with path.open("rb") as file:
+            length = file.seek(0, 2)
+            for at in (0, length // 2, max(0, length - 65536)):
+                file.seek(at)
+                check = zlib.crc32(file.read(65536), check)
+        size += length
+    if not files:
+        check = zlib.crc32(str(model).encode())
+    return f"{slug(model.name)}-{size:x}-{check:08x}"
 
 
 def warm() -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from djinn_memory.notes.slugs import slug
 from djinn_memory.system.files import expand, write_atomic
 
 Card = TypeVar("Card", bound=Struct)
-
-_FINGERPRINTED = {".safetensors", ".bin", ".json"}
 
 
 class ModelCard(Struct, frozen=True):
@@ -51,23 +47,3 @@ def local_folder(model: Path | str) -> Path | None:
     """
     folder = expand(model)
     return folder if folder.is_absolute() and folder.is_dir() else None
-
-
-def fingerprint(model: Path) -> str:
-    """Identifies a set of weights without reading all of them at every start.
-
-    A model on the hub has no folder, so its name is hashed instead.
-    """
-    folder = local_folder(model)
-    check = size = 0
-    files = sorted(folder.rglob("*")) if folder else []
-    for path in [file for file in files if file.suffix in _FINGERPRINTED and file.is_file()]:
-        with path.open("rb") as file:
-            length = file.seek(0, 2)
-            for at in (0, length // 2, max(0, length - 65536)):
-                file.seek(at)
-                check = zlib.crc32(file.read(65536), check)
-        size += length
-    if not files:
-        check = zlib.crc32(str(model).encode())
-    return f"{slug(model.name)}-{size:x}-{check:08x}"

@@ -9,15 +9,13 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
 from djinn_memory.embedding.embedder import TokenVectors
 from djinn_memory.errors import Remedy, Unavailable
 from djinn_memory.languages.word_lists import stop_words
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+from djinn_memory.models import Vectors
 
 
 def onnxruntime() -> Any:
@@ -163,8 +161,8 @@ def _token_signs(ids: Sequence[int], tokens: Any, silent: Sequence[int]) -> byte
     """The signs of the vectors of a text's tokens, without the `silent` ones if others exist."""
     import numpy as np
 
-    telling = ~np.isin(ids, silent)
-    rows = tokens[telling] if telling.any() else tokens
+    kept = ~np.isin(ids, silent)
+    rows = tokens[kept] if kept.any() else tokens
     return bytes(np.packbits(rows > 0, axis=1).tobytes())
 
 

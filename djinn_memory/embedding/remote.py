@@ -8,21 +8,19 @@ import re
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from djinn_memory.embedding.embedder import Embedder, plain_name, prompts
 from djinn_memory.errors import Unavailable
 from djinn_memory.home.config import variable
 from djinn_memory.home.settings import EmbeddingConfig
-from djinn_memory.models import Progress, ProgressCallback, silent
+from djinn_memory.models import Progress, ProgressCallback, Vectors, silent
 from djinn_memory.system.http_client import TRIES, HttpServer
 
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
-
-HASTY_TRIES = 2
+QUERY_TRIES = 2
 """Attempts at a request when a user is waiting for the answer."""
 
 DIMENSIONS = {
@@ -128,22 +126,19 @@ class RemoteEmbedder(Embedder):
         The URL counts only for OpenAI's protocol, because each such server has its own models.
         """
         # ollama takes a name without a tag for this tag.
-        name = self.model.removesuffix(":latest")
-        prompts = self.prompts
-        parts = [
-            self._config.provider, name, self._config.dimensions, prompts.query, prompts.document,
-        ]  # fmt: skip
-        if self._config.provider == "openai" and self._url != self._protocol.url:
+        name, config = self.model.removesuffix(":latest"), self._config
+        parts = [config.provider, name, config.dimensions, *astuple(self.prompts)]
+        if config.provider == "openai" and self._url != self._protocol.url:
             parts.append(self._url)
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
         readable = re.sub(r"[^\w.]+", "-", name).strip("-")
-        return f"{self._config.provider}-{readable}-{digest}"
+        return f"{config.provider}-{readable}-{digest}"
 
     @cached_property
     def dimensions(self) -> int:
         """The configured or known dimensions, else those of a short text that is embedded now."""
         known = self._expected_dimensions
-        return known if known else int(self._request(["djinn"], self._config.timeout).shape[1])
+        return known or int(self._request(["djinn"], self._config.timeout).shape[1])
 
     def embed(
         self, texts: Sequence[str], *, query: bool = False, within: float | None = None
@@ -162,22 +157,16 @@ class RemoteEmbedder(Embedder):
                 for text in texts[at : at + self._config.batch]
             ]
             left = max(0.01, deadline - time.monotonic()) if within else timeout
-            batches.append(self._request(batch, left, tries=HASTY_TRIES if within else TRIES))
-        if batches:
-            return np.concatenate(batches)
-        return np.empty((0, self.dimensions), dtype=np.float32)
+            batches.append(self._request(batch, left, tries=QUERY_TRIES if within else TRIES))
+        return np.concatenate(batches or [np.empty((0, self.dimensions), dtype=np.float32)])
 
     def _request(self, texts: list[str], timeout: float, *, tries: int = TRIES) -> Vectors:
-        body = {"model": self.model, "input": texts, **self._protocol.fields}
+        protocol, most = self._protocol, (1 << 20) + MAX_VECTOR_BYTES * len(texts)
+        body = {"model": self.model, "input": texts, **protocol.fields}
         if self._config.dimensions:
             body["dimensions"] = self._config.dimensions
         answer = self._server.post(
-            self._protocol.path,
-            body,
-            self._protocol.answer,
-            timeout=timeout,
-            tries=tries,
-            at_most=(1 << 20) + MAX_VECTOR_BYTES * len(texts),
+            protocol.path, body, protocol.answer, timeout=timeout, tries=tries, at_most=most
         )
         return self._unit_vectors(answer.rows(), len(texts))
 
@@ -211,18 +200,18 @@ class RemoteEmbedder(Embedder):
         return self._config.dimensions or DIMENSIONS.get(plain_name(self.model))
 
     def _create_server(self) -> HttpServer:
-        key_name = self._config.key_env or self._protocol.key_env
+        config, protocol = self._config, self._protocol
+        key_name = config.key_env or protocol.key_env
         key = variable(key_name)
-        default_url = self._url == self._protocol.url
-        ollama = self._config.provider == "ollama"
+        ollama = config.provider == "ollama"
         return HttpServer(
-            self._config.provider,
+            config.provider,
             self._url,
             section="embedding",
-            timeout=self._config.timeout,
+            timeout=config.timeout,
             key=key,
             key_name=key_name,
-            needs_key=bool(self._config.key_env) or (self._protocol.needs_key and default_url),
+            needs_key=bool(config.key_env) or (protocol.needs_key and self._url == protocol.url),
             headers={"authorization": f"Bearer {key}"} if key else {},
             start="start it with `ollama serve`" if ollama else "",
             missing=f"download it with `ollama pull {self.model}`" if ollama else "",

@@ -10,13 +10,11 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from djinn_memory.embedding.model_files import local_folder
 from djinn_memory.errors import Unavailable, install_extra
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
+from djinn_memory.models import Vectors
 
 _OTHER_FORMATS = [
     "onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf", "*.tflite",
@@ -58,12 +56,8 @@ def load_model(name: Path | str, device: str = "cpu") -> tuple[Any, Path]:
 
 def load_original(kind: Any, source: Path, device: str = "cpu") -> Any:
     """A model of the class `kind` of sentence-transformers, loaded in an exportable form."""
-    return kind(
-        str(source),
-        device=device,
-        local_files_only=True,
-        model_kwargs={"attn_implementation": "eager"},
-    )
+    eager = {"attn_implementation": "eager"}
+    return kind(str(source), device=device, local_files_only=True, model_kwargs=eager)
 
 
 def download_model(name: str) -> Path:
@@ -74,7 +68,7 @@ def download_model(name: str) -> Path:
     with quiet():
         from huggingface_hub import snapshot_download
 
-        with suppress(Exception):  # not in the cache, or not a valid name: the hub tells which
+        with suppress(Exception):  # not in the cache, or not a valid name: the next call says which
             return Path(snapshot_download(name, local_files_only=True))
         try:
             return Path(snapshot_download(name, ignore_patterns=_OTHER_FORMATS))

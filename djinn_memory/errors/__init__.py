@@ -136,7 +136,7 @@ def current_wording() -> Wording:
 
 
 @contextmanager
-def speaking(words: Wording) -> Iterator[None]:
+def using_wording(words: Wording) -> Iterator[None]:
     """Write errors and remedies in the wording of a front end."""
     before = wording.set(words)
     try:

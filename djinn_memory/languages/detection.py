@@ -102,11 +102,11 @@ def stem(word: str, language: str) -> str:
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The stop words of `language` without accents. They add nothing to a question."""
-    return frozenset(map(fold, listed(language)))
+    return frozenset(map(fold, written_stop_words(language)))
 
 
 @cache
-def listed(language: str) -> tuple[str, ...]:
+def written_stop_words(language: str) -> tuple[str, ...]:
     """The stop words of `language` as written."""
     lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
     return next((tuple(rest) for name, *rest in map(str.split, lines) if name == language), ())

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from djinn_memory.languages.detection import listed, stemmer
+from djinn_memory.languages.detection import stemmer, written_stop_words
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -37,10 +37,7 @@ _HANGUL = re.compile("[\uac00-\ud7a3]+")
 _THAI = re.compile("[\u0e00-\u0e7f]+")
 
 # Several shapes of one letter; digits become those of ASCII.
-_SAME = str.maketrans(
-    "أإآٱىیئؤکە٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹๐๑๒๓๔๕๖๗๘๙",
-    "اااايييوكه" + 3 * "0123456789",
-)
+_SAME = str.maketrans("أإآٱىیئؤکە٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹๐๑๒๓๔๕๖๗๘๙", "اااايييوكه" + 3 * "0123456789")
 
 # Larkey's light10 (2007), with the possessives "our" and "their". Snowball's Arabic stemmer does
 # not reduce a definite noun with "and" before it, and keeps the ha often typed for ta marbuta.
@@ -81,15 +78,15 @@ def pieces(text: str) -> Iterator[tuple[int, int]]:
         yield from ((first[0], second[1]) for first, second in itertools.pairwise(units))
 
 
-def question(text: str) -> str:
+def without_question_words(text: str) -> str:
     """Folded text without the particles and question words of a question.
 
     The result consists of whole words of `text` or pieces of unspaced runs. Returns all of `text`
     when nothing else would be left.
     """
     left = _HANGUL.sub(lambda word: _korean(word[0]), text)
-    left = _dropped(_CYRILLIC, "russian", left)
-    left = _dropped(_ARABIC, "arabic", left)
+    left = _without_stop_words(_CYRILLIC, "russian", left)
+    left = _without_stop_words(_ARABIC, "arabic", left)
     if _KANA.search(left):
         left = _HIRAGANA.sub(lambda run: _japanese(run, left), left)
         left = _phrases("japanese", "[\u3400-\u9fff]").sub(" ", left)
@@ -127,14 +124,14 @@ def _arabic(word: str) -> str:
     return word
 
 
-def _dropped(pattern: re.Pattern[str], language: str, text: str) -> str:
+def _without_stop_words(pattern: re.Pattern[str], language: str, text: str) -> str:
     """`text` without the stop words of a script's language."""
     return pattern.sub(lambda word: " " if word[0] in _folded(language) else word[0], text)
 
 
 @cache
 def _folded(language: str) -> frozenset[str]:
-    return frozenset(map(fold, listed(language)))
+    return frozenset(map(fold, written_stop_words(language)))
 
 
 @cache
@@ -151,7 +148,8 @@ def _korean(word: str) -> str:
         if word in stops:
             return " "
         # Nouns of two syllables often end like a particle, but not like these two.
-        ending = next((end for end in listed("korean-endings") if word.endswith(end)), "")
+        endings = written_stop_words("korean-endings")
+        ending = next((end for end in endings if word.endswith(end)), "")
         shortest = 1 if ending in ("는", "를") else 2
         if not ending or (len(word) - len(ending) < shortest and word[: -len(ending)] not in stops):
             break
@@ -170,7 +168,7 @@ def _japanese(run: re.Match[str], text: str) -> str:
     before = text[max(0, run.start() - 1) : run.start()]
     after = text[run.end() : run.end() + 1]
     inflected = bool(_HAN.match(before))
-    left = _peeled(run[0], alone=not inflected)
+    left = _without_grammar(run[0], alone=not inflected)
     if left == run[0] and len(left) <= 2 and _HAN.match(after):
         return left
     if inflected and left and run[0].startswith(left):
@@ -180,7 +178,7 @@ def _japanese(run: re.Match[str], text: str) -> str:
     return f" {left} "
 
 
-def _peeled(run: str, *, alone: bool) -> str:
+def _without_grammar(run: str, *, alone: bool) -> str:
     """A run of hiragana without the grammar at its ends. The longest ending is removed first.
 
     A word that stands `alone` keeps at least two letters, because a single letter would be a part

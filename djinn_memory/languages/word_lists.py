@@ -84,7 +84,7 @@ def same_keys(key: str) -> tuple[str, ...]:
 
 
 class AskedKeys:
-    """Which facts the words of a question ask for: `where did I live` asks for `user/city`."""
+    """The keys of facts that a question asks for: `where did I live` asks for `user/city`."""
 
     def __init__(self, question: str) -> None:
         self._stems = frozenset(_stems(question))
@@ -96,7 +96,7 @@ class AskedKeys:
         return any(stems and stems <= self._stems for stems in names)
 
     def distance(self, category: str) -> int:
-        """How far a category is from the question: 0 for one that is named, 1 for the speaker."""
+        """The rank of a category: 0 if the question names it, 1 for the speaker, otherwise 2."""
         stems = set(_stems(category))
         if stems and stems <= self._stems:
             return 0
@@ -104,7 +104,7 @@ class AskedKeys:
 
 
 def _stems(text: str) -> Iterator[str]:
-    """The words of a text that say something, without their endings."""
+    """The words of a text without their endings. Words without content are left out."""
     for word in _WORD.findall(fold(text)):
         if word not in _FILLERS:
             yield _ENDING.sub("", word)

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from djinn_memory.errors import DjinnError, Unavailable, Wording, speaking
+from djinn_memory.errors import DjinnError, Unavailable, Wording, using_wording
 from djinn_memory.home.config import user_path
 from djinn_memory.home.home import Home
 from djinn_memory.home.trust import trust_path
@@ -182,7 +182,7 @@ class Calls(Generic[H]):
             began = time.monotonic()
             outcome = "done"
             try:
-                with speaking(words):
+                with using_wording(words):
                     return work(self._current(caller), caller)
             except (DjinnError, OSError) as error:
                 outcome = f"{type(error).__name__}: {error}"
@@ -216,7 +216,7 @@ class Calls(Generic[H]):
 
         def run() -> None:
             try:
-                with speaking(words):
+                with using_wording(words):
                     work(self._current(caller), caller)
             # Any failure at all: the server has to start.
             except Exception as error:

@@ -6,30 +6,33 @@ The time is therefore linear in the length of the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
 
 from djinn_memory.errors import Refused, Remedy
-from djinn_memory.secrets import formats, named
-from djinn_memory.secrets.codes import cards, codes, one_time, passphrases, wallets
-from djinn_memory.secrets.formats import columns, cookies, hashes, options, password_files
-from djinn_memory.secrets.named import headers, pairs, urls
-from djinn_memory.secrets.rules import SearchedText, assigned, by_word, compiled
-from djinn_memory.secrets.tokens import Candidate, discord, private_keys, tokens
+from djinn_memory.secrets import codes, formats, named, tokens
+from djinn_memory.secrets.rules import Search, SearchedText, assigned, by_word, compiled
 
-_RULES = by_word((*named.RULES, *formats.RULES))
+_SEARCHES: tuple[Search, ...] = (
+    *tokens.SEARCHES,
+    *named.SEARCHES,
+    partial(assigned, rules=by_word((*named.RULES, *formats.RULES))),
+    *formats.SEARCHES,
+    *codes.SEARCHES,
+)
 
 
-class Allowances(Protocol):
+class _Allowances(Protocol):
     """Settings that allow some secrets."""
 
     allow: list[str]
     """Regular expressions. A secret that contains a match of one of them is not reported."""
 
 
-class DetectedSecret(Struct, frozen=True):
+class _DetectedSecret(Struct, frozen=True):
     """A part of a text that looks like a secret."""
 
     kind: str
@@ -44,15 +47,17 @@ class DetectedSecret(Struct, frozen=True):
     """The masked secret: at most its first four characters, and at most a quarter of it."""
 
 
-def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
+def find(text: str, allow: Sequence[str] = ()) -> list[_DetectedSecret]:
     """The parts of `text` that look like secrets, in order, without overlaps.
 
     A secret does not count when a regular expression of `allow` matches in its name or value.
     """
-    candidates = sorted(_candidates(text), key=lambda candidate: (candidate[1], -candidate[2]))
+    searched = SearchedText.of(text)
+    candidates = [candidate for search in _SEARCHES for candidate in search(searched)]
+    candidates.sort(key=lambda candidate: (candidate[1], -candidate[2]))
     allowed = [compiled(pattern) for pattern in allow]
     line, counted = 1, 0
-    result: list[DetectedSecret] = []
+    result: list[_DetectedSecret] = []
     for kind, start, stop, begin in candidates:
         if result and start < result[-1].stop:
             continue
@@ -60,17 +65,12 @@ def find(text: str, allow: Sequence[str] = ()) -> list[DetectedSecret]:
             continue
         line += text.count("\n", counted, start)
         counted = start
-        result.append(DetectedSecret(kind, line, start, stop, _masked(text[start:stop])))
+        result.append(_DetectedSecret(kind, line, start, stop, _masked(text[start:stop])))
     return result
 
 
 def guard(
-    text: str,
-    *,
-    what: str,
-    settings: Allowances,
-    allow: bool = False,
-    option: bool = True,
+    text: str, *, what: str, settings: _Allowances, allow: bool = False, option: bool = True
 ) -> None:
     """Raise `Refused` when `text` seems to contain a secret, unless `allow` is set.
 
@@ -90,7 +90,7 @@ def guard(
     )
 
 
-def guard_parts(parts: Mapping[str, object], *, settings: Allowances, allow: bool) -> None:
+def guard_parts(parts: Mapping[str, object], *, settings: _Allowances, allow: bool) -> None:
     """As `guard`, for each text and each list of texts among the named `parts`."""
     for what, value in parts.items():
         for text in value if isinstance(value, (list, tuple)) else (value,):
@@ -121,27 +121,3 @@ def masked(text: str, label: str = "") -> tuple[str, int]:
 
 def _masked(secret: str) -> str:
     return "****" if secret.startswith("-----") else f"{secret[: min(4, len(secret) // 4)]}****"
-
-
-def _candidates(text: str) -> Iterator[Candidate]:
-    searched = SearchedText.of(text)
-    near_numbers = searched.near_numbers()
-    lower = searched.lower
-    if "-----begin " in lower or "putty-user-key-file-" in lower:
-        yield from private_keys(text, lower)
-    yield from tokens(text)
-    yield from discord(text)
-    yield from columns(searched)
-    yield from urls(searched)
-    yield from headers(searched)
-    yield from assigned(searched, _RULES)
-    yield from pairs(searched)
-    yield from password_files(searched, near_numbers)
-    yield from hashes(searched)
-    yield from cookies(searched)
-    yield from options(searched)
-    yield from codes(near_numbers)
-    yield from cards(near_numbers)
-    yield from one_time(near_numbers)
-    yield from passphrases(searched)
-    yield from wallets(searched)

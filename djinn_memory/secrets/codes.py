@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 
-from djinn_memory.secrets.rules import Rule, SearchedText, by_word, matches
-from djinn_memory.secrets.tokens import Candidate
-from djinn_memory.secrets.values import joining_words, prose, random_words, word_list
+from djinn_memory.secrets.rules import Candidate, Rule, SearchedText, by_word, matches
+from djinn_memory.secrets.values import joining_words, prose_words, random_words, word_list
 
 _END = (
     r"(?![\w%]|[.,:/\u2013-]\d|[ \t]?(?:\u20ac|(?:euros?|dollars|digits?|times|people|lines|points"
@@ -138,9 +137,9 @@ _BACKUP_CODE = re.compile(
 _DISK_KEY = re.compile(r"\d{6}(?:-\d{6}){7}(?![\d-])")
 
 
-def codes(text: SearchedText) -> Iterator[Candidate]:
+def _codes(text: SearchedText) -> Iterator[Candidate]:
     """Codes for a door, a lock or a phone."""
-    for _, match, before in matches(text, _RULES):
+    for _, match, before in matches(text.near_numbers, _RULES):
         start, stop = (match if match.re.groups else before).span("code")
         near = text.lower[max(0, match.start() - 25) : start]
         postal = stop - start == 6 and _POSTAL.search(near)
@@ -148,7 +147,7 @@ def codes(text: SearchedText) -> Iterator[Candidate]:
             yield "a code", start, stop, min(match.start(), start)
 
 
-def cards(text: SearchedText) -> Iterator[Candidate]:
+def _cards(text: SearchedText) -> Iterator[Candidate]:
     """Numbers of payment cards together with their security codes."""
     for match in filter(None, (_CARD.match(text.lower, number) for number in text.numbers)):
         start, stop = match.span()
@@ -168,15 +167,16 @@ def _fits_luhn(number: str) -> bool:
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
-def one_time(text: SearchedText) -> Iterator[Candidate]:
+def _one_time(text: SearchedText) -> Iterator[Candidate]:
     """Seeds of one-time passwords, backup codes, and recovery keys for disks."""
-    for cue in (match.start() for match in text.at(_ONE_TIME_WORDS, _ONE_TIME)):
+    near = text.near_numbers
+    for cue in (match.start() for match in near.at(_ONE_TIME_WORDS, _ONE_TIME)):
         for match in _SEED.finditer(text.lower, cue, cue + 130):
             value = text.text[slice(*match.span())]
             cased = value.isupper() or value.islower()
             if cased and any(map(str.isdigit, value)) and len(set(value)) >= 8:
                 yield "a seed of one-time passwords", *match.span(), cue
-    for named in text.at(("code", "key"), rf"(?:code|key)s?(?:{_OF}(?P<is>{_IS}))?", _BACKUP):
+    for named in near.at(("code", "key"), rf"(?:code|key)s?(?:{_OF}(?P<is>{_IS}))?", _BACKUP):
         listed = list(_BACKUP_CODE.finditer(text.lower, named.start(), named.start() + 220))
         if len(listed) > 1 or (listed and named["is"] and listed[0].start() == named.end()):
             yield "backup codes", listed[0].start(), listed[-1].end(), named.start()
@@ -212,11 +212,11 @@ _WALLET = re.compile(
     "wallet|seed|mnemonic|phrase|words|recovery|backup|bip|trezor|metamask|ledger|bitcoin|btc"
     "|ethereum|crypto|electrum|exodus|phantom|coinbase"
 )
-_BEHIND = rf"(?:\W{{1,6}}+\w{{1,20}}+){{0,8}}?\W{{1,10}}(?:\d{{1,2}}[.)] ?)?{_LIST}"
+_FOLLOWED = rf"(?:\W{{1,6}}+\w{{1,20}}+){{0,8}}?\W{{1,10}}(?:\d{{1,2}}[.)] ?)?{_LIST}"
 _CUES = by_word((
-    Rule("seed", rf"seeds?(?:[ -]?(?:phrase|word)s?|[ \t]*[:=]|[ \t]is\b){_BEHIND}"),
-    Rule("wallet mnemonic", rf"(?:wallet|mnemonic){_BEHIND}"),
-    Rule("word phrase", rf"(?:word|phrase)s?{_BEHIND}",
+    Rule("seed", rf"seeds?(?:[ -]?(?:phrase|word)s?|[ \t]*[:=]|[ \t]is\b){_FOLLOWED}"),
+    Rule("wallet mnemonic", rf"(?:wallet|mnemonic){_FOLLOWED}"),
+    Rule("word phrase", rf"(?:word|phrase)s?{_FOLLOWED}",
          r"(?:12|15|18|21|24|twelve|four|recovery|backup|secret|trezor|ledger)[ -]"),
 ))  # fmt: skip
 _WORD = re.compile("[a-z]+")
@@ -227,7 +227,7 @@ _PROSE = 4
 """Maximum number of common words of prose among twelve words of a seed."""
 
 
-def passphrases(text: SearchedText) -> Iterator[Candidate]:
+def _passphrases(text: SearchedText) -> Iterator[Candidate]:
     """At least four words that a text calls a passphrase or a password."""
     for match in text.at(("pass",), _PASSPHRASE, r"(?<!\w)"):
         words = [word for word in re.split("[ ._-]", match["value"].lower()) if len(word) > 2]
@@ -238,7 +238,7 @@ def passphrases(text: SearchedText) -> Iterator[Candidate]:
             yield "a passphrase", *match.span("value"), match.start()
 
 
-def wallets(text: SearchedText) -> Iterator[Candidate]:
+def _wallets(text: SearchedText) -> Iterator[Candidate]:
     """At least twelve consecutive words from the list of which wallets make seeds.
 
     Without a mention of a seed nearby, the last word must be the checksum of the others. With one,
@@ -262,11 +262,8 @@ def _wallet(lower: str, start: int, stop: int, others: int) -> Iterator[Candidat
     """
     listed = list(_WORD.finditer(lower, start, stop))
     words = [match[0] for match in listed]
-    firsts = [
-        first
-        for first in range(len(words) - _LEAST + 1)
-        if _is_list(words[first : first + _LEAST], others)
-    ]
+    places = range(len(words) - _LEAST + 1)
+    firsts = [first for first in places if _is_list(words[first : first + _LEAST], others)]
     lists = (words[firsts[0] :][:count] for count in _COUNTS if firsts)
     if firsts and (others or any(map(_fits_checksum, lists))):
         start, stop = listed[firsts[0]].start(), listed[firsts[-1] + _LEAST - 1].end()
@@ -280,7 +277,7 @@ def _is_list(words: list[str], others: int) -> bool:
     return (
         known >= _LEAST - others
         and len(different) > _LEAST // 2
-        and len(different & prose()) <= _PROSE
+        and len(different & prose_words()) <= _PROSE
     )
 
 
@@ -297,3 +294,6 @@ def _fits_checksum(words: list[str]) -> bool:
 def _wallet_words() -> dict[str, int]:
     """The number of each word of BIP 39."""
     return {word: number for number, word in enumerate(word_list("bip39.txt"))}
+
+
+SEARCHES = (_codes, _cards, _one_time, _passphrases, _wallets)

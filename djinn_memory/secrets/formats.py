@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from itertools import chain
 
-from djinn_memory.secrets.rules import Rule, SearchedText, compiled, judged
-from djinn_memory.secrets.tokens import Candidate
+from djinn_memory.secrets.rules import Candidate, Rule, SearchedText, compiled, secret_span
 from djinn_memory.secrets.values import (
     IS,
     QUOTES,
     VALUE,
-    basic,
-    continues,
-    given,
+    in_sentence,
     literal,
     machine_made,
+    option_value,
     password,
     plain,
 )
@@ -60,12 +59,22 @@ def _session(value: str, _quoted: bool) -> bool:
 
 
 def _network_key(value: str, quoted: bool) -> bool:
-    return given(value, quoted) or password(value, quoted=True)
+    return option_value(value, quoted) or password(value, quoted=True)
+
+
+def _base64_login(value: str, _quoted: bool) -> bool:
+    """Whether a value is the base 64 of a user name, a colon and a password."""
+    try:
+        padded = value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4)
+        user, colon, secret = b64decode(padded, validate=True).decode("ascii").partition(":")
+    except ValueError:
+        return False
+    return bool(colon and user and len(secret) > 2) and (user + secret).isprintable()
 
 
 _FORMAT_RULES = (
     # "auth": "YW5uYTpodW50ZXIy". WIFI:T:WPA;S:Harbour;P:hunter2;;
-    Rule("auth", rf"auth[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}{VALUE}", judge=basic),
+    Rule("auth", rf"auth[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}{VALUE}", judge=_base64_login),
     Rule("wifi", _WIFI, judge=_network_key),
     # Jdbc:oracle:thin:bob/hunter2@host. Sqlplus bob/hunter2@host.
     Rule("jdbc:oracle: sqlplus",
@@ -79,17 +88,17 @@ _FORMAT_RULES = (
 )  # fmt: skip
 
 
-def password_files(text: SearchedText, near_numbers: SearchedText) -> Iterator[Candidate]:
+def _password_files(text: SearchedText) -> Iterator[Candidate]:
     """The passwords of lines of `.pgpass`."""
-    ports = (number - 1 for number in near_numbers.numbers if text.text[number - 1 : number] == ":")
+    ports = (number - 1 for number in text.numbers if text.text[number - 1 : number] == ":")
     for place in (*ports, *text.places(":*:")):
         match = _PASSWORD_FILE.match(text.text, place)
         host = match and _HOST.search(text.text, max(0, place - 100), place)
-        if match and host and not _SOURCE.search(host[0]) and given(match["value"], False):
+        if match and host and not _SOURCE.search(host[0]) and option_value(match["value"], False):
             yield "a password", *match.span("value"), match.start()
 
 
-def hashes(text: SearchedText) -> Iterator[Candidate]:
+def _hashes(text: SearchedText) -> Iterator[Candidate]:
     """Hashes of passwords, as `htpasswd` and `/etc/shadow` have them."""
     for match in _HASH.finditer(text.text) if "$" in text.text else ():
         yield "a hash of a password", *match.span(), match.start()
@@ -97,7 +106,7 @@ def hashes(text: SearchedText) -> Iterator[Candidate]:
         yield "a hash of a password", *match.span("value"), match.start()
 
 
-def cookies(text: SearchedText) -> Iterator[Candidate]:
+def _cookies(text: SearchedText) -> Iterator[Candidate]:
     """The values of `Cookie` and `Set-Cookie` headers that log somebody in."""
     for header in text.at(("cookie",), _HEADER):
         place = header.end()
@@ -178,13 +187,13 @@ _COMMAND_RULES = (
 RULES = (*_FORMAT_RULES, *_COMMAND_RULES)
 
 
-def options(text: SearchedText) -> Iterator[Candidate]:
+def _options(text: SearchedText) -> Iterator[Candidate]:
     """Passwords that follow an option of a command."""
     for place in text.places(" -"):
         for option, command in _BY_LETTER.get(text.text[place + 2 : place + 3], ()):
             match = compiled(option).match(text.text, place + 1)
-            span = judged(text.text, match, given) if match else None
-            if match and span and not (match["bare"] and continues(text.text, *span)):
+            span = secret_span(text.text, match, option_value) if match else None
+            if match and span and not (match["bare"] and in_sentence(text.text, *span)):
                 line = _COMMAND.split(text.text[max(0, place - 300) : place])[-1]
                 if compiled(command).search(line):
                     yield "a password", *span, match.start()
@@ -204,7 +213,7 @@ _FIRST = re.compile(r"[> \t]*\|?")
 _MARKS = "*_` \t\r\n"
 
 
-def columns(searched: SearchedText) -> Iterator[Candidate]:
+def _columns(searched: SearchedText) -> Iterator[Candidate]:
     """Passwords in tables."""
     text, lower = searched.text, searched.lower
     if "|" not in text:
@@ -237,3 +246,6 @@ def _cells(row: str) -> Iterator[tuple[int, str]]:
     for cell in _CELL.finditer(row, first.end() if first else 0):
         value = cell[1].strip(_MARKS)
         yield cell.start() + cell[1].find(value), value
+
+
+SEARCHES = (_columns, _password_files, _hashes, _cookies, _options)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from djinn_memory.secrets.rules import Rule, SearchedText, judged
-from djinn_memory.secrets.tokens import Candidate
+from djinn_memory.secrets.rules import Candidate, Rule, SearchedText, secret_span
 from djinn_memory.secrets.values import (
     IS,
     PLACEHOLDER,
@@ -14,14 +13,12 @@ from djinn_memory.secrets.values import (
     VALUE,
     WORDS,
     credential,
-    given,
-    hyphenated,
-    labelled,
+    literal,
     machine_made,
+    mixed_word,
     password,
     plain,
-    plain_spoken,
-    spoken,
+    random_words,
     strong,
 )
 
@@ -66,6 +63,9 @@ _UNSPACED = ("密码", "密碼", "口令", "パスワード", "パスフレー�
              "비밀번호", "패스워드", "암호", "รหัสผ่าน")  # fmt: skip
 """The same in scripts where the password may follow without a space."""
 
+_QUALITY = re.compile(r"\w{2}(?:able|ible|ive|ous|ful|less|ical|al|ic|ent|ary|ory|est|ized)\Z")
+"""Endings of words that describe a password."""
+
 _BETWEEN = r"(?:[ \t][^\n:=.;!?]{1,40}?)?"
 _LATIN_IS = rf"(?:{IS}|[ \t](?:on|je|to|va|là|adalah|ialah|er|är|luidt|–|—|-)[ \t])"
 _IS = (
@@ -77,6 +77,24 @@ _OPEN = rf"[ \t]{{0,4}}[{QUOTES}「『（(]{{0,2}}"
 _LATIN_VALUE = rf"(?P<quoted>(?!))?(?P<bare>(?:(?![{QUOTES}])[!-~]){{4,100}})"
 
 
+def _latin_word(value: str, quoted: bool) -> bool:
+    """Whether the Latin text after a word for `password` in another script is a password."""
+    word = value.isascii() and value.isalpha() and plain(value, quoted)
+    return password(value, quoted) or word
+
+
+def _hyphenated(value: str, quoted: bool) -> bool:
+    """Whether words joined by hyphens are a password: three of them, or two with capitals."""
+    words = value.split("-")
+    several = len(words) > 2 or (len(words) == 2 and value != value.lower())
+    return several and literal(value) and not quoted and random_words(map(str.lower, words))
+
+
+def _stated_word(value: str, quoted: bool) -> bool:
+    """Whether a single word after `password is` is a password, not a description of one."""
+    return value.islower() and plain(value, quoted) and not _QUALITY.search(value)
+
+
 def _translated() -> Iterator[Rule]:
     for word, stem in _LATIN.items():
         pattern = rf"{stem or word}\w{{0,8}}{_BETWEEN}{_LATIN_IS}{VALUE}"
@@ -84,10 +102,10 @@ def _translated() -> Iterator[Rule]:
     for word, stem in (*_SPACED.items(), *((word, "") for word in _UNSPACED)):
         named = stem or word
         latin = rf"{named}{_UNTIL_IS}{_OPEN}{_LATIN_VALUE}"
-        yield Rule(word, latin, judge=labelled, more=True)
+        yield Rule(word, latin, judge=_latin_word, more=True)
         if word in _SPACED:
             yield Rule(word, rf"{named}{_UNTIL_IS}{_OPEN}{VALUE}", judge=password, more=True)
-        yield Rule(word, rf"{named}[^\n。！？!-~]{{0,16}}{_OPEN}{_LATIN_VALUE}", judge=spoken)
+        yield Rule(word, rf"{named}[^\n。！？!-~]{{0,16}}{_OPEN}{_LATIN_VALUE}", judge=mixed_word)
 
 
 _USER = r"(?P<user>[^\s/:@<>\"'`()\[\]{}|]{0,100})"
@@ -160,7 +178,7 @@ def _key(value: str, _quoted: bool) -> bool:
 
 def _tagged(value: str, quoted: bool) -> bool:
     """Whether the content of an XML element for a password is one."""
-    return password(value, quoted) or hyphenated(value, quoted) or plain(value, quoted)
+    return password(value, quoted) or _hyphenated(value, quoted) or plain(value, quoted)
 
 
 def _network_key(value: str, quoted: bool) -> bool:
@@ -187,25 +205,25 @@ RULES = (
          rf"(?P<bare>[^\s<>{QUOTES}]{{4,200}})</", r"<[\w:.-]{0,40}", judge=_tagged),
     # Password = Pelican-in-fog.
     Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}[{QUOTES}]?\*{{0,3}}[ \t]{{0,4}}[:=\u2192]\*{{0,3}}"
-         rf"[ \t]{{0,8}}[{QUOTES}*_]{{0,2}}{_JOINED}{_END}", judge=hyphenated),
+         rf"[ \t]{{0,8}}[{QUOTES}*_]{{0,2}}{_JOINED}{_END}", judge=_hyphenated),
     # Password: sunflower. PGPASSWORD=sunflower. The password is sunflower.
     Rule(_PASSWORDS, rf"{_PASSWORD}{_REST}{_OF}(?:[ \t]is)?{_COLON}{_PLAIN}", judge=plain),
     Rule("pw", rf"pw{_COLON}{_PLAIN}", _APART, plain),
     Rule(_PASSWORDS,
          rf"(?:{_PASSWORD}|pass|pwd?)=[{QUOTES}]?{_BARE_WORD}[{QUOTES}]?(?=[\s;&`]|\Z)",
          judge=plain),
-    Rule(_PASSWORDS, rf"{_PASSWORD}{_OF}{_VERB}{_PLAIN}", unless=_GENERAL, judge=plain_spoken),
+    Rule(_PASSWORDS, rf"{_PASSWORD}{_OF}{_VERB}{_PLAIN}", unless=_GENERAL, judge=_stated_word),
     # Password hunter2! Log in as bob with the password sunflower.
-    Rule("pass", rf"passwor[dt][ \t]{{1,4}}{VALUE}", judge=spoken),
+    Rule("pass", rf"passwor[dt][ \t]{{1,4}}{VALUE}", judge=mixed_word),
     Rule("pass pw", rf"{_WORD}[ \t]{{1,4}}{_PLAIN}",
          rf"(?:{_NETWORK}|{_SIGN_IN}as[ \t]{_NAME}(?:,|,?[ \t](?:with|using)(?: the)?)"
          rf"|user(?:name)?{IS}{_NAME}|user(?:name)?[ \t]{_NAME}[ \t]?[,;/])"
-         r"[,;/(]?[ \t]{1,3}(?:and[ \t])?", plain_spoken),
-    Rule("pass", rf"password[ \t](?=[{QUOTES}]){VALUE}", r"with[ \t](?:encrypted[ \t])?", given),
+         r"[,;/(]?[ \t]{1,3}(?:and[ \t])?", _stated_word),
+    Rule("pass", rf"password[ \t](?=[{QUOTES}]){VALUE}", r"with[ \t](?:encrypted[ \t])?"),
     # Hunter2! is the password.
     Rule("pass", r"(?<=[ \t])passwor[dt]",
          rf"(?<![^\s{QUOTES}(])(?P<bare>[^\s{QUOTES}]{{6,60}})(?P<quoted>(?!))?[{QUOTES}]?"
-         r"[ \t](?:is|was|as|ist)[ \t](?:[\w-]{1,20}[ \t]){0,4}?", spoken),
+         r"[ \t](?:is|was|as|ist)[ \t](?:[\w-]{1,20}[ \t]){0,4}?", mixed_word),
     # Use hunter2 as the password.
     Rule("pass", r"(?<=[ \t])passwor[dt]\b"
          r"(?![ \t-]?(?:hash|manag|algorithm|field|encod|encrypt|stor|scheme))",
@@ -225,7 +243,7 @@ RULES = (
          rf"|with[ \t]{_NAME}[ \t]?(?:/|:|and)[ \t]?)(?:the[ \t])?(?:{_WORD}[ \t:]{{1,3}})?{VALUE}",
          judge=credential),
     Rule("log sign ssh connect",
-         rf"{_SIGN_IN}as[ \t]{_NAME},?[ \t]{{1,3}}(?:with|using)[ \t]{_PLAIN}", judge=plain_spoken),
+         rf"{_SIGN_IN}as[ \t]{_NAME},?[ \t]{{1,3}}(?:with|using)[ \t]{_PLAIN}", judge=_stated_word),
     Rule("log", rf"logs in with[ \t]{VALUE}", judge=credential),
     Rule("log", rf"login\s{{1,9}}\S{{1,100}}\s{{1,9}}password\s{{1,9}}{VALUE}", judge=password),
     Rule("log sign", r"(?<=[ \t]to[ \t])(?:log|sign)[ -]?(?:in|on)\b",
@@ -236,10 +254,10 @@ RULES = (
          rf"(?:[ \t]?[/:][ \t]?|[ \t]and[ \t])(?:{_WORD}[ \t:=]{{1,3}})?{VALUE}", judge=credential),
     Rule("cred zugangsdaten",
          rf"{_CREDENTIALS}(?:{IS}|[ \t]are[ \t]){_NAME}[ \t]?[/:][ \t]?{_PLAIN}",
-         judge=plain_spoken),
+         judge=_stated_word),
     Rule("pass pw", rf"{_WORD}[ \t:=]{{1,3}}{VALUE}",
          rf"user(?:name)?(?:{IS}|[ \t]{{1,3}}){_NAME}[,;/]?[ \t]{{1,3}}(?:and[ \t])?", credential),
-    Rule("admin root", rf"(?:admin|root)[ \t]?[/:][ \t]?{VALUE}", _APART, judge=spoken),
+    Rule("admin root", rf"(?:admin|root)[ \t]?[/:][ \t]?{VALUE}", _APART, judge=mixed_word),
     Rule("admin root", rf"(?:admin|root):(?!\S{{0,60}}/){VALUE}", _APART, credential),
     # Api_key = 5f3c...
     Rule("key", r"key[ \t]{1,3}(?P<quoted>(?!))?(?P<bare>(?:0x)?[a-f\d]{64})\b",
@@ -257,7 +275,7 @@ RULES = (
 )  # fmt: skip
 
 
-def urls(text: SearchedText) -> Iterator[Candidate]:
+def _urls(text: SearchedText) -> Iterator[Candidate]:
     """Passwords in URLs."""
     for place in text.places("://"):
         match = _URL.match(text.text, place)
@@ -274,17 +292,20 @@ def urls(text: SearchedText) -> Iterator[Candidate]:
             yield "a password in a URL", *match.span(name), scheme.start()
 
 
-def pairs(text: SearchedText) -> Iterator[Candidate]:
+def _pairs(text: SearchedText) -> Iterator[Candidate]:
     """The passwords of lines such as `- Mail: anna / hunter2!`."""
     for match in text.at((" / ",), _PAIR, _ACCOUNT):
-        span = judged(text.text, match, spoken)
+        span = secret_span(text.text, match, mixed_word)
         if span:
             yield "a password", *span, match.start()
 
 
-def headers(text: SearchedText) -> Iterator[Candidate]:
+def _headers(text: SearchedText) -> Iterator[Candidate]:
     """The values of `Authorization` headers."""
     for word, pattern, least in (("bearer", _BEARER, 16), ("auth", _BASIC, 12)):
         for match in text.at((word,), pattern):
             if machine_made(text.text[slice(*match.span("value"))], least):
                 yield "an authorization header", *match.span("value"), match.start()
+
+
+SEARCHES = (_urls, _headers, _pairs)

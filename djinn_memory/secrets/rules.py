@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, cached_property
 
 from msgspec import Struct
 
-from djinn_memory.secrets.tokens import Candidate
-from djinn_memory.secrets.values import QUOTES, VALUE, Judge, continues, given, spoken
+from djinn_memory.secrets.values import QUOTES, VALUE, Judge, in_sentence, mixed_word, option_value
 
-_BEFORE, _BEHIND = 100, 40
+Candidate = tuple[str, int, int, int]
+"""Kind, start and stop of a secret, and the start of the text that reveals it."""
+
+_BEFORE, _AFTER = 100, 40
 """Characters searched before a match for required text, and after a number."""
 _NUMBER = re.compile(
     rb"0(?:(?<![\w/.%=&-].)(?!000-00-)(?:[0 ?-]{3}|0?,? (?:left|right) )|(?<![/.%=&-].)[a-z])"
@@ -31,11 +33,7 @@ class SearchedText:
     """
 
     def __init__(
-        self,
-        text: str,
-        lower: str,
-        spans: Sequence[tuple[int, int]],
-        beyond_ascii: bytes = b"",
+        self, text: str, lower: str, spans: Sequence[tuple[int, int]], beyond_ascii: bytes = b""
     ) -> None:
         self.text = text
         self.lower = lower
@@ -44,8 +42,6 @@ class SearchedText:
         whole = spans == [(0, len(lower))]
         self.words = lower if whole else "\n".join(lower[slice(*span)] for span in spans)
         """The text of these parts."""
-        self.numbers: Sequence[int] = ()
-        """The start of each number that may be a code. `near_numbers` sets it."""
         self.beyond_ascii = beyond_ascii
         """The characters beyond ASCII, in UTF-8."""
         self._places: dict[str, list[int]] = {}
@@ -60,19 +56,22 @@ class SearchedText:
         lower = encoded.decode(errors="surrogatepass")
         return cls(text, lower, [(0, len(lower))], encoded.translate(None, _ASCII))
 
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The start of each number that may be a code."""
+        zeros = self.lower.encode("latin-1", "replace").translate(_ZEROS)
+        return [number.start() for number in _NUMBER.finditer(zeros)]
+
+    @cached_property
     def near_numbers(self) -> SearchedText:
         """The same text, searched for words only near numbers that may be codes."""
-        zeros = self.lower.encode("latin-1", "replace").translate(_ZEROS)
-        numbers = [number.start() for number in _NUMBER.finditer(zeros)]
         spans: list[tuple[int, int]] = []
-        for number in numbers:
+        for number in self.numbers:
             start = max(0, number - _BEFORE)
             if spans and start <= spans[-1][1]:
                 start = spans.pop()[0]
-            spans.append((start, number + _BEHIND))
-        near = SearchedText(self.text, self.lower, spans, self.beyond_ascii)
-        near.numbers = numbers
-        return near
+            spans.append((start, number + _AFTER))
+        return SearchedText(self.text, self.lower, spans, self.beyond_ascii)
 
     def places(self, word: str) -> Sequence[int]:
         """The positions at which `word` begins. `word` is in lower case."""
@@ -104,9 +103,8 @@ class SearchedText:
         return compiled(rf"(?:{pattern})\Z").search(self.lower, max(0, place - _BEFORE), place)
 
 
-def _beyond_ascii(word: str) -> bytes:
-    """The characters of a word beyond ASCII, in UTF-8."""
-    return word.encode().translate(None, _ASCII)
+Search = Callable[[SearchedText], Iterator[Candidate]]
+"""Finds the secrets of one kind."""
 
 
 @cache
@@ -143,7 +141,7 @@ class Rule(Struct, frozen=True):
     """The expression, in lower case, with the groups of `VALUE`. It begins at one of `words`."""
     before: str = ""
     """An expression for what must precede the match."""
-    judge: Judge = given
+    judge: Judge = option_value
     """The test of the value."""
     kind: str = "a password"
     """The kind of secret, with its article."""
@@ -153,70 +151,51 @@ class Rule(Struct, frozen=True):
     """Whether other values may follow the first."""
 
 
-class _RulesAtWord(Struct):
-    """The rules that are tried at one word."""
-
-    letters: bytes
-    """The letters of the word beyond ASCII. Few texts have them."""
-    rules: list[Rule]
-
-
-class RuleTable(Struct):
-    """Rules by their words."""
-
-    ascii: dict[str, _RulesAtWord]
-    """The rules at words of ASCII letters."""
-    others: dict[str, _RulesAtWord]
-    """The rules at other words."""
+RuleTable = dict[str, tuple[bytes, list[Rule]]]
+"""By word: its letters beyond ASCII in UTF-8, which few texts have, and the rules tried at it."""
 
 
 def by_word(rules: Iterable[Rule]) -> RuleTable:
-    """A table of the rules."""
-    table = RuleTable({}, {})
+    """A table of the rules. Words of ASCII letters come first."""
+    table: RuleTable = {}
     for rule in rules:
         for word in rule.words.split():
-            words = table.ascii if word.isascii() else table.others
-            words.setdefault(word, _RulesAtWord(_beyond_ascii(word), [])).rules.append(rule)
-    return table
+            letters = word.encode().translate(None, _ASCII)
+            table.setdefault(word, (letters, []))[1].append(rule)
+    return dict(sorted(table.items(), key=lambda entry: bool(entry[1][0])))
 
 
 def matches(
     text: SearchedText, table: RuleTable
 ) -> Iterator[tuple[Rule, re.Match[str], re.Match[str]]]:
     """Each match of a rule, with the match of the text before it; without `before`, with itself."""
-    words, letters = text.words, text.beyond_ascii
-    for word, at_word in table.ascii.items():
-        if word in words:
-            yield from _matches(text, word, at_word)
-    for word, at_word in table.others.items() if letters else ():
-        if at_word.letters in letters and word in words:
-            yield from _matches(text, word, at_word)
-
-
-def _matches(
-    text: SearchedText, word: str, at_word: _RulesAtWord
-) -> Iterator[tuple[Rule, re.Match[str], re.Match[str]]]:
-    places = text.places(word)
-    for rule in at_word.rules:
-        pattern, end = compiled(rule.pattern), 0
-        for place in places:
-            match = pattern.match(text.lower, place) if place >= end else None
-            before = match and text.preceding(place, rule.before) if rule.before else match
-            if match and before:
-                end = match.end()
-                yield rule, match, before
+    words, beyond_ascii = text.words, text.beyond_ascii
+    for word, (letters, rules) in table.items():
+        if letters and not beyond_ascii:
+            return
+        if letters not in beyond_ascii or word not in words:
+            continue
+        places = text.places(word)
+        for rule in rules:
+            pattern, end = compiled(rule.pattern), 0
+            for place in places:
+                match = pattern.match(text.lower, place) if place >= end else None
+                before = match and text.preceding(place, rule.before) if rule.before else match
+                if match and before:
+                    end = match.end()
+                    yield rule, match, before
 
 
 def assigned(text: SearchedText, rules: RuleTable) -> Iterator[Candidate]:
     """The values that the rules reveal and their judges accept as secrets."""
     for rule, match, before in matches(text, rules):
         values = match if match.re.groups else before
-        span = judged(text.text, values, rule.judge)
+        span = secret_span(text.text, values, rule.judge)
         if not span or text.preceding(match.start(), _ARN):
             continue
         if rule.unless and text.preceding(match.start(), rule.unless):
             continue
-        if rule.judge is given and not values["quoted"] and continues(text.text, *span):
+        if rule.judge is option_value and not values["quoted"] and in_sentence(text.text, *span):
             continue
         yield rule.kind, *span, before.start()
         if values is match and rule.more:
@@ -229,14 +208,14 @@ def _further(
     """The other values of a list or a sentence: `passwords: A, B`, `was A, the new one is B`."""
     while more := _MORE.match(text.lower, stop):
         many = more["renewed"] or _PLURAL.search(text.lower, match.start(), match.start() + 20)
-        span = judged(text.text, more, rule.judge if many else spoken)
+        span = secret_span(text.text, more, rule.judge if many else mixed_word)
         if not span:
             return
         yield rule.kind, *span, match.start()
         stop = span[1]
 
 
-def judged(text: str, match: re.Match[str], judge: Judge) -> tuple[int, int] | None:
+def secret_span(text: str, match: re.Match[str], judge: Judge) -> tuple[int, int] | None:
     """The span of the value in a match with the groups of `VALUE`, if the value is a secret."""
     quoted = match["quoted"] is not None
     start, stop = match.span("quoted" if quoted else "bare")

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from djinn_memory.secrets.values import various
-
-Candidate = tuple[str, int, int, int]
-"""Kind, start and stop of a secret, and the start of the text that reveals it."""
+from djinn_memory.secrets.rules import Candidate, SearchedText
+from djinn_memory.secrets.values import varied
 
 LONGEST_KEY = 20_000
 """Maximum length of a private key, in characters."""
@@ -115,9 +113,11 @@ def _compiled_tokens() -> tuple[_Kinds, _Searches]:
     return kinds, searches
 
 
-def private_keys(text: str, lower: str) -> Iterator[Candidate]:
-    """Blocks of key material. A header alone does not count. `lower` is `text` in lower case."""
-    end = 0
+def _private_keys(searched: SearchedText) -> Iterator[Candidate]:
+    """Blocks of key material. A header alone does not count."""
+    text, lower, end = searched.text, searched.lower, 0
+    if "-----begin " not in lower and "putty-user-key-file-" not in lower:
+        return
     for match in _PRIVATE.finditer(text):
         if match.start() < end:
             continue
@@ -131,30 +131,31 @@ def private_keys(text: str, lower: str) -> Iterator[Candidate]:
         yield "a private key", match.start(), stop, match.start()
 
 
-def tokens(text: str) -> Iterator[Candidate]:
+def _tokens(searched: SearchedText) -> Iterator[Candidate]:
     """Tokens that begin with the prefix of their provider."""
+    text = searched.text
     kinds, searches = _compiled_tokens()
-    searched: dict[str, int] = {}
+    ends: dict[str, int] = {}
     for prefixes, search in searches:
         for hit in search.finditer(text):
             stop = hit.end()
             prefix = next(prefix for prefix in prefixes if text.endswith(prefix, 0, stop))
             at = stop - len(prefix)
-            if at < searched.get(prefix, 0):
+            if at < ends.get(prefix, 0):
                 # Inside an earlier match, a token would not stand alone.
                 continue
             kind, pattern = kinds[prefix]
             match = pattern.match(text, stop)
             if match:
-                searched[prefix] = match.end()
+                ends[prefix] = match.end()
                 if _is_token(text, at, stop, match.end(), prefix):
                     yield kind, at, match.end(), at
 
 
-def discord(text: str) -> Iterator[Candidate]:
+def _discord(text: SearchedText) -> Iterator[Candidate]:
     """Tokens of Discord bots. They begin with a number in base 64."""
-    for match in _DISCORD.finditer(text):
-        if various(match[0]):
+    for match in _DISCORD.finditer(text.text):
+        if varied(match[0]):
             yield "a Discord token", match.start(), match.end(), match.start()
 
 
@@ -164,4 +165,7 @@ def _is_token(text: str, at: int, stop: int, end: int, prefix: str) -> bool:
     if (prefix[0] != ":" and re.match(r"\w", text[at - 1 : at])) or text[end : end + 1].isalnum():
         return False
     body = text[stop:end]
-    return various(body) and (prefix in _LETTERED or any(map(str.isdigit, body)))
+    return varied(body) and (prefix in _LETTERED or any(map(str.isdigit, body)))
+
+
+SEARCHES = (_private_keys, _tokens, _discord)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -62,8 +61,6 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 """Names of variables and arguments that stand for a password."""
-_QUALITY = re.compile(r"\w{2}(?:able|ible|ive|ous|ful|less|ical|al|ic|ent|ary|ory|est|ized)\Z")
-"""Endings of words that describe a password."""
 
 
 def word_list(name: str) -> list[str]:
@@ -73,7 +70,7 @@ def word_list(name: str) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def prose() -> frozenset[str]:
+def prose_words() -> frozenset[str]:
     """Words of sentences about passwords. They are unlikely in a password."""
     return frozenset(word_list("prose.txt"))
 
@@ -104,18 +101,18 @@ def credential(value: str, quoted: bool) -> bool:
     return password(value, quoted) and not _ADDRESS.match(value)
 
 
-def spoken(value: str, _quoted: bool) -> bool:
+def mixed_word(value: str, _quoted: bool) -> bool:
     """Whether a word next to `password` is one: it has letters, digits and other characters."""
     mixed = any(map(str.isalpha, value)) and any(map(str.isdigit, value)) and _INNER.search(value)
     plain = literal(value) and "/" not in value and not _ADDRESS.match(value)
     return len(value) >= 8 and bool(mixed) and plain
 
 
-def given(value: str, _quoted: bool) -> bool:
+def option_value(value: str, _quoted: bool) -> bool:
     """Whether the value of a command's option is literal. A number of five digits is a port."""
     word = value.lower()
     digits = len(value) <= 5 and not any(map(str.isalpha, value))
-    return literal(value) and not (digits or word in prose() or _NAME.fullmatch(value))
+    return literal(value) and not (digits or word in prose_words() or _NAME.fullmatch(value))
 
 
 def plain(value: str, _quoted: bool) -> bool:
@@ -124,41 +121,13 @@ def plain(value: str, _quoted: bool) -> bool:
     return (
         literal(value)
         and not _NAME.fullmatch(value)
-        and word not in prose()
+        and word not in prose_words()
         and word not in joining_words()
         and not _INFLECTED.search(word)
     )
 
 
-def plain_spoken(value: str, quoted: bool) -> bool:
-    """Whether a single word after `password is` is a password, not a description of one."""
-    return value.islower() and plain(value, quoted) and not _QUALITY.search(value)
-
-
-def hyphenated(value: str, quoted: bool) -> bool:
-    """Whether words joined by hyphens are a password: three of them, or two with capitals."""
-    words = value.split("-")
-    several = len(words) > 2 or (len(words) == 2 and value != value.lower())
-    return several and literal(value) and not quoted and random_words(map(str.lower, words))
-
-
-def labelled(value: str, quoted: bool) -> bool:
-    """Whether the Latin text after a word for `password` in another script is a password."""
-    word = value.isascii() and value.isalpha() and plain(value, quoted)
-    return password(value, quoted) or word
-
-
-def basic(value: str, _quoted: bool) -> bool:
-    """Whether a value is the base 64 of a user name, a colon and a password."""
-    try:
-        padded = value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4)
-        user, colon, secret = b64decode(padded, validate=True).decode("ascii").partition(":")
-    except ValueError:
-        return False
-    return bool(colon and user and len(secret) > 2) and (user + secret).isprintable()
-
-
-def continues(text: str, start: int, stop: int) -> bool:
+def in_sentence(text: str, start: int, stop: int) -> bool:
     """Whether the word at `start` is followed by another word of a sentence, or by its end.
 
     `sshpass -p shows it to others` is a sentence, and `sshpass -p kestrel ssh host` is a command.
@@ -167,7 +136,7 @@ def continues(text: str, start: int, stop: int) -> bool:
     if not (following and text[start:stop].isalpha() and text[start:stop].islower()):
         return False
     word = (following[1] or "").lower()
-    return not word or (word in joining_words() | prose() and word not in _COMMANDS)
+    return not word or (word in joining_words() | prose_words() and word not in _COMMANDS)
 
 
 def _letters_only(value: str, quoted: bool) -> bool:
@@ -179,7 +148,7 @@ def _letters_only(value: str, quoted: bool) -> bool:
 
 def random_words(words: Iterable[str]) -> bool:
     """Whether none of the lower-case words belongs to a sentence about passwords."""
-    return not any(word in prose() or _INFLECTED.search(word) for word in words)
+    return not any(word in prose_words() or _INFLECTED.search(word) for word in words)
 
 
 def strong(value: str, quoted: bool) -> bool:
@@ -196,7 +165,7 @@ def machine_made(value: str, least: int) -> bool:
         and " " not in value
         and literal(value)
         and not _is_identifier(value)
-        and various(value)
+        and varied(value)
         and any(map(str.isalpha, value))
         and any(map(str.isdigit, value))
     )
@@ -226,6 +195,6 @@ def literal(value: str) -> bool:
     )
 
 
-def various(value: str) -> bool:
+def varied(value: str) -> bool:
     """Whether a run of characters is as varied as a random one."""
     return not PLACEHOLDER.search(value) and len(set(value)) >= min(8, len(value) // 2)

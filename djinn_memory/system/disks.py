@@ -62,7 +62,7 @@ def synced(path: Path) -> Path | None:
     return None
 
 
-def exposed(root: Path) -> list[Path]:
+def paths_open_to_others(root: Path) -> list[Path]:
     """The folders and files at and below `root` that other users can access."""
     if os.name != "posix":
         return []
@@ -79,7 +79,7 @@ def exposed(root: Path) -> list[Path]:
     return shared
 
 
-def open_to(path: Path, bits: int) -> bool:
+def open_to_everyone(path: Path, bits: int) -> bool:
     """Whether every user of this machine can reach `path` and has these permission bits on it."""
     if os.name != "posix":
         return False
@@ -194,11 +194,8 @@ def _open_queue(vault: Vault, skipped: Callable[[str], bool]) -> _EventQueue | N
             if libc.inotify_add_watch(descriptor, folder, _EVENTS) < 0:
                 raise OSError
             with os.scandir(folder) as entries:
-                folders += [
-                    entry.path
-                    for entry in entries
-                    if entry.is_dir(follow_symlinks=False) and not skipped(os.fsdecode(entry.name))
-                ]
+                inner = (entry for entry in entries if entry.is_dir(follow_symlinks=False))
+                folders += [child.path for child in inner if not skipped(os.fsdecode(child.name))]
     except OSError:
         queue.close()
         return None

@@ -255,18 +255,12 @@ def is_leftover(path: Path, seconds: float = LEFTOVER_SECONDS) -> bool:
 
 def leftovers_below(root: Path, seconds: float) -> list[Path]:
     """The scratch files in a folder and below it that were not written for so many seconds."""
-    return sorted(
-        path
-        for folder, inner, names in os.walk(root)
-        if _enter(inner)
-        for name in names
-        if name.startswith(".djinn-") and is_leftover(path := Path(folder, name), seconds)
-    )
-
-
-def _enter(folders: list[str]) -> bool:
-    folders[:] = [name for name in folders if name not in (".git", ".obsidian", "node_modules")]
-    return True
+    leftovers: list[Path] = []
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if name not in (".git", ".obsidian", "node_modules")]
+        paths = (Path(folder, name) for name in names if name.startswith(".djinn-"))
+        leftovers += [path for path in paths if is_leftover(path, seconds)]
+    return sorted(leftovers)
 
 
 def is_abandoned(path: Path, seconds: float = LEFTOVER_SECONDS) -> bool:

@@ -39,6 +39,7 @@ PIECE = 6
 """Minimum number of consecutive characters of a key that are masked in a server's message."""
 
 _BUSY = (408, 425, 429, 503)
+_CHECK_LOG = "check the log of the server, or try again later"
 
 
 @dataclass(eq=False)
@@ -225,35 +226,27 @@ class HttpServer:
         chain = [error]
         while (link := chain[-1].__cause__ or chain[-1].__context__) and link not in chain:
             chain.append(link)
+        check = f"check {self.section}.url"
         where = f"{self.start or 'check the network'}, or set {self.section}.url"
         for link in chain:
+            if isinstance(link, ssl.SSLCertVerificationError):
+                return _unreachable("its certificate is not trusted", check)
             if isinstance(link, ssl.SSLError):
-                untrusted = isinstance(link, ssl.SSLCertVerificationError)
-                reason = (
-                    "its certificate is not trusted" if untrusted else "the server does not use TLS"
-                )
-                return _Failure(f"cannot be reached ({reason})", f"check {self.section}.url")
+                return _unreachable("the server does not use TLS", check)
             if isinstance(link, socket.gaierror):
-                return _Failure("cannot be reached (its name is not known)", where, retry=True)
+                return _unreachable("its name is not known", where, retry=True)
         if isinstance(error, httpx2.ProxyError):
-            return _Failure(
-                "cannot be reached (the proxy refused the connection)",
-                "check the proxy's settings",
-                retry=True,
-            )
+            why = "the proxy refused the connection"
+            return _unreachable(why, "check the proxy's settings", retry=True)
         if isinstance(error, httpx2.ConnectError):
             causes = (link for link in chain if isinstance(link, OSError) and link.strerror)
             words = next((str(cause.strerror).lower() for cause in causes), "")
             if "all connection attempts failed" in words or not words:
                 words = "connection refused"
-            return _Failure(f"cannot be reached ({words})", where, retry=True)
+            return _unreachable(words, where, retry=True)
         if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError | OSError):
-            return _Failure(
-                "dropped the connection",
-                "check the log of the server, or try again later",
-                retry=True,
-            )
-        return _Failure(f"cannot be reached ({type(error).__name__})", f"check {self.section}.url")
+            return _Failure("dropped the connection", _CHECK_LOG, retry=True)
+        return _unreachable(type(error).__name__, check)
 
     def _refusal(self, status: int, headers: Any, body: bytes) -> _Failure:
         """The reason why a server answered with this `status` and `body`."""
@@ -276,9 +269,7 @@ class HttpServer:
             later = f"in {wait:.0f} s" if wait else "later"
             return _Failure(f"is busy ({reply})", f"try again {later}", retry=True, wait=wait)
         if status >= 500:
-            return _Failure(
-                f"fails ({reply})", "check the log of the server, or try again later", retry=True
-            )
+            return _Failure(f"fails ({reply})", _CHECK_LOG, retry=True)
         if status < 400:
             return _Failure(f"redirects ({status})", f"set {section}.url to the new address")
         remedy = f"check {section}.url and {section}.model"
@@ -295,6 +286,10 @@ class HttpServer:
                     chars[at : at + size] = "\0" * size
             text = re.sub("\0+", "***", "".join(chars))
         return text
+
+
+def _unreachable(reason: str, remedy: str, *, retry: bool = False) -> _Failure:
+    return _Failure(f"cannot be reached ({reason})", remedy, retry)
 
 
 def _parse_url(url: str, section: str) -> SplitResult:

@@ -17,7 +17,7 @@ Step = str | int
 
 
 class UnspliceableJsonError(ValueError):
-    """A text that cannot be edited. The message says why, with the line."""
+    """A text that cannot be edited. The message gives the reason, with the line."""
 
 
 class _Span(Struct):
@@ -34,10 +34,8 @@ class _Span(Struct):
 
     def child(self, step: Step) -> int | None:
         """The position of the inner value at a step; of equal keys the last, which counts."""
-        for number in reversed(range(len(self.keys))):
-            if self.keys[number] == step:
-                return number
-        return None
+        numbers = reversed(range(len(self.keys)))
+        return next((number for number in numbers if self.keys[number] == step), None)
 
 
 def parse(text: str) -> Any:
@@ -76,7 +74,7 @@ def append(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[Step]) -> str:
-    """`text` without the value at `path`. What `append` has just added is undone."""
+    """`text` without the value at `path`. It undoes `append`."""
     span = _top(text)
     for step in path[:-1]:
         child = span.child(step)
@@ -105,7 +103,7 @@ def _named(path: Sequence[str]) -> str:
 
 
 def _inserted(text: str, span: _Span, depth: int, value: Any, key: str | None) -> str:
-    """`text` with a value behind the last one of an object or an array."""
+    """`text` with a value after the last one of an object or an array."""
     name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
     if span.inner:
         gap = text[span.start + 1 : span.begins[0]]

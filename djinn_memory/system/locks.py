@@ -15,10 +15,7 @@ from djinn_memory.system.waits import Wait
 
 @contextmanager
 def lock(
-    path: Path,
-    *,
-    timeout: float = 10.0,
-    pulse: Callable[[], object] | None = lambda: None,
+    path: Path, *, timeout: float = 10.0, pulse: Callable[[], object] | None = lambda: None
 ) -> Iterator[bool]:
     """Hold the file `path` as a lock between processes. The lock is not reentrant.
 
@@ -53,7 +50,7 @@ def lock(
         _write_signature(path)
         yield killed
     finally:
-        # Who is killed leaves its signature.
+        # A process that is killed leaves its signature.
         with suppress(OSError):
             os.truncate(path, 0)
         file_lock.release()
@@ -85,13 +82,10 @@ def _holder(path: Path) -> str:
 
 def _write_signature(path: Path) -> None:
     """Write into the lock file which process holds it, and since when. Failures are ignored."""
-    # Windows locks the first byte, so the signature starts behind it.
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
-        try:
-            os.write(descriptor, f" {os.getpid()} {time.time_ns()}\n".encode())
-        finally:
-            os.close(descriptor)
+    # Windows locks the first byte, so the signature starts after it.
+    flags = os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+    with suppress(OSError), os.fdopen(os.open(path, flags), "wb") as file:
+        file.write(f" {os.getpid()} {time.time_ns()}\n".encode())
 
 
 def _signature(path: Path) -> bytes:

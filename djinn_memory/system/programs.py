@@ -7,53 +7,49 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-PLUS = ("vi", "vim", "nvim", "gvim", "view", "nano", "pico", "emacs", "emacsclient", "joe", "mg",
-        "ne", "kak", "micro", "gedit")  # fmt: skip
+_PLUS = ("vi", "vim", "nvim", "gvim", "view", "nano", "pico", "emacs", "emacsclient", "joe", "mg",
+         "ne", "kak", "micro", "gedit")  # fmt: skip
 """Editors that accept the line as `+12` before the file."""
 
-GOTO = ("code", "code-insiders", "codium", "cursor", "windsurf")
+_GOTO = ("code", "code-insiders", "codium", "cursor", "windsurf")
 """Editors that accept `--goto file:12`."""
 
-COLON = ("subl", "hx", "helix", "zed", "atom")
+_COLON = ("subl", "hx", "helix", "zed", "atom")
 """Editors that accept `file:12`."""
 
-LINE = ("mate", "kate", "kwrite")
+_LINE = ("mate", "kate", "kwrite")
 """Editors that accept `--line 12`."""
 
-Environment = Mapping[str, str]
+_FORMS = (
+    (_PLUS, ("+{line}", "{file}")),
+    (_GOTO, ("--goto", "{file}:{line}")),
+    (_COLON, ("{file}:{line}",)),
+    (_LINE, ("--line", "{line}", "{file}")),
+)
 
 
-def editor(environment: Environment = os.environ) -> str | None:
+def editor() -> str | None:
     """The command line of the user's editor: `VISUAL`, else `EDITOR`."""
-    return environment.get("VISUAL") or environment.get("EDITOR") or None
+    return os.environ.get("VISUAL") or os.environ.get("EDITOR") or None
 
 
 def editor_command(command: str, file: Path, line: int) -> list[str]:
     """The arguments that open `file` at a line, from 1. An unknown editor gets no line."""
     words = shlex.split(command)
     name = Path(words[0]).name.lower().removesuffix(".exe") if words else ""
-    if line < 2:
-        return [*words, str(file)]
-    if name in PLUS:
-        return [*words, f"+{line}", str(file)]
-    if name in GOTO:
-        return [*words, "--goto", f"{file}:{line}"]
-    if name in COLON:
-        return [*words, f"{file}:{line}"]
-    if name in LINE:
-        return [*words, "--line", str(line), str(file)]
-    return [*words, str(file)]
+    forms = (form for names, form in _FORMS if line > 1 and name in names)
+    return [*words, *(part.format(file=file, line=line) for part in next(forms, ("{file}",)))]
 
 
-def has_display(environment: Environment = os.environ) -> bool:
+def has_display() -> bool:
     """Whether a program with a window can start."""
     if sys.platform in ("darwin", "win32"):
         return True
-    return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def opener() -> Callable[[str], list[str]] | None:

@@ -1,7 +1,8 @@
 """Waits for other processes. One budget limits all waits of an operation, whatever holds it up.
 
-A wait that ends well costs nothing, because somebody advances. A wait in vain is charged to the
-budget, and the same file then gets only a short wait. So the waits of an operation do not add up.
+A wait that succeeds costs nothing, because the other process advances. A wait that fails is
+charged to the budget, and the same file then gets only a short wait. So the waits of an operation
+do not add up.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ NOTICE_SECONDS = 1.0
 """Minimum length in seconds of a wait that is announced."""
 
 WRITE_SECONDS = 6.0
-"""Maximum waits in vain of an operation that writes little. With a second for its databases it ends
+"""Maximum failed waits of an operation that writes little. With a second for its databases it ends
 within ten seconds, also on a busy machine."""
 
 RUN_SECONDS = 60.0
-"""Maximum waits in vain of a long run. An embedding model behind a server may hold a lock for so
+"""Maximum failed waits of a long run. An embedding model behind a server may hold a lock for so
 long."""
 
 GLANCE_SECONDS = 0.1
@@ -39,14 +40,14 @@ class WaitBudget:
     ) -> None:
         self.left = self._seconds = seconds
         self.say = say
-        self.in_vain: dict[Path, float] = {}
-        """The seconds that each file was waited for in vain."""
+        self.failed: dict[Path, float] = {}
+        """The seconds of failed waits for each file."""
         self.announced = set[Path]()
         """Files whose holders were announced and that were not free since."""
 
     @property
     def spent(self) -> float:
-        """The seconds that were waited in vain so far."""
+        """The seconds of failed waits so far."""
         return self._seconds - self.left
 
     def end(self) -> None:
@@ -86,7 +87,7 @@ class Wait:
         self._path = path
         self._holder = holder
         self._budget = _budget.get() or WaitBudget()
-        rest = seconds - self._budget.in_vain.get(path, 0.0)
+        rest = seconds - self._budget.failed.get(path, 0.0)
         self._limit = min(max(rest, min(seconds, GLANCE_SECONDS)), self._budget.left)
         self._stalled = 0.0
         self.seconds = 0.0
@@ -96,7 +97,7 @@ class Wait:
         """Sleep before another attempt; False, without a sleep, when the time is over."""
         budget = self._budget
         if self._stalled >= self._limit or budget.left <= 0:
-            budget.in_vain[self._path] = budget.in_vain.get(self._path, 0.0) + self._stalled
+            budget.failed[self._path] = budget.failed.get(self._path, 0.0) + self._stalled
             return False
         seconds = pause(shortest, longest)
         self.seconds += seconds
@@ -116,7 +117,7 @@ class Wait:
     def end(self) -> None:
         """Charge nothing, because the file is free."""
         self.restart()
-        self._budget.in_vain.pop(self._path, None)
+        self._budget.failed.pop(self._path, None)
         self._budget.announced.discard(self._path)
 
 

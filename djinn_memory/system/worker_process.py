@@ -248,10 +248,9 @@ def _describe_exit(code: int | None) -> str:
     """A description of how a process ended."""
     if code is None:
         return "it cannot be ended"
-    try:
+    with suppress(ValueError):
         return signal.Signals(-code).name
-    except ValueError:
-        return f"exit code {code}"
+    return f"exit code {code}"
 
 
 def worker_pipes() -> tuple[SimpleQueue[bytes], BinaryIO]:

@@ -253,7 +253,7 @@ def _span(text: str, pair: Any) -> tuple[int, int]:
 
 
 def _end(text: str, node: Any) -> int:
-    """The end of `node`. The end mark of a block collection is after the comments behind it."""
+    """The end of `node`. The end mark of a block collection is after the comments below it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _span(text, last)[1] if isinstance(last, tuple) else _end(text, last)

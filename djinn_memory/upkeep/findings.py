@@ -18,7 +18,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import index
 from djinn_memory.models import ProgressCallback
 from djinn_memory.store.state import State
-from djinn_memory.system.disks import exposed
+from djinn_memory.system.disks import paths_open_to_others
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.requests import DoctorFinding, Severity
 
@@ -103,7 +103,7 @@ def some(names: Sequence[str]) -> str:
 
 def privacy(part: str, root: Path) -> Iterator[Check]:
     """Check whether a private folder and its content are accessible only to the user."""
-    paths = exposed(root)
+    paths = paths_open_to_others(root)
 
     def mend() -> str:
         for path in paths:

@@ -14,7 +14,7 @@ from djinn_memory.home.watcher import watcher
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.changes.plan import KeptBytes
 from djinn_memory.memories.hooks.installation import hook_state
-from djinn_memory.system.disks import network, open_to, synced
+from djinn_memory.system.disks import network, open_to_everyone, synced
 from djinn_memory.system.files import is_abandoned, is_leftover, make_folder
 from djinn_memory.system.locks import is_locked
 from djinn_memory.system.plural import count
@@ -41,7 +41,7 @@ def home(case: CheckedHome) -> Iterator[Check]:
     root = case.home.root
     if not os.access(root, os.W_OK):
         yield warning("home", f"{root} cannot be written", "correct the permissions of the folder")
-    elif open_to(root, 0o002):
+    elif open_to_everyone(root, 0o002):
         yield warning("home", f"every user of this machine can write {root}", f"chmod o-w {root}")
     else:
         yield ok("home", str(root))

@@ -1,4 +1,4 @@
-"""What people wrote is embedded; encoded data and minified code are found by words only."""
+"""Text that people wrote is embedded; encoded data and minified code are found by words only."""
 
 from __future__ import annotations
 

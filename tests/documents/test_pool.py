@@ -25,7 +25,7 @@ from djinn_memory.documents.pool import (
     WorkerLimits,
     read_all,
 )
-from djinn_memory.errors import Unavailable, speaking
+from djinn_memory.errors import Unavailable, using_wording
 from djinn_memory.operations.wording import CommandWording
 
 READER = "tests.documents.readers:read"
@@ -189,7 +189,7 @@ def test_what_a_reader_says_is_passed_on(make: Make) -> None:
     (order,) = make("good x")
     missing = ReadRequest(order.path / "no" / "file", "missing")
     orders = make("fail", "fail_silently", "locked", "unreadable", "quit_python", "nothing")
-    with speaking(CommandWording()):
+    with using_wording(CommandWording()):
         ends = outcomes(list(read_all([*orders, missing], LIMITS, READER)))
     failed = {name: end for name, end in ends.items() if isinstance(end, FileFailed)}
     assert [end.why for _, end in sorted(failed.items())] == [

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.embedding.embedder import create_embedder
-from djinn_memory.embedding.remote import HASTY_TRIES, RemoteEmbedder
+from djinn_memory.embedding.remote import QUERY_TRIES, RemoteEmbedder
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.settings import EmbeddingConfig
@@ -35,7 +35,7 @@ PROVIDERS = ("ollama", "openai")
 MODELS = {"ollama": "nomic-embed-text", "openai": "text-embedding-3-small"}
 DIMENSIONS = {"ollama": 768, "openai": 1536}
 MADE_WELL: dict[str, list[Any]] = {}
-"""What an index of `write`'s notes holds that was embedder without trouble, by provider."""
+"""The index of `write`'s notes after an embedding without trouble, by provider."""
 
 
 def configure(home: Home, **embedding: Any) -> None:
@@ -61,7 +61,7 @@ def write(home: Home, notes: int = 6) -> None:
 
 
 def dump(home: Home) -> list[Any]:
-    """What the index holds, in an order of its own."""
+    """The content of the index, in an order of its own."""
     connection = apsw.Connection(str(home.index_path))
     assert connection.execute("pragma integrity_check").get == "ok"
     load_vectors(connection)
@@ -159,7 +159,7 @@ def test_a_search_answers_by_words_in_time(
     (problem,) = answer.problems
     assert problem.what == "embedding" and problem.why.endswith("only keywords were searched")
     assert without_key(problem.why)
-    assert len(server.asked) - before <= HASTY_TRIES
+    assert len(server.asked) - before <= QUERY_TRIES
 
 
 @pytest.mark.parametrize(

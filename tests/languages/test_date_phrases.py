@@ -1,4 +1,4 @@
-"""What period English expressions of time mean, by hand."""
+"""The periods that English expressions of time mean, by hand."""
 
 from __future__ import annotations
 

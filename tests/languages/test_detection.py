@@ -93,7 +93,7 @@ def test_forms_of_a_word_are_cut_alike(forms: str) -> None:
     ],
 )
 def test_a_question_without_its_grammar(asked: str, left: str) -> None:
-    assert scripts.question(scripts.fold(asked)).split() == scripts.fold(left).split()
+    assert scripts.without_question_words(scripts.fold(asked)).split() == scripts.fold(left).split()
 
 
 LETTERS = st.text(
@@ -109,7 +109,7 @@ LETTERS = st.text(
 def test_any_text_can_be_folded_cut_and_stemmed(text: str, language: str) -> None:
     folded = scripts.fold(text)
     detection.detect(text)
-    assert bool(scripts.question(folded).strip()) >= bool(scripts.cut(folded).strip())
+    assert bool(scripts.without_question_words(folded).strip()) >= bool(scripts.cut(folded).strip())
     for word in detection.stemmed(folded, language).split():
         assert word
     for low, high in scripts.pieces(text):

@@ -110,7 +110,7 @@ def test_a_vault_that_is_gone(home: Home, shared: Path) -> None:
 
 
 def test_an_index_that_was_deleted_is_made_again(home: Home, shared: Path) -> None:
-    """What is known of the vaults was held against another index."""
+    """The vaults were compared with another index."""
     (shared / "a.md").write_text("# Walrus\n")
     djinn = Djinn(home, resident=True)
     for _ in range(2):

@@ -20,7 +20,7 @@ SPACES = st.sampled_from([None, 1, 2, "\t"])
 
 
 def added(data: Any, path: tuple[str, ...], value: Any) -> Any:
-    """What `append` does, on the data."""
+    """The result of `append`, on the data."""
     first, rest = path[0], path[1:]
     if rest:
         return {**data, first: added(data.get(first, {}), rest, value)}

@@ -44,7 +44,7 @@ DAMAGED = "is damaged or truncated, so no page can be read; download it again"
 
 @contextmanager
 def open_pdf(path: Path, password: str | None = None) -> Iterator[Any]:
-    """Open the file as a pdfium document."""
+    """Open the file as a pdfium document, with its form fields, so that they can be read."""
     import pypdfium2 as pdfium
 
     # For some kinds of damage pdfium reports the error of the last file. This call resets it.
@@ -61,6 +61,8 @@ def open_pdf(path: Path, password: str | None = None) -> Iterator[Any]:
             raise Locked("is encrypted, and the password is wrong") from None
         raise Locked("is encrypted", Remedy(arguments={"password": None})) from None
     with closing(file):
+        with suppress(pdfium.PdfiumError):
+            file.init_forms()
         yield file
 
 
@@ -87,12 +89,12 @@ def uses_brotli(path: Path) -> bool:
         return data.find(b"/BrotliDecode") >= 0
 
 
-def load_page(file: Any, number: int, form: bool) -> Any:
+def load_page(file: Any, number: int) -> Any:
     """Load a page with its form fields and notes as part of its text."""
     import pypdfium2 as pdfium
 
     page = file[number]
-    if not _has_notes(page, form):
+    if not _has_notes(page, form=bool(file.formenv)):
         return page
     # pypdfium2 flattens only pages of a file with a form.
     with closing(page), suppress(pdfium.PdfiumError):
@@ -100,7 +102,7 @@ def load_page(file: Any, number: int, form: bool) -> Any:
     return file[number]
 
 
-def _has_notes(page: Any, form: bool) -> bool:
+def _has_notes(page: Any, *, form: bool) -> bool:
     """Whether the page has form fields or notes. Links do not count."""
     import pypdfium2.raw as pdfium
 
@@ -113,19 +115,6 @@ def _has_notes(page: Any, form: bool) -> bool:
         if kind in shown:
             return True
     return form and bool(count)
-
-
-def init_forms(file: Any) -> bool:
-    """Load the form fields, so that their content can be read. Returns whether the file has any."""
-    import pypdfium2 as pdfium
-
-    if file.get_formtype() == pdfium.raw.FORMTYPE_NONE:
-        return False
-    try:
-        file.init_forms()
-    except pdfium.PdfiumError:
-        return False
-    return True
 
 
 def lost_objects(page: Any) -> int:
@@ -170,7 +159,7 @@ def unmapped_share(text_page: Any) -> float:
 VERTICAL = 0.5
 """Minimum share of steps down the page in text that is written in vertical columns."""
 
-FUTILE = 3
+MOST_USELESS = 3
 """Maximum number of pages on which pdfminer reads no more than pdfium. After that, pdfminer reads
 only pages that lose most of their text: reading with both takes ten times as long."""
 
@@ -186,12 +175,12 @@ class FallbackReader:
     def __init__(self, path: Path, password: str | None) -> None:
         self._path = path
         self._password = password
-        self.futile = 0
+        self.useless = 0
         """The number of pages on which pdfminer read no more than pdfium."""
 
     def worthwhile(self, lost: int, letters: int) -> bool:
         """Whether pdfminer should read a page from which pdfium left out `lost` pieces of text."""
-        return lost > (0 if self.futile < FUTILE else letters)
+        return lost > (0 if self.useless < MOST_USELESS else letters)
 
     def read(self, number: int) -> tuple[list[TextLine], int]:
         """The lines of a page, counted from 0, and the number of letters and digits that it shows.
@@ -213,7 +202,7 @@ class FallbackReader:
         except Exception:
             return [], 0
         lines = [_line(row, at if vertical else None) for at, row in enumerate(rows)]
-        # A letter that cannot be told is written as `(cid:7)`.
+        # A letter that cannot be decoded is written as `(cid:7)`.
         drawn = sum(char["text"].isalnum() or len(char["text"]) > 5 for char in chars)
         return [line for line in lines if line.text], drawn
 
@@ -272,7 +261,7 @@ def find_ocrmypdf() -> str | None:
     return shutil.which("ocrmypdf", path=places)
 
 
-def hint() -> str:
+def ocr_remedy() -> str:
     """The remedy for text that exists only as a picture."""
     if find_ocrmypdf():
         return str(_READ)

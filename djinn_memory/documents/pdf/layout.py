@@ -149,13 +149,8 @@ def _parts(
 
 def _passed(table: Table, above: TextLine | None, line: TextLine) -> bool:
     """Whether the page shows a table between two lines. The file may draw the table later."""
-    return bool(
-        above
-        and above.base > table.top
-        and line.base < table.bottom
-        and line.left < table.right
-        and table.left < line.right
-    )
+    between = above is not None and above.base > table.top and line.base < table.bottom
+    return between and line.left < table.right and table.left < line.right
 
 
 def _headings(lines: Sequence[TextLine], body: float, outline: Mapping[str, int]) -> list[int]:

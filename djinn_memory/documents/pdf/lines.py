@@ -112,11 +112,8 @@ class _Reader:
         self.page = text_page.raw
         self.text = text_page.get_text_range(errors="replace")
         # pdfium counts in UTF-16 units, and leaves some characters out of the text.
-        self.units = (
-            []
-            if len(self.text) == text_page.count_chars()
-            else [0, *accumulate(1 + (char > "\uffff") for char in self.text)]
-        )
+        ends = accumulate(1 + (char > "\uffff") for char in self.text)
+        self.units = [] if len(self.text) == text_page.count_chars() else [0, *ends]
         # Created once: each line needs several.
         self.x, self.y, self.matrix = ctypes.c_double(), ctypes.c_double(), pdfium.FS_MATRIX()
         self.box = pdfium.FS_RECTF()
@@ -183,7 +180,7 @@ class _Reader:
         place = self._index(at)
         if self.pdfium.FPDFText_GetFontWeight(self.page, place) >= BOLD:
             return True
-        # Fonts that are not embedded, and those of TeX, tell their weight only by their names.
+        # Fonts that are not embedded, and those of TeX, show their weight only in their names.
         flags = ctypes.c_int()
         self.pdfium.FPDFText_GetFontInfo(self.page, place, self.name, len(self.name), flags)
         return bool(_BOLD_NAME.search(self.name.value))

@@ -107,9 +107,8 @@ def is_no_language(text: str) -> bool:
         pairs = [pair for word in latin for pair in pairwise(word)]
         return sum(pair in _known_pairs() for pair in pairs) < KNOWN_PAIRS * len(pairs)
     ideographs = set(_IDEOGRAPH.findall(text))
-    return len(ideographs) >= FEWEST_WORDS and sum(map(_common, ideographs)) < COMMON * len(
-        ideographs
-    )
+    few = sum(map(_common, ideographs)) < COMMON * len(ideographs)
+    return few and len(ideographs) >= FEWEST_WORDS
 
 
 def _common(ideograph: str) -> bool:

@@ -18,10 +18,9 @@ from djinn_memory.documents.pdf.engines import (
     DAMAGED,
     VERTICAL,
     FallbackReader,
-    hint,
-    init_forms,
     load_page,
     lost_objects,
+    ocr_remedy,
     open_pdf,
     recognized_copy,
     unmapped_share,
@@ -125,7 +124,7 @@ def read_pdf(request: ReadRequest, report: ReportPages) -> Document:
     if text.wordless:
         unread |= set(range(1, len(text.pages) + 1))
     if not (request.ocr and unread):
-        return _document(text, hint())
+        return _document(text, ocr_remedy())
     if request.password:
         raise Unreadable("is encrypted, so ocrmypdf cannot read it; save it without its password")
     with recognized_copy(request.path, request.ocr, sorted(unread)) as path:
@@ -180,10 +179,10 @@ def _document(text: _PdfText, hint: str) -> Document:
     return Document(tuple(text.pages), paged=True, warnings=warnings, **text.facts)
 
 
-def raw_pages(path: Path, password: str | None = None) -> Iterator[str]:
+def raw_pages(path: Path) -> Iterator[str]:
     """The text of each page before lines are removed, joined or formatted."""
-    with open_pdf(path, password) as file:
-        for page in _pages(file, path, password, tables=False):
+    with open_pdf(path) as file:
+        for page in _pages(file, path, None, tables=False):
             yield "\n".join(line.text for line in page.lines)
 
 
@@ -192,11 +191,10 @@ def _pages(
 ) -> Iterator[_PdfPage]:
     import pypdfium2 as pdfium
 
-    form = init_forms(file)
     with closing(FallbackReader(path, password)) as fallback:
         for number in range(len(file)):
             try:
-                with closing(load_page(file, number, form)) as page:
+                with closing(load_page(file, number)) as page:
                     content = _page(page, fallback, number, tables)
                     # Only on an upright page does pdfium separate words and lines.
                     if content.lines and page.get_rotation() != 90 * content.turn:
@@ -215,7 +213,7 @@ def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> _Pd
         text = "\n".join(line.text for line in lines)
         unmapped = unmapped_share(text_page)
         readable = _readable(text, unmapped)
-        # Some letters that cannot be told become hyphens in a line.
+        # Some letters that cannot be decoded become hyphens in a line.
         drawn = letters_drawn(text) or letters_drawn(text_page.get_text_range(errors="replace"))
         vertical = _vertical(lines)
         lost = lost_objects(page)
@@ -229,7 +227,7 @@ def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> _Pd
             if better and better >= least:
                 lines, text, readable, tables = other, other_text, better, False
             else:
-                fallback.futile += 1
+                fallback.useless += 1
         if drawn >= FEWEST and not readable:
             return _PdfPage([], [], flaw=_UnreadablePage.GARBLED, drawn=drawn)
         flaw = None
@@ -260,22 +258,16 @@ def _alphanumeric(text: str) -> int:
 def _vertical(lines: Sequence[TextLine]) -> bool:
     """Whether most lines run down the page, as in Japanese."""
     # A letter of these scripts is as wide as high, though its box may be twice as wide.
-    down = [
-        line
-        for line in lines
-        if len(line.text) > 3
-        and line.text[1] > "\u2e80"
-        and line.upright
-        and line.right - line.left < 2.5 * line.size
-    ]
-    return len(lines) > 2 and len(down) > VERTICAL * len(lines)
+    narrow = [line for line in lines if line.right - line.left < 2.5 * line.size and line.upright]
+    down = sum(len(line.text) > 3 and line.text[1] > "\u2e80" for line in narrow)
+    return len(lines) > 2 and down > VERTICAL * len(lines)
 
 
 def _has_picture(page: Any) -> bool:
     import pypdfium2.raw as pdfium
 
     images = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)
-    return next(iter(images), None) is not None
+    return any(True for _ in images)
 
 
 def _outline(file: Any) -> dict[int, dict[str, int]]:

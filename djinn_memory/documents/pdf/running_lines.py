@@ -90,7 +90,7 @@ class RunningLines(Struct):
         self.done += len(pages)
         pages_by_mark: dict[Mark, list[int]] = {}
         for number, page in enumerate(marks):
-            for mark in set().union(*(telling for _, telling in page.values())):
+            for mark in set().union(*(identifying for _, identifying in page.values())):
                 pages_by_mark.setdefault(mark, []).append(number)
         least = max(FEWEST_PAGES, SHARE * len(pages))
         often = {mark for mark in pages_by_mark if _often(mark, pages_by_mark, least)}
@@ -153,7 +153,7 @@ def _page_marks(page: Sequence[TextLine], number: int) -> dict[int, tuple[set[Ma
                 if any(map(str.isalnum, line.text)):
                     plain = (line.text.lower(), None, _height(line))
                     large = line.size > LARGE * usual
-                    own, telling = marks.setdefault(
+                    own, identifying = marks.setdefault(
                         id(line), ({plain}, set() if large else {plain})
                     )
                     small = line.size <= SMALL * usual
@@ -161,7 +161,7 @@ def _page_marks(page: Sequence[TextLine], number: int) -> dict[int, tuple[set[Ma
                     numbered = set(_numbered(line, number, small)) if near else set()
                     own |= numbered
                     if depth < off and not large:
-                        telling |= numbered
+                        identifying |= numbered
     return marks
 
 

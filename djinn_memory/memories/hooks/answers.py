@@ -94,7 +94,7 @@ def _context(root: str, entry: dict[str, Any], spool: Spool) -> str:
     from functools import partial
     from pathlib import Path
 
-    from djinn_memory.errors import speaking
+    from djinn_memory.errors import using_wording
     from djinn_memory.home.home import Home
     from djinn_memory.memories.hooks.intake import take_in
     from djinn_memory.operations.wording import CommandWording
@@ -102,7 +102,7 @@ def _context(root: str, entry: dict[str, Any], spool: Spool) -> str:
 
     runtime = Runtime(Home(Path(root)))
     runtime.intake = partial(take_in, seconds=INTAKE_SECONDS)
-    with speaking(CommandWording()), runtime.busy():
+    with using_wording(CommandWording()), runtime.busy():
         agent = runtime.home.agent(entry["agent"] or None)
         if entry["event"] == "SessionStart":
             return _wake(runtime, agent, entry, spool)

@@ -22,7 +22,7 @@ from djinn_memory.memories.recall.scores import LedgerRecords, records_of
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
-from djinn_memory.scoring import Rating, Score, blended, own_word, score, share_of
+from djinn_memory.scoring import Rating, Score, blended, note_factor, score, share_of
 from djinn_memory.search.candidate import Candidate, once
 from djinn_memory.search.fusion import NOISE, known
 from djinn_memory.search.legs.words_query import content
@@ -274,7 +274,7 @@ class Rescorer:
         if not kind or not status or self._too_old(memory):
             return None
         confidence = share_of(memory.field("confidence"))
-        own = own_word(self._importance(memory, used), confidence, self._scoring)
+        own = note_factor(self._importance(memory, used), confidence, self._scoring)
         recency = self._recency(memory)
         score = blended(raw, multiplier * own * kind * status * recency)
         return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 1.0, 0, None, score)

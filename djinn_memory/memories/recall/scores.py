@@ -12,7 +12,7 @@ from djinn_memory.memories.catalog.catalog import MERGED, LedgerName, find, ledg
 from djinn_memory.memories.recall.requests import ShowScores
 from djinn_memory.models import Vault
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.scoring import Record, Score, own_word, pooled, score, share_of
+from djinn_memory.scoring import Record, Score, note_factor, pooled, score, share_of
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.memories import count_hash, place_exists
 from djinn_memory.store.index.records import IndexedMemory
@@ -150,7 +150,7 @@ class Scores(Namespace, name="scores"):
                 score=score(entry.pooled, config, now),
                 importance=importance,
                 confidence=confidence,
-                own=own_word(importance, confidence, config),
+                own=note_factor(importance, confidence, config),
             )
 
     def _rated(self, index: Index, agent: str) -> Sequence[IndexedMemory]:

@@ -242,7 +242,7 @@ def _prepared(text: str) -> str:
         return text
     from djinn_memory.languages import scripts
 
-    return scripts.question(scripts.fold(text))
+    return scripts.without_question_words(scripts.fold(text))
 
 
 def _tail_of_run(words: Sequence[str], at: int) -> bool:
