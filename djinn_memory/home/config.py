@@ -12,15 +12,7 @@ import msgspec
 
 from djinn_memory.errors import ConfigError, Remedy
 from djinn_memory.home import access
-from djinn_memory.home.settings import (
-    HOME_ONLY,
-    NAME,
-    PROFILES,
-    RECIPE,
-    Config,
-    Name,
-    VaultConfig,
-)
+from djinn_memory.home.settings import HOME_ONLY, NAME, PROFILES, RECIPE, Config, Name, VaultConfig
 from djinn_memory.system.files import write_atomic
 from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.locks import lock

@@ -15,12 +15,7 @@ from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.profiles.reading import defaults_of
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.requests import RecallOptions
-from djinn_memory.memories.recall.rescoring import (
-    Judgement,
-    Rescorer,
-    ScoreBreakdown,
-    days_since,
-)
+from djinn_memory.memories.recall.rescoring import Judgement, Rescorer, ScoreBreakdown, days_since
 from djinn_memory.models import (
     AskedPeriod,
     Hit,
