@@ -330,7 +330,8 @@ def _past(match: re.Match[str]) -> PastValue:
         fields["evidence"] = tuple(_LINKS.findall(fields["evidence"]))
     for key in ("valid_from", "recorded"):
         fields[key] = period_date(fields.get(key))
-    source = _source(_from_line(source))
+    source = _from_line(source).strip()
+    source = None if source in ("", "-") else source
     return PastValue(period_date(until), source, share_of(confidence), _from_line(value), **fields)
 
 
@@ -341,7 +342,8 @@ def _line(past: PastValue) -> str:
         del fields["recorded"]
     fields["evidence"] = " ".join(past.evidence)
     parts = "".join(f"; {name} {_in_part(text)}" for name, text in fields.items() if text)
-    about = f"{_in_part(past.source or '-')}, {_shown(past.confidence)}{parts}"
+    confidence = "-" if past.confidence is None else f"{past.confidence:g}"
+    about = f"{_in_part(past.source or '-')}, {confidence}{parts}"
     return f"- {past.until} ({about}): {_in_line(past.value)}"
 
 
@@ -372,11 +374,3 @@ def _from_line(text: str) -> str:
     except ValueError:
         return text
     return value if isinstance(value, str) else text
-
-
-def _source(text: str) -> str | None:
-    return None if text.strip() in ("", "-") else text.strip()
-
-
-def _shown(confidence: float | None) -> str:
-    return "-" if confidence is None else f"{confidence:g}"
