@@ -106,16 +106,13 @@ def value_of(body: str) -> str:
     return inner
 
 
-def history_of(
-    body: str, created: str | None = None, following: str | None = None
-) -> list[PastValue]:
+def history_of(body: str, created: str | None = None) -> list[PastValue]:
     """The earlier values, the last to begin first, each with the whole of its period.
 
     A line that does not tell when its value began means the end of the value before; the oldest
-    began when the fact was `created`. A value ends where the next one begins, and the last where
-    the `following` current value does.
+    began when the fact was `created`. A value ends where the next one begins.
     """
-    return [value for _, value in _entries(body, created, following)]
+    return [value for _, value in _entries(body, created)]
 
 
 class Timeline(Struct, frozen=True):
