@@ -137,16 +137,11 @@ def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
     vaults = {vault.id: vault for vault in runtime.home.vaults}
     for key in dict.fromkeys(file.vault for file in plan.files):
         paths = [file.path for file in plan.files if file.vault == key]
-        make_searchable(runtime, vaults[key], paths, result.problems)
+        make_searchable(runtime, vaults[key], paths, result.problems, embeds=False)
 
 
 def make_searchable(
-    runtime: Runtime,
-    vault: Vault,
-    paths: Sequence[str],
-    problems: list[Problem],
-    *,
-    embeds: bool = False,
+    runtime: Runtime, vault: Vault, paths: Sequence[str], problems: list[Problem], *, embeds: bool
 ) -> Searchable:
     """Index notes that were written into a vault. A failure is added to the problems."""
     try:

@@ -8,13 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.memories.changes.plan import (
-    DONE,
-    PLANNED,
-    FileChange,
-    KeptBytes,
-    RecordedChange,
-)
+from djinn_memory.memories.changes.plan import DONE, PLANNED, FileChange, KeptBytes, RecordedChange
 from djinn_memory.models import Vault
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Ledger
