@@ -12,15 +12,7 @@ import msgspec
 
 from djinn_memory.errors import ConfigError, Remedy
 from djinn_memory.home import access
-from djinn_memory.home.settings import (
-    HOME_ONLY,
-    NAME,
-    PROFILES,
-    RECIPE,
-    Config,
-    Name,
-    VaultConfig,
-)
+from djinn_memory.home.settings import HOME_ONLY, PROFILES, RECIPE, Config
 from djinn_memory.system.files import write_atomic
 from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.locks import lock
@@ -113,9 +105,9 @@ def parse(text: str, where: str) -> dict[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        from djinn_memory.home.config_errors import kind_of
-
-        raise ConfigError(f"{where}: expected `key: value` lines, not {kind_of(data)}")
+        kinds = {list: "a list", str: "text", int: "a number", float: "a number"}
+        kind = kinds.get(type(data), "something else")
+        raise ConfigError(f"{where}: expected `key: value` lines, not {kind}")
     # A section whose keys are all commented out reads as null; its defaults hold.
     return {key: value for key, value in data.items() if value is not None}
 
@@ -135,9 +127,7 @@ def validate(data: Mapping[str, Any], where: str) -> Config:
     except msgspec.ValidationError as error:
         from djinn_memory.home.config_errors import explain
 
-        # A key of the file may hold line breaks, which `explain` takes out.
-        why = explain(_name_entry(str(error), data), Config)
-        raise ConfigError(f"{where}: {why}") from None
+        raise ConfigError(f"{where}: {explain(str(error), data)}") from None
     for problem in _contradictions(config):
         raise ConfigError(f"{where}: {problem.message}", *problem.remedies)
     return config
@@ -347,20 +337,3 @@ def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
             inner = data[key] = {}
         data = inner
     data[keys[-1]] = value
-
-
-def _name_entry(message: str, data: Mapping[str, Any]) -> str:
-    """`message` with the vault's name, because msgspec writes `$.vaults[...]` for any entry."""
-    if "$.vaults" not in message or not isinstance(data["vaults"], dict):
-        return message
-    for name, entry in data["vaults"].items():
-        if not re.match(NAME, str(name)):
-            from djinn_memory.home.config_errors import describe
-
-            allowed = describe(msgspec.inspect.type_info(Name))
-            return f"expected {allowed} as a vault's name - at `$.vaults[{name}]`"
-        try:
-            msgspec.convert(entry, VaultConfig)
-        except msgspec.ValidationError:
-            return message.replace("[...]", f".{name}", 1)
-    return message

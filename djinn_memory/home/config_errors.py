@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec import inspect
 
+from djinn_memory.home.settings import NAME, Config, Name, VaultConfig
 
-def explain(message: str, root: type[msgspec.Struct]) -> str:
-    """Explain `message`, from msgspec, about a value in `root`, with the allowed values."""
-    text, _, at = " ".join(message.split()).partition(" - at ")
+
+def explain(message: str, data: Mapping[str, Any]) -> str:
+    """Explain `message`, from msgspec, about the settings `data`, with the allowed values."""
+    # A key of the file may hold line breaks.
+    text, _, at = " ".join(_with_name(message, data).split()).partition(" - at ")
     path = [part for part in re.split(r"[.\[\]`]+", at.rpartition("$")[2]) if part]
     names = re.findall(r"`([^`]*)`", text)
     if "unknown field" in text and names:
-        kind = _bare(_type_at(path, root))
+        kind = _bare(_type_at(path))
         known = [f.encode_name for f in kind.fields] if isinstance(kind, inspect.StructType) else []
         return unknown(names[0], ".".join(path), known)
     key = ".".join(path)
@@ -27,7 +32,7 @@ def explain(message: str, root: type[msgspec.Struct]) -> str:
         return f"{key}.{names[0]} is missing; add it"
     match = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
     actual = f", not {match[1] or match[2]}" if match else ""
-    allowed = describe(_type_at(path, root)) or text.removeprefix("Expected ")
+    allowed = _allowed(_type_at(path)) or text.removeprefix("Expected ")
     return f"{key or 'the file'}: expected {allowed}{actual}"
 
 
@@ -41,8 +46,23 @@ def unknown(name: str, at: str, known: list[str]) -> str:
     return f"{key}: unknown key; {hint}allowed here: {', '.join(known)}"
 
 
-def _type_at(path: list[str], root: type[msgspec.Struct]) -> inspect.Type | None:
-    kind: inspect.Type | None = inspect.type_info(root)
+def _with_name(message: str, data: Mapping[str, Any]) -> str:
+    """`message` with the vault's name, because msgspec writes `$.vaults[...]` for any entry."""
+    if "$.vaults" not in message or not isinstance(data["vaults"], dict):
+        return message
+    for name, entry in data["vaults"].items():
+        if not re.match(NAME, str(name)):
+            allowed = _allowed(inspect.type_info(Name))
+            return f"expected {allowed} as a vault's name - at `$.vaults[{name}]`"
+        try:
+            msgspec.convert(entry, VaultConfig)
+        except msgspec.ValidationError:
+            return message.replace("[...]", f".{name}", 1)
+    return message
+
+
+def _type_at(path: list[str]) -> inspect.Type | None:
+    kind: inspect.Type | None = inspect.type_info(Config)
     for part in path:
         kind = _bare(kind)
         if isinstance(kind, inspect.StructType):
@@ -59,11 +79,11 @@ def _bare(kind: inspect.Type | None) -> inspect.Type | None:
     return kind
 
 
-def describe(kind: inspect.Type | None) -> str:
+def _allowed(kind: inspect.Type | None) -> str:
     """The values that a type allows, for an error message."""
     kind = _bare(kind)
     if isinstance(kind, inspect.Metadata):
-        return str((kind.extra_json_schema or {}).get("description") or describe(kind.type))
+        return str((kind.extra_json_schema or {}).get("description") or _allowed(kind.type))
     match kind:
         case inspect.LiteralType():
             return "one of " + ", ".join(map(str, kind.values))
@@ -82,10 +102,3 @@ def describe(kind: inspect.Type | None) -> str:
         case inspect.StructType() | inspect.DictType():
             return "a section of `key: value` lines"
     return ""
-
-
-def kind_of(value: object) -> str:
-    """The kind of a YAML value, in words for users."""
-    return {list: "a list", str: "text", int: "a number", float: "a number"}.get(
-        type(value), "something else"
-    )

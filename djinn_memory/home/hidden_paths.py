@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from djinn_memory.home.home import Home
+from djinn_memory.system.files import file_id
 
 MOST_LINKS = 40
 """Number of links in a path after which Linux gives up, too."""
@@ -83,7 +84,6 @@ def _target(path: Path) -> Path | None:
 
 
 def _identity(folder: Path) -> _Identity | None:
-    with suppress(OSError, ValueError):
-        info = folder.stat()
-        return info.st_dev, info.st_ino
+    with suppress(ValueError):
+        return file_id(folder)
     return None

@@ -127,12 +127,16 @@ class Home:
 
     def trust(self, endpoints: Sequence[Endpoint]) -> None:
         """Let this home reach these endpoints."""
-        trust.trust(self.root, endpoints)
+        with trust.editing() as homes:
+            before = homes.get(str(self.root), [])
+            added = [endpoint for endpoint in endpoints if endpoint not in before]
+            homes[str(self.root)] = [*before, *added]
         self.reread()
 
     def distrust(self) -> None:
         """Restrict this home to the endpoints in the user's own settings."""
-        trust.distrust(self.root)
+        with trust.editing() as homes:
+            homes.pop(str(self.root), None)
         self.reread()
 
     @property

@@ -101,20 +101,6 @@ def trusted(root: Path) -> list[Endpoint]:
     return _read().get(str(root), [])
 
 
-def trust(root: Path, endpoints: Sequence[Endpoint]) -> None:
-    """Trust the home at `root` with these endpoints, in addition to earlier ones."""
-    with _editing() as homes:
-        before = homes.get(str(root), [])
-        added = [endpoint for endpoint in endpoints if endpoint not in before]
-        homes[str(root)] = [*before, *added]
-
-
-def distrust(root: Path) -> bool:
-    """Revoke all trust of the home at `root`. Returns whether it had any."""
-    with _editing() as homes:
-        return bool(homes.pop(str(root), None))
-
-
 def trust_path() -> Path:
     """The file that records the user's trust. It need not exist."""
     return configuration.user_folder() / "trusted.json"
@@ -133,8 +119,8 @@ def _read() -> dict[str, list[Endpoint]]:
 
 
 @contextmanager
-def _editing() -> Iterator[dict[str, list[Endpoint]]]:
-    """The trusted endpoints by home, written back when the block ends."""
+def editing() -> Iterator[dict[str, list[Endpoint]]]:
+    """The trusted endpoints by the folder of a home, written back when the block ends."""
     path = trust_path()
     with lock(path.with_suffix(".lock")):
         homes = _read()

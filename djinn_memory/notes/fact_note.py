@@ -106,16 +106,13 @@ def value_of(body: str) -> str:
     return inner
 
 
-def history_of(
-    body: str, created: str | None = None, following: str | None = None
-) -> list[PastValue]:
+def history_of(body: str, created: str | None = None) -> list[PastValue]:
     """The earlier values, the last to begin first, each with the whole of its period.
 
     A line that does not tell when its value began means the end of the value before; the oldest
-    began when the fact was `created`. A value ends where the next one begins, and the last where
-    the `following` current value does.
+    began when the fact was `created`. A value ends where the next one begins.
     """
-    return [value for _, value in _entries(body, created, following)]
+    return [value for _, value in _entries(body, created)]
 
 
 class Timeline(Struct, frozen=True):
@@ -330,7 +327,8 @@ def _past(match: re.Match[str]) -> PastValue:
         fields["evidence"] = tuple(_LINKS.findall(fields["evidence"]))
     for key in ("valid_from", "recorded"):
         fields[key] = period_date(fields.get(key))
-    source = _source(_from_line(source))
+    source = _from_line(source).strip()
+    source = None if source in ("", "-") else source
     return PastValue(period_date(until), source, share_of(confidence), _from_line(value), **fields)
 
 
@@ -341,7 +339,8 @@ def _line(past: PastValue) -> str:
         del fields["recorded"]
     fields["evidence"] = " ".join(past.evidence)
     parts = "".join(f"; {name} {_in_part(text)}" for name, text in fields.items() if text)
-    about = f"{_in_part(past.source or '-')}, {_shown(past.confidence)}{parts}"
+    confidence = "-" if past.confidence is None else f"{past.confidence:g}"
+    about = f"{_in_part(past.source or '-')}, {confidence}{parts}"
     return f"- {past.until} ({about}): {_in_line(past.value)}"
 
 
@@ -372,11 +371,3 @@ def _from_line(text: str) -> str:
     except ValueError:
         return text
     return value if isinstance(value, str) else text
-
-
-def _source(text: str) -> str | None:
-    return None if text.strip() in ("", "-") else text.strip()
-
-
-def _shown(confidence: float | None) -> str:
-    return "-" if confidence is None else f"{confidence:g}"

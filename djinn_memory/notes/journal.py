@@ -231,9 +231,9 @@ def appendable(path: str, data: bytes) -> int | None:
         return None
     if "\r" in text or text.startswith("\ufeff"):
         return None
-    if has_torn_header(path, text) or not text:
+    if _has_torn_header(path, text) or not text:
         return 0
-    if not begun_by_djinn(frontmatter.read(text).fields):
+    if not begun_by_djinn(path, text, frontmatter.read(text).fields):
         return None
     torn = _torn(path, text)
     return len(whole) if torn is None else len(text[:torn].encode("utf-8"))
@@ -273,12 +273,13 @@ def marked(path: str, data: bytes, blocks: Collection[str], key: str, value: str
     return text.encode("utf-8")
 
 
-def begun_by_djinn(fields: Mapping[str, Any]) -> bool:
-    """Whether front matter is that of a journal that djinn began."""
-    return fields.get("type") == TYPE and fields.keys() >= HEADER_KEYS
+def begun_by_djinn(path: str, text: str, fields: Mapping[str, Any]) -> bool:
+    """Whether a journal's text and its front matter are those of a journal that djinn began."""
+    whole = fields.get("type") == TYPE and fields.keys() >= HEADER_KEYS
+    return whole or _has_torn_header(path, text)
 
 
-def has_torn_header(path: str, text: str) -> bool:
+def _has_torn_header(path: str, text: str) -> bool:
     """Whether a journal's text ends within the header that djinn writes."""
     named = _NAME.fullmatch(PurePosixPath(path).stem)
     if not (named and text):
@@ -289,7 +290,7 @@ def has_torn_header(path: str, text: str) -> bool:
 
 def _torn(path: str, text: str) -> int | None:
     """The start of an incomplete record or header at the end of the text."""
-    if has_torn_header(path, text):
+    if _has_torn_header(path, text):
         return 0
     start = text.rfind("\n#") + 1
     if not _BEGINNING_OF_RECORD.match(text, start):

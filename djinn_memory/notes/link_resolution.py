@@ -84,12 +84,7 @@ class Resolver:
             self._of[self._reserved.get(name)].append(name)
 
     def resolve(
-        self,
-        target: str,
-        *,
-        source_vault: str,
-        source_path: str,
-        kind: Kind = "wiki",
+        self, target: str, *, source_vault: str, source_path: str, kind: Kind = "wiki"
     ) -> Resolution:
         """Resolve a target from `parse_links`; the link is in the note at `source_path`."""
         if not target.strip():

@@ -93,8 +93,7 @@ def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
     content = journal.read(path, text)
     problem = "; ".join(filter(None, (front.problem, remark, content.problem))) or None
     memories = [*_memories(content, _day(path, front, rules), rules, dialect)]
-    by_djinn = journal.begun_by_djinn(front.fields) or journal.has_torn_header(path, text)
-    torn = content.torn if by_djinn else None
+    torn = content.torn if journal.begun_by_djinn(path, text, front.fields) else None
     if not memories and torn is None:
         return None
     spans = [*content.others]

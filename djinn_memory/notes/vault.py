@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from djinn_memory.errors import ConfigError, NotFound, Refused, Remedy
 from djinn_memory.home.access import is_private
 from djinn_memory.models import Problem, Vault
+from djinn_memory.notes.slugs import unique
 from djinn_memory.system.files import inside, make_folder, revise
 
 if TYPE_CHECKING:
@@ -273,6 +274,12 @@ _AT_ONCE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 
 """Flags to open a file without waiting: opening a FIFO would block until a writer comes."""
 
 
+def entry(vault: Vault, path: str | Path) -> Path:
+    """The place of a path; `OutsideVault` if its folder is not in the vault. A link there stays."""
+    relative = Path(path)
+    return inside(vault.root, relative.parent) / relative.name
+
+
 def read(vault: Vault, path: str) -> bytes:
     """The bytes of a note; `OutsideVault` for a path or link out of the vault."""
     target = inside(vault.root, path)
@@ -299,19 +306,14 @@ def trash(vault: Vault, path: str) -> Path:
     """Move a note to a free name in the vault's `.trash/`; returns the new path."""
     if vault.read_only:
         raise Refused(f"vault {vault.name} is read-only; delete the file yourself")
-    source = vault.root.resolve() / path
-    inside(vault.root, Path(path).parent)
+    source = entry(vault, path)
     if not source.is_symlink() and not source.is_file():
         update = Remedy("index", {}, "update the index")
         raise NotFound(f"{vault.name}/{path} no longer exists", update)
-    folder = inside(vault.root, Path(TRASH, path).parent)
-    make_folder(folder, private=is_private(vault))
-    name = PurePosixPath(path)
-    target, number = folder / name.name, 2
-    while target.exists() or target.is_symlink():
-        target, number = folder / f"{name.stem}-{number}{name.suffix}", number + 1
-    source.rename(target)
-    return target
+    target = entry(vault, f"{TRASH}/{path}")
+    make_folder(target.parent, private=is_private(vault))
+    base = unique(target.stem, lambda base: os.path.lexists(target.with_stem(base)))
+    return source.rename(target.with_stem(base))
 
 
 def trashed(path: str) -> bool:

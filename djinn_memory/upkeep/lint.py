@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.access import DOMAIN, domain_key
 from djinn_memory.memories.catalog.catalog import domains_in
-from djinn_memory.memories.changes.files import check_writable as check_folder
+from djinn_memory.memories.changes.files import writable_place as check_folder
 from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem, Vault

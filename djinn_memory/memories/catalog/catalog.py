@@ -124,6 +124,17 @@ def body_of(vault: Vault, memory: MemoryRef) -> str:
     return record.words if record else ""
 
 
+def text_for_people(vault: Vault, memory: Memory) -> str:
+    """As `body_of`; the history of a fact is in words, and an entity has the values that hold."""
+    text = body_of(vault, memory)
+    if memory.plane != "knowledge":
+        return text
+    # Imported here: few memories are facts or entities.
+    from djinn_memory.notes.fact_note import readable, with_current_values
+
+    return readable(text) if memory.type == "fact" else with_current_values(text)
+
+
 def notes_on_disk(
     home: Home, vault: Vault, pattern: re.Pattern[bytes]
 ) -> Iterator[tuple[str, Note]]:

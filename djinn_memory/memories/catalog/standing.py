@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from djinn_memory.chunking.tokens import token_counts, token_starts
 from djinn_memory.errors import DjinnError
 from djinn_memory.home import access
-from djinn_memory.memories.catalog.catalog import body_of
+from djinn_memory.memories.catalog.catalog import text_for_people
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.models import Filters, Vault, extended
 from djinn_memory.notes.dates import iso_date, moment
@@ -231,10 +231,8 @@ class StandingMemories:
 
     def _latest(self, selection: Selection, keep: Keep = lambda _: True) -> MemoryExcerpt | None:
         """The newest memory of a selection in the agent's own vaults that is not superseded."""
-        return self._first(self._memories(self._own, selection, "written", keep))
-
-    def _first(self, memories: Iterable[IndexedMemory]) -> MemoryExcerpt | None:
-        return next(self._excerpts(islice(self._current(memories), MANY)), None)
+        memories = self._current(self._memories(self._own, selection, "written", keep))
+        return next(self._excerpts(islice(memories, MANY)), None)
 
     def _current(self, memories: Iterable[IndexedMemory]) -> Iterator[IndexedMemory]:
         """The memories that are not superseded. Those with a future date are last."""
@@ -279,20 +277,9 @@ class StandingMemories:
                     due=due,
                     holds=spoken_period(_period(memory), moment(self._now)),
                     overdue=(iso_date(due) or self._today)[:10] < self._today,
-                    text=_text(self._scope[memory.vault], memory).strip(),
+                    text=text_for_people(self._scope[memory.vault], memory).strip(),
                     rank=self.ranks.get((memory.vault, memory.path)),
                 )
-
-
-def _text(vault: Vault, memory: IndexedMemory) -> str:
-    """The current text of a memory; for an entity, with the values that hold."""
-    text = body_of(vault, memory)
-    if memory.plane != "knowledge":
-        return text
-    # Imported here: few standing memories are facts or entities.
-    from djinn_memory.notes.fact_note import readable, with_current_values
-
-    return readable(text) if memory.type == "fact" else with_current_values(text)
 
 
 def _names(memory: IndexedMemory) -> set[str]:

@@ -7,9 +7,8 @@ it records the plan instead.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from msgspec import Struct, field
 
@@ -22,9 +21,8 @@ from djinn_memory.memories.changes.plan import (
     ChangePlan,
     FileChange,
     KeptBytes,
+    RecordedChange,
     digest,
-    from_event,
-    to_event,
 )
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.ids import crockford
@@ -37,11 +35,16 @@ from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.locks import lock
 from djinn_memory.system.waits import GLANCE_SECONDS
 
+_LOCK = "changes.lock"
+
 LOCK_SECONDS = 30.0
 """Maximum wait for another change set without progress."""
 
 Content = Mapping[tuple[str, str], bytes | None]
 """The bytes of files by vault id and path; None for a file that does not exist."""
+
+Times = Mapping[tuple[str, str], int | None]
+"""The times when files were last saved, in nanoseconds since 1970, by vault id and path."""
 
 
 class Commit(Struct):
@@ -51,8 +54,6 @@ class Commit(Struct):
     """`chg_` and ten characters; None if nothing was to be changed."""
     problems: list[Problem] = field(default_factory=list)
     """Problems that keep the notes from being searchable at once."""
-    searchable: Searchable = "later"
-    """How searches find the changed notes."""
 
 
 @contextmanager
@@ -62,7 +63,7 @@ def locked(state: State, vaults: Sequence[Vault]) -> Iterator[None]:
     What an interrupted change set left behind is taken back first.
     """
     with ExitStack() as stack:
-        stack.enter_context(_changes_lock(state, LOCK_SECONDS))
+        stack.enter_context(lock(state.home.state / _LOCK, timeout=LOCK_SECONDS))
         _recover(state, LOCK_SECONDS)
         for vault in sorted(vaults, key=lambda vault: vault.id):
             stack.enter_context(state.vault_lock(vault))
@@ -76,26 +77,23 @@ def commit(
     plan: ChangePlan,
     before: Content,
     after: Content,
-    times: Mapping[tuple[str, str], int | None] | None = None,
+    times: Times | None = None,
     *,
     must_record: bool = True,
 ) -> Commit:
     """Carry out a plan under the locks of its vaults.
 
     Either all files change, or none and an error is raised. `times` are the times of saving that
-    files get, in nanoseconds since 1970, by vault id and path. Without `must_record`, the files
-    stay changed when the ledger cannot be written. The next writer then records one write, and any
-    other change has a problem in place of an id.
+    files get. Without `must_record`, the files stay changed when the ledger cannot be written. The
+    next writer then records one write, and any other change has a problem in place of an id.
     """
     state, identity = runtime.state, f"chg_{crockford(50)}"
     vaults = {vault.id: vault for vault in state.home.vaults}
     kept = KeptBytes(state.home)
     keys = [(file.vault, file.path) for file in plan.files]
     old = {number: data for number, key in enumerate(keys) if (data := before[key]) is not None}
-    for file in plan.files:
-        files.check_writable(vaults[file.vault], file.path)
     saved = {
-        number: saved_ns(files.place(vaults[vault], path))
+        number: saved_ns(files.writable_place(vaults[vault], path))
         for number, (vault, path) in enumerate(keys)
     }
     try:
@@ -126,7 +124,7 @@ def commit(
 
 def _record(state: State, identity: str, plan: ChangePlan) -> None:
     """Record a plan whose files have changed."""
-    events = [to_event(identity, plan), Event(DONE, identity, {})]
+    events = [plan.event(identity), Event(DONE, identity, {})]
     state.ledger.append(events, durable=not plan.is_one_write)
     KeptBytes(state.home).finish(identity)
 
@@ -137,18 +135,21 @@ def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
     The next question embeds them.
     """
     vaults = {vault.id: vault for vault in runtime.home.vaults}
-    paths: defaultdict[str, list[str]] = defaultdict(list)
-    for file in plan.files:
-        paths[file.vault].append(file.path)
-    for vault_id, changed in paths.items():
-        try:
-            vault = vaults[vault_id]
-            result.searchable = index_notes(
-                runtime.state, runtime.models, vault, changed, embeds=False
-            )
-        except DjinnError as error:
-            # The notes are whole: the next search reads them.
-            result.problems.append(Problem("index", str(error)))
+    for key in dict.fromkeys(file.vault for file in plan.files):
+        paths = [file.path for file in plan.files if file.vault == key]
+        make_searchable(runtime, vaults[key], paths, result.problems, embeds=False)
+
+
+def make_searchable(
+    runtime: Runtime, vault: Vault, paths: Sequence[str], problems: list[Problem], *, embeds: bool
+) -> Searchable:
+    """Index notes that were written into a vault. A failure is added to the problems."""
+    try:
+        return index_notes(runtime.state, runtime.models, vault, paths, embeds=embeds)
+    except DjinnError as error:
+        # The notes are whole: the next search reads them.
+        problems.append(Problem("index", str(error)))
+        return "later"
 
 
 def recover(state: State) -> None:
@@ -158,7 +159,7 @@ def recover(state: State) -> None:
     This costs nothing when no change set is pending.
     """
     if KeptBytes(state.home).pending():
-        with suppress(Busy, Unavailable), _changes_lock(state, 0), deferred():
+        with suppress(Busy, Unavailable), lock(state.home.state / _LOCK, timeout=0), deferred():
             _recover(state, GLANCE_SECONDS)
 
 
@@ -176,13 +177,16 @@ def _recover(state: State, seconds: float) -> None:
     for identity in kept.pending():
         # An older version of djinn kept no plan beside the bytes.
         [event, *_] = [*events_of(state.ledger, (PLANNED,), (identity,)), None]
-        recorded = from_event(event) if event else None
+        recorded = RecordedChange.of(event) if event else None
         plan = kept.plan(identity) or (recorded.plan if recorded else None)
         if plan is None:
             kept.drop(identity)
             continue
+        ids = {file.vault for file in plan.files}
         with ExitStack() as stack:
-            for vault in _vaults_of(state, plan):
+            for vault in sorted(state.home.vaults, key=lambda vault: vault.id):
+                if vault.id not in ids:
+                    continue
                 stack.enter_context(state.vault_lock(vault, timeout=seconds))
             # It may have been at work, and not interrupted.
             if identity in kept.pending():
@@ -238,17 +242,6 @@ def _take_back(state: State, identity: str, plan: ChangePlan) -> None:
         state.problems.append(Problem(where, why))
 
 
-def _vaults_of(state: State, plan: ChangePlan) -> list[Vault]:
-    ids = {file.vault for file in plan.files}
-    return sorted(
-        (vault for vault in state.home.vaults if vault.id in ids), key=lambda vault: vault.id
-    )
-
-
-def _changes_lock(state: State, seconds: float) -> AbstractContextManager[object]:
-    return lock(state.home.state / "changes.lock", timeout=seconds)
-
-
 def _restored(
     vaults: Mapping[str, Vault], plan: ChangePlan, kept: KeptBytes, identity: str
 ) -> list[FileChange]:
@@ -266,5 +259,5 @@ def _restored(
         if vault is None or state != file.after or (file.before is not None and data is None):
             edited.append(file)
         else:
-            files.apply(vault, files.reversed_file(file), data, kept.saved_ns(identity, number))
+            files.apply(vault, file.reversed(), data, kept.saved_ns(identity, number))
     return edited

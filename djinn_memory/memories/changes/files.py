@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from djinn_memory.errors import Changed, Refused, Unavailable
+from djinn_memory.errors import Changed, OutsideVault, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.changes.plan import FileChange, digest
 from djinn_memory.models import Vault
@@ -25,44 +25,56 @@ def current(vault: Vault, path: str) -> bytes | None:
 
     Raises `Refused` for what is not a file, or is too large for a note.
     """
-    target = place(vault, path)
+    return _content(place(vault, path), f"{vault.name}/{path}")
+
+
+def _content(target: Path, shown: str) -> bytes | None:
     try:
         info = target.stat()
         if not stat.S_ISREG(info.st_mode):
-            raise Refused(f"{vault.name}/{path} is not a file")
+            raise Refused(f"{shown} is not a file")
         if info.st_size > MAX_BYTES:
-            raise Refused(f"{vault.name}/{path} is too large for a note; change it yourself")
+            raise Refused(f"{shown} is too large for a note; change it yourself")
         return target.read_bytes()
     except FileNotFoundError:
         if target.is_symlink():
-            raise Refused(f"{vault.name}/{path} is a broken link; remove it first") from None
+            raise Refused(f"{shown} is a broken link; remove it first") from None
         return None
-
-
-def mode_of(vault: Vault, path: str) -> int:
-    """The permissions of a file."""
-    return stat.S_IMODE(place(vault, path).stat().st_mode)
 
 
 def place(vault: Vault, path: str) -> Path:
     """The file of a path; `OutsideVault` if it is not in the vault. A link as the file stays."""
+    with suppress(OutsideVault):
+        target = disk.entry(vault, path)
+        # Any other file is in its folder, which is in the vault.
+        if not (target.is_symlink() or target.name == ".." or "\0" in target.name):
+            return target
     inside(vault.root, path)
-    relative = PurePosixPath(path)
-    return inside(vault.root, str(relative.parent)) / relative.name
+    return disk.entry(vault, path)
 
 
-def check_writable(vault: Vault, path: str) -> None:
-    """Raise `Unavailable` if the folder of a path, or the nearest that exists, is read-only."""
-    folder = place(vault, path).parent
-    folder = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+def writable_place(vault: Vault, path: str) -> Path:
+    """The file of a path, as `place`.
+
+    Raises `Unavailable` if its folder, or the nearest that exists, is read-only.
+    """
+    target = place(vault, path)
+    folder = next(parent for parent in target.parents if parent.is_dir())
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Unavailable(f"{folder} cannot be written; correct the permissions of the folder")
+    return target
 
 
-def missing_folders(vault: Vault, path: str) -> list[str]:
-    """The folders that must be created for a file, outer folders first."""
-    parents = [str(parent) for parent in PurePosixPath(path).parents if str(parent) != "."]
-    return [parent for parent in reversed(parents) if not (vault.root / parent).is_dir()]
+def new_folders(vaults: Vaults, changes: Iterable[FileChange]) -> tuple[tuple[str, str], ...]:
+    """The folders that these changes create, by vault id and path, outer folders first."""
+    folders = {
+        (file.vault, str(folder)): None
+        for file in changes
+        if file.before is None
+        for folder in reversed(PurePosixPath(file.path).parents[:-1])
+        if not (vaults[file.vault].root / folder).is_dir()
+    }
+    return tuple(folders)
 
 
 def apply(
@@ -78,7 +90,7 @@ def apply(
     removed file goes to the trash of its vault.
     """
     target = place(vault, file.path)
-    before = current(vault, file.path)
+    before = _content(target, f"{vault.name}/{file.path}")
     if digest(before) != file.before:
         raise Changed(target)
     if data is None:
@@ -101,11 +113,6 @@ def apply(
             target.chmod(file.mode)
     if data is not None:
         set_saved(target, time_ns)
-
-
-def reversed_file(file: FileChange) -> FileChange:
-    """The change that takes a change back."""
-    return FileChange(file.vault, file.path, file.after, file.before, file.mode, file.domains)
 
 
 def remove_folders(vaults: Vaults, folders: Iterable[tuple[str, str]]) -> None:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.memories.changes.plan import (
-    DONE,
-    PLANNED,
-    ChangePlan,
-    FileChange,
-    KeptBytes,
-    RecordedChange,
-    from_event,
-)
+from djinn_memory.memories.changes.plan import DONE, PLANNED, FileChange, KeptBytes, RecordedChange
 from djinn_memory.models import Vault
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Ledger
@@ -36,16 +28,17 @@ class PastChange(Struct, frozen=True):
 
 def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
     """The change sets of notes that the readers of these vaults may see, newest first."""
-    kept, changes = KeptBytes(state.home), []
-    records = _done(state.ledger_if_any)
-    undone = _undone(records)
+    kept, records = KeptBytes(state.home), _done(state.ledger_if_any)
+    undone, is_visible = _undone(records), _visibility(state, vaults, records)
+    changes = []
     for record in records:
+        if not all(map(is_visible, record.plan.files)):
+            continue
         status: ChangeStatus = "taken back" if record.id in undone else "done"
         if status == "done" and (record.purged or not kept.holds(record.id)):
             status = "expired"
         changes.append(PastChange(record, status))
-    visible = _visible_plans(state, vaults, (change.record.plan for change in changes))
-    return [change for change, is_visible in zip(changes, visible, strict=True) if is_visible]
+    return changes
 
 
 def undone_changes(ledger: Ledger | None) -> frozenset[str]:
@@ -60,7 +53,7 @@ def _done(ledger: Ledger | None) -> Sequence[RecordedChange]:
     return [
         record
         for event in reversed(events)
-        if event.kind == PLANNED and event.subject in done and (record := from_event(event))
+        if event.kind == PLANNED and event.subject in done and (record := RecordedChange.of(event))
     ]
 
 
@@ -89,22 +82,17 @@ def taken_back(
     )
 
 
-def _visible_plans(
-    state: State, vaults: Sequence[Vault], plans: Iterable[ChangePlan]
-) -> Iterator[bool]:
-    """Whether the readers of these vaults may know of each plan.
+def _visibility(
+    state: State, vaults: Sequence[Vault], records: Sequence[RecordedChange]
+) -> Callable[[FileChange], bool]:
+    """A test whether the readers of these vaults may know of the change of a file.
 
-    They may if they could see every memory before and after the change, and can see what its files
-    hold now.
+    They may if they could see every memory before and after the change, and can see what the file
+    holds now.
     """
     by_id = {vault.id: vault for vault in vaults}
-    plans = list(plans)
-    places = {
-        (by_id[file.vault].name, file.path)
-        for plan in plans
-        for file in plan.files
-        if file.vault in by_id
-    }
+    files = (file for record in records for file in record.plan.files if file.vault in by_id)
+    places = {(by_id[file.vault].name, file.path) for file in files}
     hidden = _hidden(state, vaults, tuple(places)) if places else set()
 
     def is_visible(file: FileChange) -> bool:
@@ -113,8 +101,7 @@ def _visible_plans(
             return False
         return not state.home.hides(vault, file.domains)
 
-    for plan in plans:
-        yield all(map(is_visible, plan.files))
+    return is_visible
 
 
 def _hidden(

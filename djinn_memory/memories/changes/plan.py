@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.errors import Refused
 from djinn_memory.home.home import Home
@@ -46,6 +47,10 @@ class FileChange(Struct, frozen=True):
     domains: tuple[str, ...] = ()
     """The domains of its changed memories, before and after the change."""
 
+    def reversed(self) -> FileChange:
+        """The change that takes it back."""
+        return replace(self, before=self.after, after=self.before)
+
 
 class ChangePlan(Struct, frozen=True):
     """The files of a change set, in the order in which they change."""
@@ -71,6 +76,17 @@ class ChangePlan(Struct, frozen=True):
         """Whether the change is one write, which is never done in part and loses no file."""
         return len(self.files) == 1 and self.files[0].after is not None
 
+    def event(self, identity: str) -> Event:
+        """The event that announces it under an id; see `RecordedChange.of`."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        vaults = {file.vault for file in self.files}
+        # A purge looks at the agent and the vault of an event; see `Ledger.redact`.
+        if data["agent"] is None:
+            del data["agent"]
+        if len(vaults) == 1:
+            data["vault"] = vaults.pop()
+        return Event(PLANNED, identity, data)
+
 
 class RecordedChange(Struct, frozen=True):
     """A plan in the ledger."""
@@ -84,33 +100,21 @@ class RecordedChange(Struct, frozen=True):
         """Whether a purge has removed a part of the plan, which can then not be taken back."""
         return any(file.path == BLANK for file in self.plan.files)
 
+    @classmethod
+    def of(cls, event: Event) -> RecordedChange | None:
+        """The change set that an event announces. None for data of another program."""
+        try:
+            plan = msgspec.convert(event.data, ChangePlan)
+            return cls(event.subject, datetime.fromisoformat(event.at), plan)
+        except (msgspec.ValidationError, ValueError):
+            return None
+
 
 def digest(data: bytes | None) -> str | None:
     """The hash by which a plan recognises the bytes of a file; None for a file that does not
     exist.
     """
     return None if data is None else hashlib.sha256(data).hexdigest()
-
-
-def to_event(identity: str, plan: ChangePlan) -> Event:
-    """The event that announces a change set."""
-    data: dict[str, Any] = msgspec.to_builtins(plan)
-    vaults = {file.vault for file in plan.files}
-    # A purge looks at the agent and the vault of an event; see `Ledger.redact`.
-    if data["agent"] is None:
-        del data["agent"]
-    if len(vaults) == 1:
-        data["vault"] = vaults.pop()
-    return Event(PLANNED, identity, data)
-
-
-def from_event(event: Event) -> RecordedChange | None:
-    """The change set that an event announces. None for data of another program."""
-    try:
-        plan = msgspec.convert(event.data, ChangePlan)
-        return RecordedChange(event.subject, datetime.fromisoformat(event.at), plan)
-    except (msgspec.ValidationError, ValueError):
-        return None
 
 
 FOLDER = "changes"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 
 from djinn_memory.errors import NotFound, Refused, Remedy
 from djinn_memory.memories.changes import files
-from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked
+from djinn_memory.memories.changes.commit import (
+    Commit,
+    Content,
+    Times,
+    commit,
+    index_changed,
+    locked,
+)
 from djinn_memory.memories.changes.history import PastChange, past_changes
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, KeptBytes, digest
 from djinn_memory.memories.changes.requests import (
@@ -25,7 +32,7 @@ from djinn_memory.system.plural import count
 
 _LIST = Remedy("changes.list", {}, "list the changes")
 
-_Content = dict[tuple[str, str], bytes | None]
+_Key = tuple[str, str]
 
 
 class Changes(Namespace, name="changes"):
@@ -52,12 +59,12 @@ class Changes(Namespace, name="changes"):
             changes = past_changes(self._state, vaults)
             change = _chosen(changes, request.change)
             entry = _entry(change, vaults)
-            plan, before, after = self._plan(change, changes, vaults, request.agent)
-            times = self._times(change)
+            by_id = {vault.id: vault for vault in vaults}
+            plan, before, after, times = self._plan(change, changes, by_id, request.agent)
             result = Commit()
             if not request.dry_run:
                 result = commit(self.runtime, plan, before, after, times)
-                files.remove_folders(_by_id(vaults), change.record.plan.folders)
+                files.remove_folders(by_id, change.record.plan.folders)
         if not request.dry_run:
             index_changed(self.runtime, plan, result)
         changed = tuple(_files(plan.files, vaults))
@@ -75,24 +82,17 @@ class Changes(Namespace, name="changes"):
             return self.runtime.fresh_scope(agent)
         return vaults
 
-    def _times(self, change: PastChange) -> dict[tuple[str, str], int | None]:
-        """The times when the files of a change were last saved before it, in nanoseconds."""
-        kept, record = KeptBytes(self._state.home), change.record
-        return {
-            (file.vault, file.path): kept.saved_ns(record.id, number)
-            for number, file in enumerate(record.plan.files)
-        }
-
     def _plan(
         self,
         change: PastChange,
         changes: Sequence[PastChange],
-        vaults: Sequence[Vault],
+        by_id: Mapping[str, Vault],
         agent: str | None,
-    ) -> tuple[ChangePlan, _Content, _Content]:
-        """The plan of an undo, and the bytes of its files before and after it."""
-        record, by_id = change.record, _by_id(vaults)
-        kept, before, after = KeptBytes(self._state.home), _Content(), _Content()
+    ) -> tuple[ChangePlan, Content, Content, Times]:
+        """The plan of an undo, the bytes of its files before and after it, and their times."""
+        record, kept = change.record, KeptBytes(self._state.home)
+        before, after = dict[_Key, bytes | None](), dict[_Key, bytes | None]()
+        times = dict[_Key, int | None]()
         for number, file in enumerate(record.plan.files):
             vault = by_id[file.vault]
             if vault.read_only:
@@ -103,20 +103,16 @@ class Changes(Namespace, name="changes"):
                 edit = "removed" if data is None else "edited"
                 raise _edited(vault, file, change, changes, edit)
             after[key] = kept.read(record.id, number) if file.before is not None else None
+            times[key] = kept.saved_ns(record.id, number)
             # A power cut can have damaged them.
             if digest(after[key]) != file.before:
                 raise Refused(f"the bytes before {record.id} are no longer kept, so it stays")
-        undone = tuple(files.reversed_file(file) for file in reversed(record.plan.files))
-        folders = {
-            (file.vault, folder): None
-            for file in undone
-            if file.before is None
-            for folder in files.missing_folders(by_id[file.vault], file.path)
-        }
+        undone = tuple(file.reversed() for file in reversed(record.plan.files))
+        folders = files.new_folders(by_id, undone)
         what = f"Took back: {record.plan.what}" if record.plan.what else ""
         trash = record.plan.trash
-        plan = ChangePlan("undo", what, undone, tuple(folders), record.id, agent, trash)
-        return plan, before, after
+        plan = ChangePlan("undo", what, undone, folders, record.id, agent, trash)
+        return plan, before, after, times
 
 
 def _chosen(changes: Sequence[PastChange], identity: str | None) -> PastChange:
@@ -178,7 +174,3 @@ def _files(changes: Sequence[FileChange], vaults: Sequence[Vault]) -> Iterator[C
         action = "changed" if file.before else "created"
         action = action if file.after else "removed"
         yield ChangedFile(names[file.vault], file.path, action)
-
-
-def _by_id(vaults: Sequence[Vault]) -> dict[str, Vault]:
-    return {vault.id: vault for vault in vaults}

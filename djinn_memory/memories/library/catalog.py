@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -12,10 +12,8 @@ from msgspec import Struct
 from djinn_memory.documents.note import FOLDER, HISTORY
 from djinn_memory.documents.sources import Source, fingerprint
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
-from djinn_memory.memories.library.files import HEAD
+from djinn_memory.memories.library.files import read_fields
 from djinn_memory.models import Filters, Vault, extended
-from djinn_memory.notes import frontmatter
-from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.vault import on_disk
 from djinn_memory.store.index.records import MemorySize, Selection
 from djinn_memory.store.ledger import Event
@@ -86,10 +84,16 @@ def stored_documents(state: State, vaults: Sequence[Vault]) -> list[StoredDocume
     ]
 
 
-def is_hidden(state: State, vault: Vault, event: Event) -> bool:
-    """Whether the event is about a file of a domain that the reader of the vault may not see."""
-    domain = text_of(event, "domain")
-    return bool(domain) and state.home.hides(vault, [domain])
+def document_events(state: State, vaults: Sequence[Vault]) -> Iterator[tuple[Vault, Event]]:
+    """The last event of each file of these vaults, the oldest first.
+
+    Files of a domain that the reader of the vault may not see are left out.
+    """
+    ledger, by_id = state.ledger_if_any, {vault.id: vault for vault in vaults}
+    for event in ledger.latest("document") if ledger else ():
+        vault, domain = by_id.get(text_of(event, "vault")), text_of(event, "domain")
+        if vault and not (domain and state.home.hides(vault, [domain])):
+            yield vault, event
 
 
 def subject(vault: Vault, source: str) -> str:
@@ -125,7 +129,15 @@ def find_document(documents: Sequence[StoredDocument], name: str) -> StoredDocum
     wanted = name.strip().removeprefix("[[").removesuffix("]]")
     folded = wanted.lower()
     tests = (
-        lambda document: document.is_called(wanted),
+        lambda document: (
+            wanted
+            in (
+                document.id,
+                document.path,
+                f"{document.vault.name}/{document.path}",
+                document.place,
+            )
+        ),
         lambda document: wanted == document.filename,
         lambda document: folded in (document.filename.lower(), document.title.lower()),
         lambda document: (
@@ -142,6 +154,12 @@ def find_document(documents: Sequence[StoredDocument], name: str) -> StoredDocum
             raise UsageError(f"{name!r} is ambiguous: {places}; use one of these")
     remedy = Remedy("documents.list", purpose="list the documents")
     raise NotFound(f"no document {name!r}", remedy)
+
+
+def other_files(document: StoredDocument) -> list[str]:
+    """The paths of the kept original and of the earlier versions of a document."""
+    original = original_path(document)
+    return [*([original] if original else []), *history(document)]
 
 
 def original_path(document: StoredDocument) -> str | None:
@@ -192,11 +210,3 @@ def history(document: StoredDocument) -> list[str]:
         stem = note.removesuffix("md")
         versions += [note, *(name for name in names if name.startswith(stem) and name != note)]
     return [f"{HISTORY}/{name}" for name in versions]
-
-
-def read_fields(vault: Vault, path: str) -> dict[str, str]:
-    """The front matter of a note on disk, without lists; empty if the note is missing."""
-    with suppress(OSError, DjinnError), inside(vault.root, path).open("rb") as file:
-        fields = frontmatter.read(decode(file.read(HEAD))[0]).fields
-        return {key: value for key, value in fields.items() if isinstance(value, str)}
-    return {}

@@ -15,11 +15,12 @@ from typing import Literal
 from msgspec import Struct
 
 from djinn_memory.documents.note import FOLDER, HISTORY
-from djinn_memory.errors import Refused, Remedy
+from djinn_memory.errors import DjinnError, Refused, Remedy
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.catalog.catalog import file_name
 from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter
+from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.slugs import fold, slug, unique
 from djinn_memory.system.files import (
@@ -36,7 +37,7 @@ from djinn_memory.system.files import (
 
 Keep = Literal["copy", "link", "no"]
 
-HEAD = 64_000
+_HEAD = 64_000
 """Bytes at the start of a note that contain its front matter."""
 
 
@@ -84,13 +85,18 @@ def holder(vault: Vault, sha256: str, since_ns: int, known: Set[str | None]) -> 
             info = path.stat()
             if name in known or info.st_mtime_ns < since_ns - 3_000_000_000:
                 continue
-            if not S_ISREG(info.st_mode):
-                continue  # to open a FIFO would wait for a writer for ever
-            with path.open("rb") as file:
-                fields = frontmatter.read(decode(file.read(HEAD))[0]).fields
-            if fields.get("sha256") == sha256:
+            # To open a FIFO would wait for a writer for ever.
+            if S_ISREG(info.st_mode) and read_fields(vault, name).get("sha256") == sha256:
                 return name
     return None
+
+
+def read_fields(vault: Vault, path: str) -> dict[str, str]:
+    """The front matter of a note on disk, without lists; empty if the note is missing."""
+    with suppress(OSError, DjinnError), inside(vault.root, path).open("rb") as file:
+        fields = frontmatter.read(decode(file.read(_HEAD))[0]).fields
+        return {key: value for key, value in fields.items() if isinstance(value, str)}
+    return {}
 
 
 def put(
@@ -198,8 +204,7 @@ def retired(
     copies = []
     try:
         if original:
-            parent = inside(vault.root, str(PurePosixPath(note).parent))
-            before = parent / PurePosixPath(original).name
+            before = disk.entry(vault, note).with_name(PurePosixPath(original).name)
             own = before.name.startswith(stem)
             kept = folder / f"{name}{before.name.removeprefix(stem) if own else before.suffix}"
             if os.path.lexists(before) and not os.path.lexists(kept):

@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path, PurePosixPath
 
+from msgspec.structs import replace
+
 from djinn_memory.chunking.strategies import Plan, context_window, plan
 from djinn_memory.documents.document import Document, ReadRequest
 from djinn_memory.documents.note import body, clean, stem
@@ -22,13 +24,13 @@ from djinn_memory.memories.library import files
 from djinn_memory.memories.library.catalog import (
     StoredDocument,
     history,
-    read_fields,
     run_lock,
     source_of,
     stored_documents,
     subject,
 )
-from djinn_memory.memories.library.ingest_run import FileJob, IngestFile, IngestRun
+from djinn_memory.memories.library.files import read_fields
+from djinn_memory.memories.library.ingest_run import IngestFile, IngestRun
 from djinn_memory.memories.library.requests import (
     AskPassword,
     ChunkOptions,
@@ -36,7 +38,6 @@ from djinn_memory.memories.library.requests import (
     IngestCallback,
     IngestOptions,
     IngestReport,
-    ignore_event,
     no_password,
 )
 from djinn_memory.memories.library.writer import plan_fields, write_document
@@ -72,7 +73,7 @@ def ingest(
     sources: Sequence[Source],
     *,
     missing: Sequence[tuple[str, DjinnError]] = (),
-    tell: IngestCallback = ignore_event,
+    tell: IngestCallback = lambda _: None,
     ask: AskPassword = no_password,
     embed: bool = True,
     progress: ProgressCallback,
@@ -159,12 +160,12 @@ def index_documents(
     ]
 
 
-def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
+def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[IngestFile]:
     """The files that are not documents yet, each with the document that it replaces."""
     documents = stored_documents(run.state, [run.vault])
     by_bytes = {document.sha256: document for document in documents}
     elsewhere = {} if run.options.copy else _elsewhere(run)
-    jobs: dict[str, FileJob] = {}
+    jobs: dict[str, IngestFile] = {}
     kinds: dict[str, set[str]] = {}
     for source in sources:
         kinds.setdefault(slug(stem(source.name)), set()).add(_kind(source))
@@ -183,16 +184,16 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[FileJob]:
             run.skip(source, f"already in another vault, as {place}; {_COPY}", other.id)
         elif file.sha256 in jobs and file.size:
             # Not "already ingested": that file may still fail.
-            job = jobs[file.sha256]
-            job.duplicates.append(source)
-            # The ledger records it when the job is done.
-            run.conclude(source, "skipped", f"is identical to {job.source.name}")
+            first = jobs[file.sha256]
+            first.duplicates.append(source)
+            # The ledger records it when that file is done.
+            run.conclude(source, "skipped", f"is identical to {first.source.name}")
         elif failure := run.failed_before(file):
             run.conclude(source, "failed", f"{failure} (the file has not changed since); {_RETRY}")
         else:
             # What is piped without a title has a name that says nothing.
             named = source.lasting or run.options.title
-            jobs[file.sha256] = FileJob(file, before if named else None)
+            jobs[file.sha256] = replace(file, replaces=before if named else None)
     return list(jobs.values())
 
 
@@ -230,7 +231,7 @@ def _file(run: IngestRun, source: Source, kinds: Mapping[str, set[str]]) -> Inge
     return IngestFile(source, sha256, size, last_id, label)
 
 
-def _read(run: IngestRun, jobs: Sequence[FileJob]) -> None:
+def _read(run: IngestRun, jobs: Sequence[IngestFile]) -> None:
     settings = run.state.home.config.documents
     workers = settings.workers or min(os.cpu_count() or 1, MOST_WORKERS)
     limits = WorkerLimits(settings.timeout, settings.memory, workers)
@@ -239,67 +240,67 @@ def _read(run: IngestRun, jobs: Sequence[FileJob]) -> None:
     def request(source: Source, password: str | None) -> ReadRequest:
         return ReadRequest(source.path, source.name, password, languages)
 
-    requests = {request(job.source, run.options.password): job for job in jobs}
+    requests = {request(file.source, run.options.password): file for file in jobs}
     while requests:
-        locked: dict[ReadRequest, FileJob] = {}
+        locked: dict[ReadRequest, IngestFile] = {}
         with closing(read_all(requests, limits)) as events:
             for event in events:
-                job = requests[event.request]
+                file = requests[event.request]
                 run.tell(event)
                 if isinstance(event, FileStarted):
-                    run.record("processing", [job.source])
+                    run.record("processing", [file.source])
                 elif isinstance(event, FileRead):
-                    _finish(run, job, event.document)
+                    _finish(run, file, event.document)
                 elif isinstance(event, FileFailed):
-                    password = run.ask(job.source.name, event.why) if event.locked else None
+                    password = run.ask(file.source.name, event.why) if event.locked else None
                     if password is None:
                         # A locked file fails at once, and its next password may open it.
-                        attempt = "" if event.locked else run.attempt(job.file)
-                        run.fail(job.source, event.why, attempt)
+                        attempt = "" if event.locked else run.attempt(file)
+                        run.fail(file.source, event.why, attempt)
                     else:
-                        locked[request(job.source, password)] = job
+                        locked[request(file.source, password)] = file
         requests = locked
 
 
-def _finish(run: IngestRun, job: FileJob, document: Document) -> None:
+def _finish(run: IngestRun, file: IngestFile, document: Document) -> None:
     """Write a document that was read."""
     text = body(document)
-    if why := _secret(run, job, document, text):
-        run.fail(job.source, why, run.attempt(job.file))
+    if why := _secret(run, file.source, document, text):
+        run.fail(file.source, why, run.attempt(file))
         return
     chunk_fields = plan_fields(run.plan, text, run.models.name)
-    before = job.replaces
+    before = file.replaces
     try:
         while True:
             with run.state.vault_lock(run.vault):
-                path = files.holder(run.vault, job.file.sha256, run.began_ns, run.written)
+                path = files.holder(run.vault, file.sha256, run.began_ns, run.written)
                 if path:
                     # Another process was faster.
                     document_id = read_fields(run.vault, path).get("id")
-                    run.skip(job.source, f"already ingested as {path}", document_id)
+                    run.skip(file.source, f"already ingested as {path}", document_id)
                     return
                 if before is None or _unchanged(before):
-                    outcome = write_document(run, job.file, before, document, text, chunk_fields)
+                    outcome = write_document(run, file, before, document, text, chunk_fields)
                     break
             # Not under the lock: others need not wait while this waits for the index.
             before = _reread(run, before)
-            if before and before.sha256 == job.file.sha256:
-                run.skip(job.source, f"already ingested as {before.path}", before.id)
+            if before and before.sha256 == file.sha256:
+                run.skip(file.source, f"already ingested as {before.path}", before.id)
                 return
     except DjinnError as error:
-        run.fail(job.source, str(error))
+        run.fail(file.source, str(error))
     except OSError as error:
-        run.fail(job.source, f"cannot be written into the vault: {error.strerror or error}")
+        run.fail(file.source, f"cannot be written into the vault: {error.strerror or error}")
     else:
-        for source in (job.source, *job.duplicates):
+        for source in (file.source, *file.duplicates):
             run.done(source, outcome.document_id)
         run.settle(outcome)
 
 
-def _secret(run: IngestRun, job: FileJob, document: Document, text: str) -> str | None:
+def _secret(run: IngestRun, source: Source, document: Document, text: str) -> str | None:
     """The reason why a document with a secret in its text or properties is refused; else None."""
     about = (
-        job.source.name, run.options.title, document.title, document.author, document.subject,
+        source.name, run.options.title, document.title, document.author, document.subject,
     )  # fmt: skip
     settings = run.state.home.config.secrets
     try:

@@ -20,7 +20,7 @@ from djinn_memory.documents.sources import Source
 from djinn_memory.embedding.registry import ModelRegistry
 from djinn_memory.memories.library.catalog import (
     StoredDocument,
-    is_hidden,
+    document_events,
     source_of,
     subject,
     text_of,
@@ -38,7 +38,7 @@ from djinn_memory.store.state import State
 
 
 class IngestFile(Struct, frozen=True):
-    """A file and the hash of its bytes."""
+    """A file to read, and the document that it replaces."""
 
     source: Source
     sha256: str
@@ -47,20 +47,9 @@ class IngestFile(Struct, frozen=True):
     """The id of the last document from this file, if any."""
     label: str
     """The name of its note if it becomes a new document."""
-
-
-class FileJob(Struct, frozen=True):
-    """A file to read, and the document that it replaces."""
-
-    file: IngestFile
-    replaces: StoredDocument | None
+    replaces: StoredDocument | None = None
     duplicates: list[Source] = field(default_factory=list)
     """Files with identical content."""
-
-    @property
-    def source(self) -> Source:
-        """The file."""
-        return self.file.source
 
 
 class IngestRun(Struct, dict=True):
@@ -84,9 +73,7 @@ class IngestRun(Struct, dict=True):
     """The last failed `attempt` and its reason, by the ledger's name for a file."""
 
     def __post_init__(self) -> None:
-        for event in self.state.ledger.latest("document"):
-            if text_of(event, "vault") != self.vault.id or is_hidden(self.state, self.vault, event):
-                continue
+        for _, event in document_events(self.state, [self.vault]):
             if document := text_of(event, "document"):
                 self.last_ids[event.subject] = document
             if event.kind == "document.done":

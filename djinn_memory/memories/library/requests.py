@@ -272,9 +272,5 @@ AskPassword = Callable[[str, str], str | None]
 """Takes a file name and the reason why the file is locked; returns a password, or None."""
 
 
-def ignore_event(_: Event | FileOutcome) -> None:
-    """The `IngestCallback` for callers that show no progress."""
-
-
 def no_password(name: str, why: str) -> None:
     """The `AskPassword` for callers that cannot ask."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import ValidationError, convert
@@ -17,9 +17,7 @@ from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.memories.library import catalog
 from djinn_memory.memories.library.catalog import (
     StoredDocument,
-    history,
-    is_hidden,
-    original_path,
+    document_events,
     run_lock,
     stored_documents,
     text_of,
@@ -40,7 +38,6 @@ from djinn_memory.memories.library.requests import (
     ReprocessDocument,
     ReprocessedDocument,
     ShowDocument,
-    ignore_event,
     no_password,
 )
 from djinn_memory.models import Filters, Problem, Strategy, Vault, extended
@@ -78,7 +75,7 @@ class Documents(Namespace, name="documents"):
         request: IngestOptions,
         piped: Sequence[Source] = (),
         *,
-        tell: IngestCallback = ignore_event,
+        tell: IngestCallback = lambda _: None,
         ask: AskPassword = no_password,
     ) -> IngestReport:
         """As `ingest`, for files under other names and with callbacks.
@@ -163,11 +160,13 @@ class Documents(Namespace, name="documents"):
             self._state.ledger.append([event])
             return RemovedDocument(entry, ())
         with self._state.vault_lock(document.vault):
-            moved_to = _trash(document)
+            # The note is moved last, so that an interrupted removal can be repeated.
+            paths = (*catalog.other_files(document), document.path)
+            *others, note = [disk.trash(document.vault, path) for path in paths]
         # It is removed even if the index cannot be told now: search looks for the file of a hit.
         with suppress(Unavailable):
             read(self._state, [document.vault], timeout=1)
-        return RemovedDocument(entry, tuple(moved_to))
+        return RemovedDocument(entry, (note, *others))
 
     @operation(ReprocessDocument, patient=True, writes=True, positional=("name",))
     def reprocess(self, request: ReprocessDocument) -> ReprocessedDocument:
@@ -263,16 +262,12 @@ def _unfinished_files(state: State, vaults: Sequence[Vault]) -> list[DocumentEnt
 
     A file has failed if its run ended without reporting it, for example because it was killed.
     """
-    ledger, locks = state.ledger_if_any, state.home.state / "locks"
-    by_id = {vault.id: vault for vault in vaults}
+    locks = state.home.state / "locks"
     running: dict[str, bool] = {}
     entries = []
-    for event in ledger.latest("document") if ledger else ():
-        verb = event.kind.partition(".")[2]
-        vault, run = text_of(event, "vault"), text_of(event, "run")
-        if verb not in ("pending", "processing", "failed") or vault not in by_id:
-            continue
-        if is_hidden(state, by_id[vault], event):
+    for vault, event in document_events(state, vaults):
+        verb, run = event.kind.partition(".")[2], text_of(event, "run")
+        if verb not in ("pending", "processing", "failed"):
             continue
         status: DocumentStatus = "failed"
         reason = text_of(event, "why") or None
@@ -286,21 +281,9 @@ def _unfinished_files(state: State, vaults: Sequence[Vault]) -> list[DocumentEnt
         source = text_of(event, "source")
         name = text_of(event, "name") or PurePosixPath(source).name
         nothing: dict[str, Any] = dict.fromkeys(DocumentEntry.__struct_fields__)
-        known = {"filename": name, "title": name, "vault": by_id[vault].name, "source": source}
+        known = {"filename": name, "title": name, "vault": vault.name, "source": source}
         known |= {"status": status, "uploaded_at": event.at}
         fields = {**nothing, **known, "reason": reason, "version": 1, "total_chunks": 0}
         fields["domain"] = text_of(event, "domain") or None
         entries.append(DocumentEntry(**fields))
     return entries
-
-
-def _trash(document: StoredDocument) -> list[Path]:
-    """Move a document, its original and its history to the trash. Returns the new paths.
-
-    The note is moved last, so that an interrupted removal can be repeated.
-    """
-    vault = document.vault
-    original = original_path(document)
-    kept = [original] if original else []
-    moved = [disk.trash(vault, path) for path in (*kept, *history(document))]
-    return [disk.trash(vault, document.path), *moved]

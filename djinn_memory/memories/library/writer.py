@@ -17,8 +17,8 @@ from djinn_memory.documents.note import HISTORY, clean, extension, title_of
 from djinn_memory.errors import Changed, Refused
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.library import files
-from djinn_memory.memories.library.catalog import StoredDocument, original_path, read_fields
-from djinn_memory.memories.library.files import DocumentPlace, Keep
+from djinn_memory.memories.library.catalog import StoredDocument, original_path
+from djinn_memory.memories.library.files import DocumentPlace, Keep, read_fields
 from djinn_memory.memories.library.ingest_run import IngestFile, IngestRun
 from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 from djinn_memory.models import DocumentType

@@ -11,16 +11,11 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.memories.catalog.catalog import body_of
+from djinn_memory.memories.catalog.catalog import text_for_people
 from djinn_memory.memories.profiles.reading import defaults_of
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.requests import RecallOptions
-from djinn_memory.memories.recall.rescoring import (
-    Judgement,
-    Rescorer,
-    ScoreBreakdown,
-    days_since,
-)
+from djinn_memory.memories.recall.rescoring import Judgement, Rescorer, ScoreBreakdown, days_since
 from djinn_memory.models import (
     AskedPeriod,
     Hit,
@@ -34,7 +29,7 @@ from djinn_memory.models import (
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
-from djinn_memory.notes.fact_note import readable, timeline, with_current_values
+from djinn_memory.notes.fact_note import timeline
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import spoken_period
@@ -341,10 +336,7 @@ def _text(home: Home, hit: Hit) -> str:
     [vault] = home.named((hit.vault,))
     # The note may have been removed since the search.
     with contextlib.suppress(OSError, DjinnError):
-        body = body_of(vault, hit).strip("\n")
-        if hit.plane == "knowledge":
-            return readable(body) if hit.type == "fact" else with_current_values(body)
-        return body
+        return text_for_people(vault, hit).strip("\n")
     return hit.excerpt
 
 

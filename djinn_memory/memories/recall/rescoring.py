@@ -45,15 +45,6 @@ SAME_WORDS = 0.6
 _WORD = re.compile(r"\w+")
 
 
-def _repeats(search: Search, candidates: Sequence[Candidate]) -> list[int]:
-    """For each candidate, how many earlier ones say nearly the same. One candidate per memory."""
-    compared = candidates[:COMPARED]
-    by_meaning = search.scores_all
-    alike = _alike_in_meaning(search, compared) if by_meaning else _alike_in_words(search, compared)
-    counts = [sum(row[:at]) for at, row in enumerate(alike)]
-    return counts + [0] * (len(candidates) - len(compared))
-
-
 def _alike_in_meaning(search: Search, candidates: Sequence[Candidate]) -> list[list[bool]]:
     """Compare the windows that answer.
 
@@ -366,9 +357,11 @@ def _by_score(judged: Judged) -> float:
 
 def _varied(search: Search, judged: Sequence[Judged]) -> list[Judged]:
     """The same order, with lower scores for memories that nearly repeat a better one."""
-    counts = _repeats(search, [candidate for candidate, _ in judged])
+    find_alike = _alike_in_meaning if search.scores_all else _alike_in_words
+    alike = find_alike(search, [candidate for candidate, _ in judged[:COMPARED]])
     varied = []
-    for (candidate, judgement), count in zip(judged, counts, strict=True):
+    for at, (candidate, judgement) in enumerate(judged):
+        count = sum(alike[at][:at]) if at < COMPARED else 0
         weight, variety = judgement.weight, 1 / (1 + count)
         if count:
             weight = replace(weight, variety=variety, score=blended(weight.score, variety))

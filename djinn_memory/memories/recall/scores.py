@@ -74,7 +74,7 @@ def names_in_events(
     """
     names = _former_names(state, ledger, known, vaults)
     for memory in memories:
-        names[memory.memory_id] += _merged_ids(memory)
+        names[memory.memory_id] += [value for key, value in memory.fields if key == MERGED]
     return names
 
 
@@ -215,8 +215,3 @@ def _gone(
         former = {name for memories in seen.values() for name in memories} - set(names)
         former = former if gone else set()
     return names
-
-
-def _merged_ids(memory: IndexedMemory) -> list[str]:
-    """The ids of the memories that were merged into a memory."""
-    return [value for key, value in memory.fields if key == MERGED]

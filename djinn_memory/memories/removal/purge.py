@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.changes.commit import recover
-from djinn_memory.memories.changes.plan import PLANNED, KeptBytes, from_event
+from djinn_memory.memories.changes.plan import PLANNED, KeptBytes, RecordedChange
 from djinn_memory.memories.facts.queries import FACT
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.hooks.payloads import NAMES
@@ -41,7 +41,6 @@ from djinn_memory.store.ledger.redaction import CONTAINED, phrases, redacted
 from djinn_memory.store.ledger.sync_state import mark_purged
 from djinn_memory.store.sqlite import erase, transaction
 from djinn_memory.store.state import State
-from djinn_memory.system.files import inside
 from djinn_memory.system.locks import lock
 
 SENTENCE = 20
@@ -156,18 +155,12 @@ def _digests(memory: MemoryFiles) -> Iterator[bytes]:
 
 
 def _remove(memory: MemoryFiles) -> None:
-    if memory.block:
-        _remove_section(memory)
-        return
     for path in memory.files:
-        inside(memory.vault.root, str(PurePosixPath(path).parent))
-        (memory.vault.root / path).unlink(missing_ok=True)
-
-
-def _remove_section(memory: MemoryFiles) -> None:
-    """Remove the section from its journal and from copies of it in the trash, by exchange."""
-    for path in memory.files:
-        disk.edit(memory.vault, path, partial(_without, memory, path))
+        if memory.block:
+            # By exchange, in its journal and in copies of that in the trash.
+            disk.edit(memory.vault, path, partial(_without, memory, path))
+        else:
+            disk.entry(memory.vault, path).unlink(missing_ok=True)
 
 
 def _without(memory: MemoryFiles, path: str, data: bytes) -> bytes:
@@ -317,7 +310,7 @@ def _erase_kept(
     wanted = [phrase.encode() for phrase in phrases(texts) if len(phrase) >= CONTAINED]
     wanted += [memory.encode()] if memory else []
     for event in events_of(state.ledger, (PLANNED,), ids):
-        record = from_event(event)
+        record = RecordedChange.of(event)
         files = enumerate(record.plan.files if record else ())
         if record is None or any(
             (file.vault == vault.id and file.path in paths)

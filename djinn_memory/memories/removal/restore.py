@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -21,7 +21,7 @@ from djinn_memory.notes.note import Note
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import TRASH
 from djinn_memory.store.state import State
-from djinn_memory.system.files import inside, make_folder, move_to_free_name
+from djinn_memory.system.files import make_folder, move_to_free_name
 
 
 class TrashedNote(Struct, frozen=True):
@@ -62,7 +62,7 @@ def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> Re
     with state.vault_lock(vault):
         files = _files(vault, note, parsed)
         for path in files:
-            if os.path.lexists(inside(vault.root, Path(path).parent) / Path(path).name):
+            if os.path.lexists(disk.entry(vault, path)):
                 raise Refused(f"{vault.name}/{path} exists; move it first")
         if not request.dry_run:
             # The note last, so that what is cut short can be done again.
@@ -131,10 +131,9 @@ def _files(vault: Vault, note: TrashedNote, parsed: Note) -> list[str]:
 
 
 def _move(vault: Vault, path: str) -> None:
-    source = inside(vault.root, Path(TRASH, path).parent) / Path(path).name
-    folder = inside(vault.root, Path(path).parent)
-    make_folder(folder, private=is_private(vault))
+    target = disk.entry(vault, path)
+    make_folder(target.parent, private=is_private(vault))
     try:
-        move_to_free_name(source, folder / source.name)
+        move_to_free_name(disk.entry(vault, f"{TRASH}/{path}"), target)
     except FileExistsError:
         raise Refused(f"{vault.name}/{path} exists; move it first") from None

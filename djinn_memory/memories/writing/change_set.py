@@ -11,16 +11,24 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from stat import S_IMODE
 
 from msgspec import Struct, field
 
-from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
+from djinn_memory.errors import Changed, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
-from djinn_memory.indexing.refresh import Searchable, index_notes
+from djinn_memory.indexing.refresh import Searchable
 from djinn_memory.memories.catalog.catalog import file_name
 from djinn_memory.memories.changes import files
-from djinn_memory.memories.changes.commit import Commit, commit, index_changed, locked, recover
+from djinn_memory.memories.changes.commit import (
+    Commit,
+    commit,
+    index_changed,
+    locked,
+    make_searchable,
+    recover,
+)
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Dialect, Problem, Vault
@@ -96,7 +104,7 @@ class ChangeSet:
             if target.is_symlink() and (new is None or old is None):
                 raise Refused(f"{vault.name}/{path} is a link; move or remove it yourself")
             self._before[key] = old
-            self._modes[key] = files.mode_of(vault, path) if target.exists() else None
+            self._modes[key] = S_IMODE(target.stat().st_mode) if target.exists() else None
         elif self._after[key] != old:
             raise Changed(files.place(vault, path))
         self._vaults[vault.id] = vault
@@ -129,13 +137,8 @@ class ChangeSet:
         changes = [self._file(key) for key in self._changed()]
         # Created files first and removed files last, so that no text is missing at any moment.
         changes.sort(key=lambda file: (file.before is not None) + 2 * (file.after is None))
-        folders = {
-            (file.vault, folder): None
-            for file in changes
-            if file.before is None
-            for folder in files.missing_folders(self._vaults[file.vault], file.path)
-        }
-        return ChangePlan(command, self.what, tuple(changes), tuple(folders), None, agent, trash)
+        folders = files.new_folders(self._vaults, changes)
+        return ChangePlan(command, self.what, tuple(changes), folders, None, agent, trash)
 
     def _file(self, key: _Key) -> FileChange:
         before, after = self._before[key], self._after[key]
@@ -288,14 +291,8 @@ def writing(
             writer.save(runtime, command, agent)
     finally:
         if writer and writer.written:
-            try:
-                state, models = runtime.state, runtime.models
-                writer.searchable = index_notes(
-                    state, models, vault, list(writer.written), embeds=embeds
-                )
-            except DjinnError as error:
-                # The note is whole: the next search reads it.
-                writer.problems.append(Problem("index", str(error)))
+            paths, problems = [*writer.written], writer.problems
+            writer.searchable = make_searchable(runtime, vault, paths, problems, embeds=embeds)
 
 
 def _make_root(home: Home, vault: Vault) -> None:

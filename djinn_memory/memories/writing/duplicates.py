@@ -52,8 +52,8 @@ _WORD = re.compile(r"\w+")
 
 _SEE_ALSO = re.compile(r"\s*\bSee also [^\n]*\.\s*\Z")
 
-_COUNTED = Filters(excluded=(("plane", "documents"), ("status", "superseded")))
-"""Filters for the memories that may be duplicates."""
+_COUNTED = (("plane", "documents"), ("status", "superseded"))
+"""The values of memories that cannot be duplicates."""
 
 
 class Duplicate(Struct, frozen=True):
@@ -83,12 +83,9 @@ class DuplicateFinder:
         """With `notes`, episodes do not count."""
         self._state = runtime.state
         self._draft = draft
-        self._selection = Selection()
-        self._counted = _COUNTED
-        if notes:
-            self._selection = Selection(Filters(excluded=(("plane", "episodic"),)))
-            excluded = (*_COUNTED.excluded, *self._selection.filters.excluded)
-            self._counted = Filters(excluded=excluded)
+        excluded = (("plane", "episodic"),) if notes else ()
+        self._selection = Selection(Filters(excluded=excluded))
+        self._counted = Selection(Filters(excluded=(*_COUNTED, *excluded)))
         self._vaults = vaults
         self._day = local_day(str(draft.fields.get("date") or moment(runtime.now())))
         self._embedder: Embedder | None = None
@@ -132,7 +129,7 @@ class DuplicateFinder:
         query = words_query.compose(index.words, [terms])
         if query is None:
             return
-        near = index.words.search(query.any, Selection(self._counted), NEIGHBOURS)
+        near = index.words.search(query.any, self._counted, NEIGHBOURS)
         for memory, theirs in _read(index, [ref.memory_id for ref in near]):
             said = _without_links(theirs)
             same = likeness(text or whole, said if text else f"{memory.title} {said}")

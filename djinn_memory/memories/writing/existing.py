@@ -175,16 +175,11 @@ def change_note(
             "title": f"{draft.title} (until {until})",
             "status": "superseded",
             "superseded_by": f"[[{path.removesuffix('.md')}]]",
-            "valid_to": first_end(_end(note), began),
+            "valid_to": first_end(period_date(dict(reversed(note.fields)).get("valid_to")), began),
         }
         previous = writer.put(place, old_name, frontmatter.edit_fields(current, version))
     writer.rewrite(path, change)
     return note.id, previous
-
-
-def _end(note: Note) -> str | None:
-    """When a note ceased to hold, if it says so."""
-    return period_date(dict(reversed(note.fields)).get("valid_to"))
 
 
 def _place_of_version(writer: VaultWriter, path: str, until: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from djinn_memory.memories.catalog.catalog import (
     require_note,
 )
 from djinn_memory.memories.library import catalog as documents
-from djinn_memory.memories.library.catalog import history, original_path, read_fields
+from djinn_memory.memories.library.files import read_fields
 from djinn_memory.memories.writing.existing import HISTORY
 from djinn_memory.models import Memory, Vault
 from djinn_memory.notes import journal
@@ -74,8 +74,7 @@ def find_files(state: State, name: str, vaults: Sequence[Vault]) -> MemoryFiles:
     require_note(state, entry, "purged")
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]
-    ids = [read_fields(vault, path).get("id") for path in parts]
-    copies = _copies(state, vault, entry.path, note, ids)
+    copies = _copies(state, vault, entry.path, note, parts)
     files = dict.fromkeys((*copies, *parts, entry.path))
     return MemoryFiles(vault, note.id, note.title, tuple(files))
 
@@ -95,8 +94,7 @@ def _parts(state: State, vault: Vault, entry: Memory) -> list[str]:
         return []
     for document in documents.stored_documents(state, [vault]):
         if document.path == entry.path:
-            original = original_path(document)
-            return [*([original] if original else []), *history(document)]
+            return documents.other_files(document)
     return []
 
 
@@ -131,17 +129,14 @@ def _trashed(state: State, name: str, vaults: Sequence[Vault]) -> MemoryFiles:
         raise UsageError(f"{name!r} is ambiguous: {places}; use one of these names")
     vault, path, note = matches[0]
     parts = versions(vault, path)
-    ids = [read_fields(vault, part).get("id") for part in parts]
-    files = [*_originals(vault, path, note), *_copies(state, vault, path, note, ids), *parts]
+    files = [*_originals(vault, path, note), *_copies(state, vault, path, note, parts), *parts]
     files = [file for file in files if file != path]
     return MemoryFiles(vault, note.id, note.title, tuple(dict.fromkeys((*files, path))))
 
 
-def _copies(
-    state: State, vault: Vault, path: str, note: Note, ids: Sequence[str | None]
-) -> list[str]:
-    """The files in the trash that belong to a note with one of these ids or to its versions."""
-    wanted = {identity for identity in (note.id, *ids) if identity}
+def _copies(state: State, vault: Vault, path: str, note: Note, parts: Sequence[str]) -> list[str]:
+    """The files in the trash that belong to a note or to its parts, such as earlier versions."""
+    wanted = {note.id, *(read_fields(vault, part).get("id") for part in parts)}
     copies = []
     for place, copy in trashed_notes(state, vault):
         same_name = copy.title == note.title and _is_copy(_before(path), _before(place))
