@@ -203,7 +203,7 @@ class MentionContext:
                     sentences.append(f"{key}: {shown}"[:LONGEST])
             sentences += islice(_sentences(description(note)), SENTENCES)
             known = {each.memory_id for each in self._entities}
-            relations = relations_of(index, entity.memory_id, entity, now, among=known)
+            relations = relations_of(index, entity, now, among=known)
         sentences += [
             f"{each.relation} {each.name}" for each in relations if each.direction == "from"
         ]

@@ -25,6 +25,10 @@ Earlier versions of a note do not count.
 """
 
 
+Named = MemoryNames | IndexedMemory
+"""A memory with all its names."""
+
+
 def everyone(index: Index) -> Sequence[MemoryNames]:
     """The names of all entities."""
     return index.names(ENTITIES)
@@ -47,7 +51,7 @@ def is_entity_type(plane: str | None, kind: str | None) -> bool:
     return plane == "knowledge" and ("type", kind) not in _OTHERS
 
 
-def names_of(entity: MemoryNames) -> tuple[str, ...]:
+def names_of(entity: Named) -> tuple[str, ...]:
     """The names of an entity without repetitions: its title, then its aliases."""
     return tuple(dict.fromkeys((entity.title, *entity.aliases)))
 

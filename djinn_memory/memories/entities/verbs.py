@@ -58,7 +58,7 @@ from djinn_memory.notes.slugs import fold, folder, name_key, slug
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
-from djinn_memory.store.index.records import IndexedMemory, MemoryNames
+from djinn_memory.store.index.records import IndexedMemory
 
 PROFILE = "profile"
 """The type of the note about an agent, which is no entity."""
@@ -182,8 +182,7 @@ class Entities(Namespace, name="entities"):
             kinds = Counter(each.type or "" for each in index.names(selection))
             listed = index.memories(selection, order="title", limit=limit, skip=skip, fields=())
             page = [*listed]
-            entities = [extended(memory, MemoryNames) for memory in page]
-            mentions = occurrences(index, entities, everyone(index))
+            mentions = occurrences(index, page, everyone(index))
             counts = Counter(each.entity for each in mentions)
             shown = tuple(
                 extended(memory, ListedEntity, mentioned=counts[memory.memory_id])
@@ -201,23 +200,23 @@ class Entities(Namespace, name="entities"):
         now = self.runtime.now()
         at = end_of_day("as_of", request.as_of, now)
         scope = self.runtime.fresh_scope(request.agent)
-        candidates: tuple[EntityCandidate, ...] = ()
-        problems: tuple[Problem, ...] = ()
+        answer: EntityResolution | None = None
         with self.runtime.index(scope) as index:
             memory = named_entity(index, request.name)
             if memory is None:
                 question = ResolveMention(request.name, request.context or "", agent=request.agent)
                 answer = resolve_mention(self.runtime, index, question)
-                candidates, problems = answer.candidates, answer.problems
-                if not candidates:
+                if not answer.candidates:
                     raise no_entity(index, request.name)
                 if answer.entity is None:
-                    return EntityView(None, candidates, problems)
+                    return EntityView(None, answer.candidates, answer.problems)
                 [memory] = index.resolve(answer.entity.address)
             detail = entity_detail(
                 index, memory, at or moment(now), as_of=at is not None, limit=request.limit
             )
-        return EntityView(detail, candidates, problems)
+        return (
+            EntityView(detail, answer.candidates, answer.problems) if answer else EntityView(detail)
+        )
 
     @operation(ResolveMention)
     def resolve(self, request: ResolveMention) -> EntityResolution:
@@ -349,8 +348,9 @@ class Entities(Namespace, name="entities"):
         return vault, memory
 
     def _guard(self, text: str, what: str, request: _Stating) -> None:
-        settings = self.runtime.home.config.secrets
-        guard(text, what=what, settings=settings, allow=request.allow_secret)
+        guard(
+            text, what=what, settings=self.runtime.home.config.secrets, allow=request.allow_secret
+        )
 
 
 def _require_free(vault: Vault, draft: Draft) -> None:
