@@ -60,14 +60,9 @@ def _tokens(profile: AgentProfile) -> int:
 
 
 def _less(profile: AgentProfile) -> AgentProfile:
-    if profile.rules:
-        return replace(profile, rules=profile.rules[:-1])
-    if profile.projects:
-        return replace(profile, projects=profile.projects[:-1])
-    if profile.working_now:
-        return replace(profile, working_now=None)
-    if profile.identity:
-        return replace(profile, identity=None)
+    for name in ("rules", "projects", "working_now", "identity"):
+        if value := getattr(profile, name):
+            return replace(profile, **{name: value[:-1] if isinstance(value, tuple) else None})
     return replace(profile, instruction=None)
 
 
@@ -114,7 +109,7 @@ class ProfileSettings(Struct, frozen=True):
     """The profile of a recall, if none is given."""
 
 
-class ProfileKey(Struct, frozen=True):
+class _ProfileKey(Struct, frozen=True):
     """A key of a profile."""
 
     read: Callable[[str], object]
@@ -222,16 +217,16 @@ def _budget(text: str) -> int:
 
 
 KEYS = {
-    "identity": ProfileKey(str, "Who the agent is, in a sentence."),
-    "voice": ProfileKey(
+    "identity": _ProfileKey(str, "Who the agent is, in a sentence."),
+    "voice": _ProfileKey(
         str, f"How the agent answers: {', '.join(VOICES)}, or an instruction in your words."
     ),
-    "rules": ProfileKey(str, "Rules that the agent follows.", many=True),
-    "projects": ProfileKey(_link, "Links to the notes of active projects.", many=True),
-    "working_hours": ProfileKey(_hours, f"Working hours, such as `{EXAMPLE}`.", many=True),
-    "time_zone": ProfileKey(_zone, "The time zone of the agent, such as Europe/Oslo."),
-    "default_domain": ProfileKey(str, "The domain of what the agent writes."),
-    "default_budget": ProfileKey(_budget, "The token budget of wake and context."),
-    "default_recall_profile": ProfileKey(str, "The profile of recalls, such as planning."),
+    "rules": _ProfileKey(str, "Rules that the agent follows.", many=True),
+    "projects": _ProfileKey(_link, "Links to the notes of active projects.", many=True),
+    "working_hours": _ProfileKey(_hours, f"Working hours, such as `{EXAMPLE}`.", many=True),
+    "time_zone": _ProfileKey(_zone, "The time zone of the agent, such as Europe/Oslo."),
+    "default_domain": _ProfileKey(str, "The domain of what the agent writes."),
+    "default_budget": _ProfileKey(_budget, "The token budget of wake and context."),
+    "default_recall_profile": _ProfileKey(str, "The profile of recalls, such as planning."),
 }
 """The keys by name. Each is a field of `ProfileSettings`."""
