@@ -285,12 +285,11 @@ def _due_commitments(commitments: Iterable[MemoryExcerpt], today: date) -> Itera
 
 def _open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
     """The open gaps that share words with the task, and the number of the others."""
-    try:
+    gaps: Sequence[Gap] = ()
+    # The recall reports that the ledger cannot be read.
+    with suppress(DjinnError):
         ledger = runtime.state.ledger_if_any
-        gaps: Sequence[Gap] = reading.gaps(ledger, agent, "open") if ledger else ()
-    except DjinnError:
-        # The recall reports that the ledger cannot be read.
-        return
+        gaps = reading.gaps(ledger, agent, "open") if ledger else ()
     if not gaps:
         return
     with runtime.index(runtime.home.scope(agent)) as index:
