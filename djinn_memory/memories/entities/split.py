@@ -34,7 +34,7 @@ def taken_back(before: bytes, after: bytes, now: bytes) -> bytes | None:
     if now == after:
         return before
     old, new, current = (_LINE.findall(data) for data in (before, after, now))
-    places: dict[int, int] = {}
+    places = {-1: -1, len(new): len(current)}
     for block in SequenceMatcher(None, new, current, autojunk=False).get_matching_blocks():
         places |= {block.a + step: block.b + step for step in range(block.size)}
     result = [*current]
@@ -42,26 +42,24 @@ def taken_back(before: bytes, after: bytes, now: bytes) -> bytes | None:
     for kind, start, stop, old_start, old_stop in reversed(changes):
         if kind == "equal":
             continue
-        at = _place(places, start, stop, len(new), len(current))
+        at = _place(places, start, stop)
         if at is None:
             return None
         result[at : at + stop - start] = old[old_start:old_stop]
     return b"".join(result)
 
 
-def _place(places: dict[int, int], start: int, stop: int, size: int, current: int) -> int | None:
-    """Where lines of a text stand in a changed one; None if they no longer stand together."""
-    if start < stop:
-        at = places.get(start)
-        whole = at is not None and all(
-            places.get(start + step) == at + step for step in range(stop - start)
-        )
-        return at if whole else None
-    above = places.get(start - 1) if start else -1
-    below = places.get(start) if start < size else current
-    if above is None or below is None or below - above != 1:
+def _place(places: dict[int, int], start: int, stop: int) -> int | None:
+    """Where lines of a text stand in a changed one; None if they no longer stand together.
+
+    Of no lines it is the place between their neighbours.
+    """
+    first = start if start < stop else start - 1
+    stand = [places.get(line) for line in range(first, max(stop, start + 1))]
+    at = stand[0]
+    if at is None or stand != [*range(at, at + len(stand))]:
         return None
-    return below
+    return at + start - first
 
 
 class EntitySplit(Struct, frozen=True):
