@@ -126,7 +126,7 @@ def events_of(
     proposal: RecordedProposal, step: Step, data: Mapping[str, object] | None = None
 ) -> list[Event]:
     """The events of a step of a proposal. `data` says who decided, and how."""
-    data = {**(data or _made(proposal))}
+    data = {**(data or msgspec.to_builtins(extended(proposal, _Made)))}
     if proposal.kind != CONTRADICTION:
         return [Event(_OF_OTHERS[step], proposal.id, data)]
     events = []
@@ -135,11 +135,6 @@ def events_of(
         events = [Event(SETTLED, subject.name, {**data}) for subject in proposal.subjects]
         data |= {"hashes": [*proposal.states]} if step == "dismissed" else {}
     return [Event(_OF_CONTRADICTIONS[step], proposal.id, data), *events]
-
-
-def _made(proposal: RecordedProposal) -> dict[str, object]:
-    data: dict[str, object] = msgspec.to_builtins(extended(proposal, _Made))
-    return data
 
 
 def recorded_proposals(

@@ -36,7 +36,7 @@ from djinn_memory.memories.proposals.kind import (
     LiveProposal,
     ProposalKind,
     is_copy,
-    vaults_of,
+    notes_of,
 )
 from djinn_memory.memories.proposals.log import Finding
 from djinn_memory.memories.recall.scores import names_in_events
@@ -47,7 +47,7 @@ from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import NEUTRAL, Record, pooled, score, share_of
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import reading
 from djinn_memory.system.plural import count
 
@@ -128,14 +128,10 @@ _FIELDS = (
 def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
     """The stale notes that only one agent reads, or with None those that all agents read."""
     home, scope = runtime.home, runtime.home.visible(agent)
-    vaults = vaults_of(runtime, agent)
-    if not vaults:
+    settings, findings = home.config.upkeep, list[Finding]()
+    selection = notes_of(runtime, agent, _CANDIDATES)
+    if selection is None:
         return []
-    settings, findings = home.config.upkeep, []
-    selection = Selection(
-        Filters(vaults=tuple(vault.name for vault in vaults), excluded=_CANDIDATES.excluded),
-        whole_files=True,
-    )
     with runtime.index(scope) as index:
         memories = (
             memory

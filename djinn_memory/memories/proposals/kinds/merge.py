@@ -26,7 +26,7 @@ from djinn_memory.memories.proposals.kind import (
     LiveProposal,
     ProposalKind,
     is_copy,
-    vaults_of,
+    notes_of,
 )
 from djinn_memory.memories.proposals.log import Finding, dismissed_groups
 from djinn_memory.memories.writing.duplicates import (
@@ -40,7 +40,7 @@ from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -107,13 +107,9 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
 
     Only notes of one vault, type and domain are compared. Without vectors, only equal texts count.
     """
-    vaults = vaults_of(runtime, agent)
-    if not vaults:
+    selection = notes_of(runtime, agent, _LEFT_OUT, runtime.now())
+    if selection is None:
         return []
-    names = tuple(vault.name for vault in vaults)
-    selection = Selection(
-        Filters(vaults=names, excluded=_LEFT_OUT.excluded), runtime.now(), whole_files=True
-    )
     dismissed = dismissed_groups(runtime.state.ledger_if_any, KIND.name)
     findings: list[Finding] = []
     with runtime.index(runtime.home.visible(agent)) as index:
