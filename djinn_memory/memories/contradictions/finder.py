@@ -24,7 +24,7 @@ from djinn_memory.memories.contradictions.statements import (
     difference,
     statements,
 )
-from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
+from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
 from djinn_memory.memories.writing.provenance import evidence_of
 from djinn_memory.models import Filters, MemoryRef, Vault, extended
 from djinn_memory.notes.dates import moment
@@ -108,10 +108,9 @@ def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> tuple[list[Pair], b
 
     Also returns whether all memories were compared.
     """
-    by_name = {vault.name: vault for vault in vaults}
     pairs: dict[str, Pair] = {}
     with runtime.index(vaults) as index:
-        for pair in (*_between_facts(runtime, index, by_name), *_between_notes(runtime, index)):
+        for pair in (*_between_facts(runtime, index), *_between_notes(runtime, index)):
             pairs.setdefault(pair.contradiction.id, pair)
         complete = index.count(Selection(_SPOKEN)) <= MOST_MEMORIES
     ordered = sorted(
@@ -120,22 +119,21 @@ def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> tuple[list[Pair], b
     return ordered, complete
 
 
-def _between_facts(runtime: Runtime, index: Index, vaults: Mapping[str, Vault]) -> Iterator[Pair]:
+def _between_facts(runtime: Runtime, index: Index) -> Iterator[Pair]:
     """Facts with one category and key in several vaults, whose values differ."""
     now = runtime.now()
-    groups: dict[tuple[str, str], list[int]] = {}
-    for entry in indexed_facts(runtime.state, list(vaults.values()), now):
+    groups: dict[tuple[str, str], list[IndexedFact]] = {}
+    for entry in indexed_facts(runtime.state, index.vaults, now):
         if not entry.expired and fold(entry.status or "") not in OVER:
-            groups.setdefault(entry.meaning, []).append(entry.memory_id)
+            groups.setdefault(entry.meaning, []).append(entry)
     several = [group for group in groups.values() if len(group) > 1]
-    memories = index.lookup([key for group in several for key in group])
+    memories = index.lookup([entry.memory_id for group in several for entry in group])
     for group in several:
         values: list[tuple[IndexedMemory, Fact]] = []
-        for key in group:
-            memory = memories[key]
+        for entry in group:
             with suppress(OSError, DjinnError):
-                fact = read_fact(vaults[memory.vault], memory.path, now).on(moment(now))
-                values += [(memory, fact)] if fact else []
+                fact = read_fact(entry.vault, entry.path, now).on(moment(now))
+                values += [(memories[entry.memory_id], fact)] if fact else []
         for (left, first), (right, second) in combinations(values, 2):
             if flat(first.value) != flat(second.value):
                 sides = (_fact_side(left, first), _fact_side(right, second))
