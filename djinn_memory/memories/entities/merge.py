@@ -295,9 +295,8 @@ def _with_text(new: bytes, gone: Note) -> bytes:
     history = re.search(rf"^{HISTORY}[ \t]*\r?$", body, re.MULTILINE)
     at = history.start() if history else len(body)
     above = body[:at]
-    gap = "" if not above.strip() else newline if above.endswith(newline) else 2 * newline
-    if above.endswith(2 * newline):
-        gap = ""
+    ends = above.endswith(newline) + above.endswith(2 * newline)
+    gap = newline * (2 - ends) if above.strip() else ""
     below = newline + body[at:] if history else ""
     return bom + (whole[:end] + above + gap + section + below).encode(encoding)
 

@@ -16,11 +16,11 @@ from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, w
 from djinn_memory.memories.entities.mentions import occurrences
 from djinn_memory.memories.entities.merge import EntityMerge, merge
 from djinn_memory.memories.entities.names import (
+    ENTITIES,
     everyone,
     find_entity,
-    named_entity,
+    named_entities,
     no_entity,
-    of_kind,
     same_name,
 )
 from djinn_memory.memories.entities.properties import checked_key, with_property
@@ -178,12 +178,14 @@ class Entities(Namespace, name="entities"):
     def list(self, request: ListEntities) -> EntityPage:
         """List the entities that an agent sees, with the number of their mentions."""
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
-            selection, limit, skip = of_kind(request.kind), request.limit, request.skip
+            selection, limit, skip = ENTITIES, request.limit, request.skip
+            if request.kind is not None:
+                types = (fold(request.kind).strip(),)
+                selection = replace(ENTITIES, filters=replace(ENTITIES.filters, types=types))
             kinds = Counter(each.type or "" for each in index.names(selection))
             listed = index.memories(selection, order="title", limit=limit, skip=skip, fields=())
             page = [*listed]
-            mentions = occurrences(index, page, everyone(index))
-            counts = Counter(each.entity for each in mentions)
+            counts = Counter(each.entity for each in occurrences(index, page, everyone(index)))
             shown = tuple(
                 extended(memory, ListedEntity, mentioned=counts[memory.memory_id])
                 for memory in page
@@ -202,17 +204,17 @@ class Entities(Namespace, name="entities"):
         scope = self.runtime.fresh_scope(request.agent)
         answer: EntityResolution | None = None
         with self.runtime.index(scope) as index:
-            memory = named_entity(index, request.name)
-            if memory is None:
+            entities: Sequence[IndexedMemory] = named_entities(index, request.name)
+            if len(entities) != 1:
                 question = ResolveMention(request.name, request.context or "", agent=request.agent)
                 answer = resolve_mention(self.runtime, index, question)
                 if not answer.candidates:
                     raise no_entity(index, request.name)
                 if answer.entity is None:
                     return EntityView(None, answer.candidates, answer.problems)
-                [memory] = index.resolve(answer.entity.address)
+                entities = index.resolve(answer.entity.address)
             detail = entity_detail(
-                index, memory, at or moment(now), as_of=at is not None, limit=request.limit
+                index, entities[0], at or moment(now), as_of=at is not None, limit=request.limit
             )
         return (
             EntityView(detail, answer.candidates, answer.problems) if answer else EntityView(detail)
