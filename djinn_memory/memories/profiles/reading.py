@@ -135,13 +135,6 @@ def wrong_values(home: Home, agent: str) -> Iterator[Problem]:
         yield from (Problem(profile.name, f"{key}: {why}") for key, why in profile.wrong.items())
 
 
-def project_names(profile: AgentProfile | None) -> set[str]:
-    """The names of the active projects in a profile, in the form of `name_key`."""
-    links = profile.projects if profile else ()
-    targets = (re.split(r"[#|]", link.strip("[]"))[0] for link in links)
-    return {name_key(target.rpartition("/")[2]) for target in targets}
-
-
 def zone_of(settings: ProfileSettings | AgentProfile | None) -> tzinfo | None:
     """The time zone of an agent; None for that of this machine."""
     if settings is None or settings.time_zone is None:

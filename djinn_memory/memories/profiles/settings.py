@@ -17,9 +17,6 @@ from djinn_memory.memories.profiles.hours import EXAMPLE, read_hours
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.notes.slugs import fold
 
-SHARE = 1 / 4
-"""The maximum share of a budget for the keys of a profile, and again for its text."""
-
 
 def profile_lines(profile: AgentProfile) -> Iterator[str]:
     """What the keys of a profile say, as lines of Markdown for the agent."""
@@ -39,9 +36,9 @@ def profile_lines(profile: AgentProfile) -> Iterator[str]:
 
 
 def fit_profile(
-    profile: AgentProfile | None, room: TokenBudget, share: float = SHARE
+    profile: AgentProfile | None, room: TokenBudget, share: float
 ) -> AgentProfile | None:
-    """A profile with as much of it as fits in a budget.
+    """A profile with as much of it as fits in a budget: a share for its keys, and one for its text.
 
     The last rules are left out first, then the projects, the working hours and the identity.
     """
