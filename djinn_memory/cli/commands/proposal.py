@@ -223,7 +223,7 @@ def report_gap(call: Call, answer: gaps.ReportedGap) -> None:
     "gaps.close",
     fields={"gap": Field(complete=candidates.gaps), "by": Field("NOTE", candidates.titles)},
 )
-def close_gap(call: Call, answer: gaps.ClosedGap) -> None:
+def close_gap(call: Call, answer: gaps.GapChange) -> None:
     """Close a gap that a note answers or that no longer matters.
 
     Examples:
@@ -233,7 +233,7 @@ def close_gap(call: Call, answer: gaps.ClosedGap) -> None:
 
 
 @command("gaps.reopen")
-def reopen_gap(call: Call, answer: gaps.ReopenedGap) -> None:
+def reopen_gap(call: Call, answer: gaps.GapChange) -> None:
     """Open a closed gap again.
 
     `djinn maintain` closes gaps that newer memories answer. It does not close a gap with the same

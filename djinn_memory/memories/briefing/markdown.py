@@ -193,16 +193,8 @@ def _by_name(memory: MemoryExcerpt) -> str:
     return _about(memory, due, memory.holds, memory.id or memory.path)
 
 
-def _turn_by_name(turn: MemoryExcerpt) -> str:
-    return f"{turn.written} ({turn.id or turn.path})"
-
-
 def _by_source(memory: MemoryExcerpt) -> str:
     return f"{_about(memory, local_day(memory.written), memory.holds)} [{_source(memory)}]"
-
-
-def _turn_by_source(turn: MemoryExcerpt) -> str:
-    return f"{turn.written} [{_source(turn)}]"
 
 
 def _source(memory: MemoryExcerpt) -> str:
@@ -244,7 +236,7 @@ _LAYOUTS = {
         ranked=(),
         removed=("suggestions", *reversed(_SESSION_MEMORIES), "calendar", "unfinished"),
         memory=_by_name,
-        turn=_turn_by_name,
+        turn=lambda turn: f"{turn.written} ({turn.id or turn.path})",
     ),
     ContextBundle: _BriefingLayout(
         title="Context for {agent}{task}",
@@ -264,7 +256,7 @@ _LAYOUTS = {
         ranked=("episodes", "patterns", "entities", "documents"),
         removed=("conversation", "suggestions", "summary", "calendar", "profile"),
         memory=_by_source,
-        turn=_turn_by_source,
+        turn=lambda turn: f"{turn.written} [{_source(turn)}]",
     ),
 }
 """The layout of each kind of briefing."""

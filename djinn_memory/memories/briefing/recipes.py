@@ -5,6 +5,7 @@ Suggestions say what an agent should think of or do, beside what its memory says
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
@@ -28,14 +29,14 @@ from djinn_memory.memories.briefing.requests import (
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.catalog.standing import OVER, StandingMemories, TokenBudget
 from djinn_memory.memories.changes.history import undone_changes
-from djinn_memory.memories.profiles.reading import project_names
+from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.memories.proposals.log import CONTRADICTION, recorded_proposals
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.marks import ended_by_upkeep, or_problem
 from djinn_memory.models import PLANES, Filters, Problem, Vault
 from djinn_memory.notes.dates import iso_date
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import alike, share_of
 from djinn_memory.search.legs.words_query import content
@@ -165,10 +166,17 @@ def _standing(briefing: Briefing, before: Session | None) -> dict[str, Any]:
     parts |= {"handoff": room.take(handoff), "checkpoint": room.take(checkpoint)}
     kinds = {
         "commitments": standing.commitments(),
-        "projects": standing.projects(project_names(profile)),
+        "projects": standing.projects(_project_names(profile)),
         "preferences": standing.preferences(),
     }
     return parts | dict(zip(kinds, room.take_in_turn([*kinds.values()]), strict=True))
+
+
+def _project_names(profile: AgentProfile | None) -> set[str]:
+    """The names of the active projects in a profile, in the form of `name_key`."""
+    links = profile.projects if profile else ()
+    targets = (re.split(r"[#|]", link.strip("[]"))[0] for link in links)
+    return {name_key(target.rpartition("/")[2]) for target in targets}
 
 
 def _by_plane(memories: Iterable[MemoryExcerpt], limit: int) -> list[list[MemoryExcerpt]]:
@@ -285,12 +293,11 @@ def _due_commitments(commitments: Iterable[MemoryExcerpt], today: date) -> Itera
 
 def _open_gaps(runtime: Runtime, agent: str, task: str) -> Iterator[str]:
     """The open gaps that share words with the task, and the number of the others."""
-    try:
+    gaps: Sequence[Gap] = ()
+    # The recall reports that the ledger cannot be read.
+    with suppress(DjinnError):
         ledger = runtime.state.ledger_if_any
-        gaps: Sequence[Gap] = reading.gaps(ledger, agent, "open") if ledger else ()
-    except DjinnError:
-        # The recall reports that the ledger cannot be read.
-        return
+        gaps = reading.gaps(ledger, agent, "open") if ledger else ()
     if not gaps:
         return
     with runtime.index(runtime.home.scope(agent)) as index:

@@ -24,7 +24,7 @@ from djinn_memory.memories.contradictions.statements import (
     difference,
     statements,
 )
-from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
+from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
 from djinn_memory.memories.writing.provenance import evidence_of
 from djinn_memory.models import Filters, MemoryRef, Vault, extended
 from djinn_memory.notes.dates import moment
@@ -82,6 +82,10 @@ class ContradictionSide(MemoryRef, frozen=True, kw_only=True):
     """Links to the memories that it was derived from."""
 
 
+_End = tuple[IndexedMemory, ContradictionSide]
+"""A memory, and its side of a contradiction."""
+
+
 class Contradiction(Struct, frozen=True):
     """Two memories that say different things and both hold now."""
 
@@ -108,10 +112,9 @@ def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> tuple[list[Pair], b
 
     Also returns whether all memories were compared.
     """
-    by_name = {vault.name: vault for vault in vaults}
     pairs: dict[str, Pair] = {}
     with runtime.index(vaults) as index:
-        for pair in (*_between_facts(runtime, index, by_name), *_between_notes(runtime, index)):
+        for pair in (*_between_facts(runtime, index), *_between_notes(runtime, index)):
             pairs.setdefault(pair.contradiction.id, pair)
         complete = index.count(Selection(_SPOKEN)) <= MOST_MEMORIES
     ordered = sorted(
@@ -120,26 +123,24 @@ def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> tuple[list[Pair], b
     return ordered, complete
 
 
-def _between_facts(runtime: Runtime, index: Index, vaults: Mapping[str, Vault]) -> Iterator[Pair]:
+def _between_facts(runtime: Runtime, index: Index) -> Iterator[Pair]:
     """Facts with one category and key in several vaults, whose values differ."""
     now = runtime.now()
-    groups: dict[tuple[str, str], list[int]] = {}
-    for entry in indexed_facts(runtime.state, list(vaults.values()), now):
+    groups: dict[tuple[str, str], list[IndexedFact]] = {}
+    for entry in indexed_facts(runtime.state, index.vaults, now):
         if not entry.expired and fold(entry.status or "") not in OVER:
-            groups.setdefault(entry.meaning, []).append(entry.memory_id)
+            groups.setdefault(entry.meaning, []).append(entry)
     several = [group for group in groups.values() if len(group) > 1]
-    memories = index.lookup([key for group in several for key in group])
+    memories = index.lookup([entry.memory_id for group in several for entry in group])
     for group in several:
-        values: list[tuple[IndexedMemory, Fact]] = []
-        for key in group:
-            memory = memories[key]
+        ends: list[_End] = []
+        for entry in group:
             with suppress(OSError, DjinnError):
-                fact = read_fact(vaults[memory.vault], memory.path, now).on(moment(now))
-                values += [(memory, fact)] if fact else []
-        for (left, first), (right, second) in combinations(values, 2):
-            if flat(first.value) != flat(second.value):
-                sides = (_fact_side(left, first), _fact_side(right, second))
-                yield _pair("value", (left, right), sides, index)
+                fact = read_fact(entry.vault, entry.path, now).on(moment(now))
+                ends += [_fact_side(memories[entry.memory_id], fact)] if fact else []
+        for left, right in combinations(ends, 2):
+            if flat(left[1].text) != flat(right[1].text):
+                yield _pair("value", (left, right), index)
 
 
 def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
@@ -159,8 +160,7 @@ def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
         for (left, first), (right, second) in combinations(group, 2):
             kind = difference(first, second)
             if kind and left.address != right.address:
-                sides = (_side(left, first.text), _side(right, second.text))
-                yield _pair(kind, (left, right), sides, index)
+                yield _pair(kind, (_side(left, first), _side(right, second)), index)
     yield from _between_neighbours(index, memories, compared, common)
 
 
@@ -178,8 +178,8 @@ def _between_neighbours(
             if first.words == second.words or first.words in common or second.words in common:
                 continue
             if kind := difference(first, second):
-                sides = _side(memories[left], first.text), _side(memories[right], second.text)
-                yield _pair(kind, (memories[left], memories[right]), sides, index)
+                ends = _side(memories[left], first), _side(memories[right], second)
+                yield _pair(kind, ends, index)
 
 
 def _current(runtime: Runtime, index: Index) -> Iterator[tuple[IndexedMemory, str]]:
@@ -199,28 +199,21 @@ def _holds(memory: IndexedMemory, now: str) -> bool:
     return not over and period.covers(now) and not is_diary(memory)
 
 
-def _fact_side(memory: IndexedMemory, fact: Fact) -> ContradictionSide:
-    return extended(
-        fact, ContradictionSide, title=memory.title, text=fact.value,
-        date=fact.valid_from or memory.date,
-    )  # fmt: skip
+def _fact_side(memory: IndexedMemory, fact: Fact) -> _End:
+    title, date = memory.title, fact.valid_from or memory.date
+    return memory, extended(fact, ContradictionSide, title=title, text=fact.value, date=date)
 
 
-def _side(memory: IndexedMemory, text: str) -> ContradictionSide:
+def _side(memory: IndexedMemory, sentence: ComparedSentence) -> _End:
     fields = {name: memory.field(name) for name in ("source", "rule", "author", "session")}
     evidence = evidence_of(memory.fields)
-    return extended(memory, ContradictionSide, text=text, evidence=evidence, **fields)
+    text = sentence.text
+    return memory, extended(memory, ContradictionSide, text=text, evidence=evidence, **fields)
 
 
-def _pair(
-    kind: Difference,
-    memories: tuple[IndexedMemory, IndexedMemory],
-    sides: tuple[ContradictionSide, ContradictionSide],
-    index: Index,
-) -> Pair:
+def _pair(kind: Difference, ends: tuple[_End, _End], index: Index) -> Pair:
     vaults = {vault.name: vault for vault in index.vaults}
-    ends = sorted(zip(memories, sides, strict=True), key=lambda end: end[0].address)
-    (left, first), (right, second) = ends
+    (left, first), (right, second) = sorted(ends, key=lambda end: end[0].address)
     names = [ledger_name(memory, vaults[memory.vault]).memory for memory in (left, right)]
     # With the texts: who settles a contradiction has read these and no others.
     said = (f"{name} {side.text}" for name, side in zip(names, (first, second), strict=True))
@@ -249,11 +242,7 @@ def _near_notes(index: Index, memories: Sequence[IndexedMemory]) -> Iterator[tup
 
     There are none without vectors, as long as no note is embedded.
     """
-    chunks: dict[int | None, int] = {
-        memory.first_chunk: at
-        for at, memory in enumerate(memories[:MOST_NOTES])
-        if memory.first_chunk is not None
-    }
+    chunks = {memory.first_chunk: at for at, memory in enumerate(memories[:MOST_NOTES])}
     embedded = vectors_of(index, chunks)
     if len(embedded) < 2:
         return

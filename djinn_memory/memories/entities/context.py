@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date
 from functools import cached_property
@@ -173,6 +173,9 @@ class MentionContext:
         self._shared = {name for name, count in counts.items() if count > 1}
         self._shared.add(" ".join(vocabulary.split(request.mention)))
         """Names that may mean another entity. They do not count."""
+        self._stems = frozenset(vocabulary.stemmed(" ".join(sorted(self._names))))
+        self._words = vocabulary.split(self._text)
+        self._wanted = self._content(self._text)
 
     def compare(self, problems: list[Problem]) -> tuple[list[float], list[str | None]]:
         """The gain of each candidate, in logarithms of odds, and the sentence that fits it best."""
@@ -181,7 +184,7 @@ class MentionContext:
         known = [self._known(each.entity) for each in self._fitting]
         gains, reasons = self._by_meaning(known, problems)
         words = self._by_words([each.sentences for each in known])
-        related = [self._related(each.relations) for each in known]
+        related = [max(map(self._named, each.relations), default=0.0) for each in known]
         total = [
             gain + WORDS * shared + RELATED * relation
             for gain, shared, relation in zip(gains, words, related, strict=True)
@@ -203,7 +206,7 @@ class MentionContext:
                     sentences.append(f"{key}: {shown}"[:LONGEST])
             sentences += islice(_sentences(description(note)), SENTENCES)
             known = {each.memory_id for each in self._entities}
-            relations = relations_of(index, entity.memory_id, entity, now, among=known)
+            relations = relations_of(index, entity, now, among=known)
         sentences += [
             f"{each.relation} {each.name}" for each in relations if each.direction == "from"
         ]
@@ -243,10 +246,6 @@ class MentionContext:
         chosen |= {*ids[-(MENTIONS - len(chosen)) :]} if len(chosen) < MENTIONS else set()
         return [ref for ref in refs if ref.chunk_id in chosen]
 
-    @cached_property
-    def _wanted(self) -> frozenset[str]:
-        return self._content(self._text)
-
     def _by_words(self, known: Sequence[Sequence[str]]) -> list[float]:
         """The words of the context, weighted by how few candidates have them."""
         held = [frozenset().union(*map(self._content, sentences)) for sentences in known]
@@ -264,23 +263,12 @@ class MentionContext:
         return content(self._index.words, text) - self._stems
 
     @cached_property
-    def _stems(self) -> frozenset[str]:
-        return frozenset(self._index.words.stemmed(" ".join(sorted(self._names))))
-
-    @cached_property
-    def _words(self) -> list[str]:
-        return self._index.words.split(self._text)
-
-    @cached_property
     def _windows(self) -> tuple[DayWindow, ...]:
         dates = dates_in_question(self._text, self._runtime.now().date())
         return dates.windows if dates else ()
 
-    def _related(self, relations: Iterable[Relation]) -> float:
-        """Whether the context names an entity that has a relation at the time that it names."""
-        return max((self._named(each) for each in relations), default=0.0)
-
     def _named(self, relation: Relation) -> float:
+        """Whether the context names the other entity, and a time at which the relation held."""
         words = phrase_words(self._index.words, relation.name)
         if not words or all(word in self._names for word in words):
             return 0.0

@@ -11,16 +11,16 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.entities.mentions import Mention, newest, occurrences
-from djinn_memory.memories.entities.names import everyone, is_entity
+from djinn_memory.memories.entities.names import Named, everyone, is_entity
 from djinn_memory.memories.entities.properties import timelines
-from djinn_memory.models import Memory, MemoryRef, Vault, extended
+from djinn_memory.models import Memory, Vault, extended
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.fact_note import HISTORY, PastValue, Timeline, history_span
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.periods import spoken_period
 from djinn_memory.scoring import share_of
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.records import IndexedMemory, MemoryNames
+from djinn_memory.store.index.records import IndexedMemory
 
 MOST = 200
 """Maximum number of other entities whose notes are read if these are limited."""
@@ -52,20 +52,15 @@ class Relation(Struct, frozen=True, kw_only=True):
 
 
 def relations_of(
-    index: Index,
-    memory_id: int,
-    place: MemoryRef,
-    at: str,
-    *,
-    among: Collection[int] | None = None,
+    index: Index, entity: Named, at: str, *, among: Collection[int] | None = None
 ) -> list[Relation]:
     """The relations of an entity from both sides, without repetitions.
 
     With `among`, only the notes of at most `MOST` of these other entities are read.
     """
-    vaults = {vault.name: vault for vault in index.vaults}
-    note = read_note(vaults[place.vault], place.path)
-    listed = [*_to_others(index, memory_id, note, at), *_from_others(index, memory_id, at, among)]
+    number, vaults = entity.memory_id, {vault.name: vault for vault in index.vaults}
+    note = read_note(vaults[entity.vault], entity.path)
+    listed = [*_to_others(index, number, note, at), *_from_others(index, number, at, among)]
     return list(dict.fromkeys(listed))
 
 
@@ -170,11 +165,11 @@ class EntityDetail(Memory, frozen=True, kw_only=True):
     """Its description: the text of the note above the history."""
     properties: tuple[EntityProperty, ...]
     """Its properties, sorted by key."""
-    relations: tuple[Relation, ...]
+    relations: tuple[Relation, ...] = ()
     """Its relations to other entities, from both sides. Those that hold come first."""
-    mentioned: int
+    mentioned: int = 0
     """How often the memories that the agent sees mention it."""
-    mentions: tuple[Mention, ...]
+    mentions: tuple[Mention, ...] = ()
     """The newest mentions."""
     as_of: str | None = None
     """The time of the request."""
@@ -186,13 +181,8 @@ def entity_detail(
     """An entity as it was at a time. With `as_of`, only relations that held then are listed."""
     vaults = {vault.name: vault for vault in index.vaults}
     note = read_note(vaults[memory.vault], memory.path)
-    entity = extended(memory, MemoryNames)
-    mentions = [*occurrences(index, [entity], everyone(index))]
-    relations = [
-        each
-        for each in relations_of(index, memory.memory_id, memory, at)
-        if each.current or not as_of
-    ]
+    mentions = [*occurrences(index, [memory], everyone(index))]
+    relations = [each for each in relations_of(index, memory, at) if each.current or not as_of]
     relations.sort(key=lambda each: each.valid_from or "", reverse=True)
     relations.sort(key=lambda each: (not each.current, each.direction == "from"))
     return _detail(
@@ -218,9 +208,6 @@ def written_entity(vault: Vault, path: str, at: str) -> EntityDetail:
         file=str(vault.root.resolve() / path),
         plane="knowledge",
         date=note.date or note.updated or note.created or at,
-        relations=(),
-        mentioned=0,
-        mentions=(),
     )
 
 

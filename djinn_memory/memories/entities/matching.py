@@ -221,11 +221,8 @@ def candidates(mention: str, entities: Sequence[MemoryNames]) -> list[NamedCandi
     if exact and len(spoken) > 1:
         # A whole name of several words means its bearers alone.
         return exact[:MOST]
-    chosen: list[NamedCandidate] = []
-    for tier in _TIERS:
-        chosen = [each for each in listed if each.how in tier]
-        if chosen:
-            break
+    by_tier = ([each for each in listed if each.how in tier] for tier in _TIERS)
+    chosen = next(filter(None, by_tier), [])
     if chosen and not exact:
         chosen += [each for each in listed if each.how == "nickname" and each not in chosen]
     return sorted(chosen, key=lambda each: -STRENGTH[each.how])[:MOST]
@@ -235,23 +232,18 @@ def _fits(
     entity: MemoryNames, wanted: str, mention: str, spoken: Sequence[str]
 ) -> NamedCandidate | None:
     """The best way in which a mention fits a name of an entity."""
-    best: NamedCandidate | None = None
+    fits: list[NamedCandidate | None] = []
     for name in names_of(entity):
         kind: NameMatch = "name" if name == entity.title else "alias"
-        fit = (
-            NamedCandidate(entity, kind, name)
-            if name_key(name) == wanted
-            else _fit(entity, kind, name, mention, spoken)
-        )
-        if fit and (best is None or STRENGTH[fit.how] > STRENGTH[best.how]):
-            best = fit
-    return best
+        whole = NamedCandidate(entity, kind, name) if name_key(name) == wanted else None
+        fits.append(whole or _fit(entity, kind, name, mention, spoken))
+    return max(filter(None, fits), key=lambda fit: STRENGTH[fit.how], default=None)
 
 
 def _fit(
     entity: MemoryNames, kind: NameMatch, name: str, mention: str, spoken: Sequence[str]
 ) -> NamedCandidate | None:
-    words = tuple(word for word in words_of(name) if word not in _HONORIFICS) or words_of(name)
+    words = spoken_words(name)
     if not spoken or not words:
         return None
     if len(words) > 1 and _are_initials(mention, words):

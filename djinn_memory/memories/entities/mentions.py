@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.chunking.chunks import path_at
-from djinn_memory.memories.entities.names import names_of
+from djinn_memory.memories.entities.names import Named, names_of
 from djinn_memory.models import Memory, extended
 from djinn_memory.notes.markdown import inline
 from djinn_memory.search.backend import Index, Vocabulary
@@ -96,7 +96,7 @@ class MentioningLine(Struct, frozen=True):
 
 
 def occurrences(
-    index: Index, entities: Sequence[MemoryNames], everyone: Sequence[MemoryNames]
+    index: Index, entities: Sequence[Named], everyone: Sequence[MemoryNames]
 ) -> Iterator[Occurrence]:
     """The mentions of entities, apart from those in the own note of each, in one pass.
 
@@ -137,7 +137,7 @@ class _Reader:
     """Reads the mentions in places."""
 
     def __init__(
-        self, index: Index, entities: Sequence[MemoryNames], everyone: Sequence[MemoryNames]
+        self, index: Index, entities: Sequence[Named], everyone: Sequence[MemoryNames]
     ) -> None:
         self._index = index
         self.matcher = _NameMatcher(index.words, entities, everyone)
@@ -294,7 +294,7 @@ class _NameMatcher:
     def __init__(
         self,
         vocabulary: Vocabulary,
-        entities: Sequence[MemoryNames],
+        entities: Sequence[Named],
         everyone: Sequence[MemoryNames],
     ) -> None:
         self._vocabulary = vocabulary

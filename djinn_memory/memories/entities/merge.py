@@ -11,8 +11,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound, Refused, UsageError
-from djinn_memory.home.access import DOMAIN, excluded, grants_of, same_readers
-from djinn_memory.memories.catalog.catalog import MERGED
+from djinn_memory.home.access import same_readers
+from djinn_memory.memories.catalog.catalog import MERGED, hidden_from
 from djinn_memory.memories.entities.detail import EntityDetail, links_to, written_entity
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.properties import merged_timelines, with_values
@@ -61,11 +61,20 @@ class EntityNote(NamedTuple):
         """The note in the bytes."""
         return parse(self.path, self.data, self.vault.dialect)
 
+    @property
+    def place(self) -> str:
+        """The vault and the path, for messages."""
+        return f"{self.vault.name}/{self.path}"
+
+    @property
+    def names(self) -> set[str]:
+        """The names of its memory: title, aliases and id."""
+        note = self.note
+        return {*map(name_key, filter(None, (note.title, *note.aliases, note.id)))}
+
     def by_name(self) -> Callable[[Link], bool]:
         """Whether a link as written leads to the note by one of its names."""
-        note = self.note
-        names = {*map(name_key, filter(None, (note.title, *note.aliases, note.id)))}
-        names.add(name_key(PurePosixPath(self.path).stem))
+        names = self.names | {name_key(PurePosixPath(self.path).stem)}
 
         def leads(link: Link) -> bool:
             written = name_key(link.target)
@@ -110,9 +119,8 @@ def merge(runtime: Runtime, request: MergeEntities) -> EntityMerge:
             raise UsageError(f"{request.name!r} and {request.into!r} are the same entity")
         by_name = {vault.name: vault for vault in index.vaults}
         source, target = by_name[gone.vault], by_name[kept.vault]
-        grants = grants_of(runtime.home.config.access)
-        hidden = [excluded(grants, _domains(each)) for each in (gone, kept)]
-        if not same_readers(source, target) or hidden[0] != hidden[1]:
+        hidden, other_hidden = (hidden_from(runtime.home, each) for each in (gone, kept))
+        if not same_readers(source, target) or hidden != other_hidden:
             raise Refused(
                 f"{source.name}/{gone.path} and {target.name}/{kept.path} are not visible to the "
                 "same agents; a merge would show one to those who may not see it, or hide it"
@@ -163,10 +171,6 @@ def _content(changes: ChangeSet, vault: Vault, path: str) -> bytes:
     if content is None:
         raise NotFound(f"no file {path} in {vault.name}")
     return content
-
-
-def _domains(memory: IndexedMemory) -> list[str]:
-    return [value for key, value in memory.fields if key == DOMAIN]
 
 
 def _linking(index: Index, gone: IndexedMemory) -> _Sources:
@@ -229,8 +233,7 @@ def merged(gone: EntityNote, kept: EntityNote, name: str) -> bytes:
     """The bytes of a note after another was merged into it. They depend on these bytes alone."""
     for each in (gone, kept):
         if problem := frontmatter.read(each.note.text).problem:
-            where = f"{each.vault.name}/{each.path}"
-            raise Refused(f"{where}: {problem}; correct it before a merge")
+            raise Refused(f"{each.place}: {problem}; correct it before a merge")
     leads = gone.by_name()
     with suppress(DjinnError):
         gone = gone.relinked(leads, name, kept.path)
@@ -292,9 +295,8 @@ def _with_text(new: bytes, gone: Note) -> bytes:
     history = re.search(rf"^{HISTORY}[ \t]*\r?$", body, re.MULTILINE)
     at = history.start() if history else len(body)
     above = body[:at]
-    gap = "" if not above.strip() else newline if above.endswith(newline) else 2 * newline
-    if above.endswith(2 * newline):
-        gap = ""
+    ends = above.endswith(newline) + above.endswith(2 * newline)
+    gap = newline * (2 - ends) if above.strip() else ""
     below = newline + body[at:] if history else ""
     return bom + (whole[:end] + above + gap + section + below).encode(encoding)
 

@@ -11,7 +11,7 @@ from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.catalog import MERGED, MOST_PLACES
 from djinn_memory.memories.entities.requests import KINDS
 from djinn_memory.models import PLANES, Filters
-from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.slugs import name_key
 from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import IndexedMemory, MemoryNames, Selection
@@ -25,16 +25,13 @@ Earlier versions of a note do not count.
 """
 
 
+Named = MemoryNames | IndexedMemory
+"""A memory with all its names."""
+
+
 def everyone(index: Index) -> Sequence[MemoryNames]:
     """The names of all entities."""
     return index.names(ENTITIES)
-
-
-def of_kind(kind: str | None) -> Selection:
-    """The entities of a kind, or all."""
-    if kind is None:
-        return ENTITIES
-    return replace(ENTITIES, filters=replace(ENTITIES.filters, types=(fold(kind).strip(),)))
 
 
 def is_entity(memory: IndexedMemory) -> bool:
@@ -47,15 +44,9 @@ def is_entity_type(plane: str | None, kind: str | None) -> bool:
     return plane == "knowledge" and ("type", kind) not in _OTHERS
 
 
-def names_of(entity: MemoryNames) -> tuple[str, ...]:
+def names_of(entity: Named) -> tuple[str, ...]:
     """The names of an entity without repetitions: its title, then its aliases."""
     return tuple(dict.fromkeys((entity.title, *entity.aliases)))
-
-
-def named_entity(index: Index, name: str) -> IndexedMemory | None:
-    """The only entity that `name` means: an id, a path, a title or an alias; else None."""
-    entities = _named(index, name)
-    return entities[0] if len(entities) == 1 else None
 
 
 def find_entity(index: Index, name: str) -> IndexedMemory:
@@ -63,7 +54,7 @@ def find_entity(index: Index, name: str) -> IndexedMemory:
 
     Raises `UsageError` with the choices when several have the name, and `NotFound`.
     """
-    entities = _named(index, name)
+    entities = named_entities(index, name)
     if not entities:
         raise no_entity(index, name)
     if len(entities) > 1:
@@ -75,8 +66,11 @@ def find_entity(index: Index, name: str) -> IndexedMemory:
     return entities[0]
 
 
-def _named(index: Index, name: str) -> list[IndexedMemory]:
-    """The entities that a name may mean. A link may lead to a note that is no entity."""
+def named_entities(index: Index, name: str) -> list[IndexedMemory]:
+    """The entities that a name may mean: an id, a path, a title or an alias.
+
+    A link may lead to a note that is no entity.
+    """
     by_name = {
         memory.memory_id: memory
         for memory in index.memories(replace(ENTITIES, name=name), order="title", fields=(DOMAIN,))

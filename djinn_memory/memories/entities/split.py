@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import NotFound, Refused, Remedy
 from djinn_memory.memories.changes import files
-from djinn_memory.memories.changes.history import PastChange, past_changes
+from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.changes.plan import FileChange, KeptBytes, digest
 from djinn_memory.memories.entities.detail import EntityDetail, written_entity
 from djinn_memory.memories.entities.merge import COMMAND, EntityNote, merged
@@ -34,7 +34,7 @@ def taken_back(before: bytes, after: bytes, now: bytes) -> bytes | None:
     if now == after:
         return before
     old, new, current = (_LINE.findall(data) for data in (before, after, now))
-    places: dict[int, int] = {}
+    places = {-1: -1, len(new): len(current)}
     for block in SequenceMatcher(None, new, current, autojunk=False).get_matching_blocks():
         places |= {block.a + step: block.b + step for step in range(block.size)}
     result = [*current]
@@ -42,26 +42,24 @@ def taken_back(before: bytes, after: bytes, now: bytes) -> bytes | None:
     for kind, start, stop, old_start, old_stop in reversed(changes):
         if kind == "equal":
             continue
-        at = _place(places, start, stop, len(new), len(current))
+        at = _place(places, start, stop)
         if at is None:
             return None
         result[at : at + stop - start] = old[old_start:old_stop]
     return b"".join(result)
 
 
-def _place(places: dict[int, int], start: int, stop: int, size: int, current: int) -> int | None:
-    """Where lines of a text stand in a changed one; None if they no longer stand together."""
-    if start < stop:
-        at = places.get(start)
-        whole = at is not None and all(
-            places.get(start + step) == at + step for step in range(stop - start)
-        )
-        return at if whole else None
-    above = places.get(start - 1) if start else -1
-    below = places.get(start) if start < size else current
-    if above is None or below is None or below - above != 1:
+def _place(places: dict[int, int], start: int, stop: int) -> int | None:
+    """Where lines of a text stand in a changed one; None if they no longer stand together.
+
+    Of no lines it is the place between their neighbours.
+    """
+    first = start if start < stop else start - 1
+    stand = [places.get(line) for line in range(first, max(stop, start + 1))]
+    at = stand[0]
+    if at is None or stand != [*range(at, at + len(stand))]:
         return None
-    return below
+    return at + start - first
 
 
 class EntitySplit(Struct, frozen=True):
@@ -79,31 +77,24 @@ class EntitySplit(Struct, frozen=True):
     """Problems that keep the notes from being searchable at once."""
 
 
-class _Merged(Struct, frozen=True):
-    """What a change set tells of a merge."""
+class _Merge(Struct, frozen=True):
+    """A merge, and what its files were before it."""
 
-    vaults: dict[str, Vault]
-    bytes_before: dict[tuple[str, str], bytes]
-    """By vault id and path."""
+    what: str
     gone: FileChange
     kept: FileChange
-    linking: tuple[FileChange, ...]
-
-    def before(self, file: FileChange) -> EntityNote:
-        """A file before the merge."""
-        data = self.bytes_before[file.vault, file.path]
-        return EntityNote(self.vaults[file.vault], file.path, data)
+    before: dict[FileChange, EntityNote]
 
     def after(self, file: FileChange) -> bytes | None:
         """The bytes of a file after the merge, made anew; None if that fails."""
-        gone, kept = self.before(self.gone), self.before(self.kept)
+        gone, kept = self.before[self.gone], self.before[self.kept]
         leads = gone.by_name()
         # Links lead to the title, or to the path if several notes have the title.
         for name in (kept.note.title, kept.path.removesuffix(".md")):
             if file == self.kept:
                 data = merged(gone, kept, name)
             else:
-                data = self.before(file).relinked(leads, name, kept.path).data
+                data = self.before[file].relinked(leads, name, kept.path).data
             if digest(data) == file.after:
                 return data
         return None
@@ -117,71 +108,69 @@ def split(runtime: Runtime, request: SplitEntity) -> EntitySplit:
     # A merge that changed notes in a vault that the asker does not see is none of theirs.
     vaults = {vault.id: vault for vault in runtime.home.visible(request.agent)}
     [own] = runtime.home.named((memory.vault,))
-    change, merge = _found(runtime, vaults, (own.id, memory.path), request)
+    merge = _found(runtime, vaults, (own.id, memory.path), request)
     _require_visible(runtime, scope, merge)
-    what = f"Took apart: {change.record.plan.what}"
-    notes = []
+    what, notes = f"Took apart: {merge.what}", []
     with change_set(runtime, "entity split", what, agent=request.agent) as changes:
-        for file in (merge.kept, *merge.linking):
-            vault, now = vaults[file.vault], files.current(vaults[file.vault], file.path)
-            if now is None:
-                if file == merge.kept:
-                    raise _edited(vault, file, "no longer exists")
-                continue  # A note that is gone has no links.
-            data = _without_merge(merge, vault, file, now)
-            if data != now:
-                changes.rewrite(vault, file.path, now, data)
-                notes += [f"{vault.name}/{file.path}"] if file != merge.kept else []
-        vault = vaults[merge.gone.vault]
-        changes.create(vault, merge.gone.path, merge.before(merge.gone).data)
+        for file, before in merge.before.items():
+            now = files.current(before.vault, before.path)
+            if file == merge.gone:
+                changes.create(before.vault, before.path, before.data)
+            elif now is not None:
+                data = _without_merge(merge, file, now)
+                if data != now:
+                    changes.rewrite(before.vault, before.path, now, data)
+                    notes += [] if file == merge.kept else [before.place]
+            elif file == merge.kept:
+                raise _edited(before, "no longer exists")
     result, at = changes.result, moment(runtime.now())
     entity, other = (
-        written_entity(vaults[file.vault], file.path, at) for file in (merge.kept, merge.gone)
+        written_entity(note.vault, note.path, at)
+        for note in (merge.before[merge.kept], merge.before[merge.gone])
     )
     return EntitySplit(entity, other, result.id, tuple(notes), tuple(result.problems))
 
 
-def _require_visible(runtime: Runtime, scope: Sequence[Vault], merge: _Merged) -> None:
+def _require_visible(runtime: Runtime, scope: Sequence[Vault], merge: _Merge) -> None:
     """Raise `Refused` if the merge changed a note that the asker does not see."""
-    places = [
-        (merge.vaults[file.vault], file.path)
-        for file in merge.linking
-        if files.current(merge.vaults[file.vault], file.path) is not None
-    ]
-    selection = Selection(places=tuple((vault.name, path) for vault, path in places))
+    places = {
+        (note.vault.name, note.path)
+        for file, note in merge.before.items()
+        if file not in (merge.kept, merge.gone) and files.current(note.vault, note.path) is not None
+    }
     with runtime.index(scope) as index:
-        seen = {(memory.vault, memory.path) for memory in index.memories(selection, fields=())}
-    if any((vault.name, path) not in seen for vault, path in places):
-        raise Refused("the merge changed notes that this agent does not see; nothing was changed")
+        listed = index.memories(Selection(places=tuple(places)), fields=())
+        if places - {(memory.vault, memory.path) for memory in listed}:
+            raise Refused(
+                "the merge changed notes that this agent does not see; nothing was changed"
+            )
 
 
-def _without_merge(merge: _Merged, vault: Vault, file: FileChange, now: bytes) -> bytes:
+def _without_merge(merge: _Merge, file: FileChange, now: bytes) -> bytes:
+    before = merge.before[file]
     if digest(now) == file.after:
-        return merge.before(file).data
+        return before.data
     after = merge.after(file)
-    data = taken_back(merge.before(file).data, after, now) if after is not None else None
+    data = taken_back(before.data, after, now) if after is not None else None
     if data is None:
-        raise _edited(vault, file, "was edited in the lines that the merge changed")
+        raise _edited(before, "was edited in the lines that the merge changed")
     return data
 
 
 def _found(
     runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str], request: SplitEntity
-) -> tuple[PastChange, _Merged]:
+) -> _Merge:
     """The last merge into a note that can be taken apart.
 
     A merge that was taken apart before is passed over: the note that was merged exists again.
     """
     again: Refused | None = None
-    for change, merge in _merges(runtime, vaults, place):
-        gone = merge.before(merge.gone).note
-        names = {name_key(name) for name in (gone.title, *gone.aliases, gone.id or "")}
-        if request.other is None or name_key(request.other) in names:
-            vault = vaults[merge.gone.vault]
-            if files.current(vault, merge.gone.path) is None:
-                return change, merge
-            why = "exists again; rename or remove it first"
-            again = again or _edited(vault, merge.gone, why)
+    for merge in _merges(runtime, vaults, place):
+        gone = merge.before[merge.gone]
+        if request.other is None or name_key(request.other) in gone.names:
+            if files.current(gone.vault, gone.path) is None:
+                return merge
+            again = again or _edited(gone, "exists again; rename or remove it first")
     if again:
         raise again
     what = f" of {request.other!r}" if request.other else ""
@@ -191,9 +180,8 @@ def _found(
     )
 
 
-def _merges(
-    runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str]
-) -> Iterator[tuple[PastChange, _Merged]]:
+def _merges(runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str]) -> Iterator[_Merge]:
+    """The merges into a note whose bytes are kept, the last first."""
     store = KeptBytes(runtime.home)
     for change in past_changes(runtime.state, [*vaults.values()]):
         plan = change.record.plan
@@ -204,14 +192,13 @@ def _merges(
         if plan.command != COMMAND or change.status != "done" or not (kept and gone):
             continue
         before = {
-            (file.vault, file.path): data
+            file: EntityNote(vaults[file.vault], file.path, data)
             for number, file in enumerate(plan.files)
             if (data := store.read(change.record.id, number)) is not None
         }
         if len(before) == len(plan.files):
-            linking = tuple(file for file in plan.files if file not in (kept, gone))
-            yield change, _Merged(vaults, before, gone, kept, linking)
+            yield _Merge(plan.what, gone, kept, before)
 
 
-def _edited(vault: Vault, file: FileChange, why: str) -> Refused:
-    return Refused(f"{vault.name}/{file.path} {why}; nothing was changed")
+def _edited(note: EntityNote, why: str) -> Refused:
+    return Refused(f"{note.place} {why}; nothing was changed")

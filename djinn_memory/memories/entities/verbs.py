@@ -16,11 +16,11 @@ from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, w
 from djinn_memory.memories.entities.mentions import occurrences
 from djinn_memory.memories.entities.merge import EntityMerge, merge
 from djinn_memory.memories.entities.names import (
+    ENTITIES,
     everyone,
     find_entity,
-    named_entity,
+    named_entities,
     no_entity,
-    of_kind,
     same_name,
 )
 from djinn_memory.memories.entities.properties import checked_key, with_property
@@ -58,7 +58,7 @@ from djinn_memory.notes.slugs import fold, folder, name_key, slug
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
-from djinn_memory.store.index.records import IndexedMemory, MemoryNames
+from djinn_memory.store.index.records import IndexedMemory
 
 PROFILE = "profile"
 """The type of the note about an agent, which is no entity."""
@@ -178,13 +178,14 @@ class Entities(Namespace, name="entities"):
     def list(self, request: ListEntities) -> EntityPage:
         """List the entities that an agent sees, with the number of their mentions."""
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
-            selection, limit, skip = of_kind(request.kind), request.limit, request.skip
+            selection, limit, skip = ENTITIES, request.limit, request.skip
+            if request.kind is not None:
+                types = (fold(request.kind).strip(),)
+                selection = replace(ENTITIES, filters=replace(ENTITIES.filters, types=types))
             kinds = Counter(each.type or "" for each in index.names(selection))
             listed = index.memories(selection, order="title", limit=limit, skip=skip, fields=())
             page = [*listed]
-            entities = [extended(memory, MemoryNames) for memory in page]
-            mentions = occurrences(index, entities, everyone(index))
-            counts = Counter(each.entity for each in mentions)
+            counts = Counter(each.entity for each in occurrences(index, page, everyone(index)))
             shown = tuple(
                 extended(memory, ListedEntity, mentioned=counts[memory.memory_id])
                 for memory in page
@@ -201,23 +202,23 @@ class Entities(Namespace, name="entities"):
         now = self.runtime.now()
         at = end_of_day("as_of", request.as_of, now)
         scope = self.runtime.fresh_scope(request.agent)
-        candidates: tuple[EntityCandidate, ...] = ()
-        problems: tuple[Problem, ...] = ()
+        answer: EntityResolution | None = None
         with self.runtime.index(scope) as index:
-            memory = named_entity(index, request.name)
-            if memory is None:
+            entities: Sequence[IndexedMemory] = named_entities(index, request.name)
+            if len(entities) != 1:
                 question = ResolveMention(request.name, request.context or "", agent=request.agent)
                 answer = resolve_mention(self.runtime, index, question)
-                candidates, problems = answer.candidates, answer.problems
-                if not candidates:
+                if not answer.candidates:
                     raise no_entity(index, request.name)
                 if answer.entity is None:
-                    return EntityView(None, candidates, problems)
-                [memory] = index.resolve(answer.entity.address)
+                    return EntityView(None, answer.candidates, answer.problems)
+                entities = index.resolve(answer.entity.address)
             detail = entity_detail(
-                index, memory, at or moment(now), as_of=at is not None, limit=request.limit
+                index, entities[0], at or moment(now), as_of=at is not None, limit=request.limit
             )
-        return EntityView(detail, candidates, problems)
+        return (
+            EntityView(detail, answer.candidates, answer.problems) if answer else EntityView(detail)
+        )
 
     @operation(ResolveMention)
     def resolve(self, request: ResolveMention) -> EntityResolution:
@@ -349,8 +350,9 @@ class Entities(Namespace, name="entities"):
         return vault, memory
 
     def _guard(self, text: str, what: str, request: _Stating) -> None:
-        settings = self.runtime.home.config.secrets
-        guard(text, what=what, settings=settings, allow=request.allow_secret)
+        guard(
+            text, what=what, settings=self.runtime.home.config.secrets, allow=request.allow_secret
+        )
 
 
 def _require_free(vault: Vault, draft: Draft) -> None:

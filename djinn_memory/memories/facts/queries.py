@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,14 +18,12 @@ from djinn_memory.notes.fact_note import PastValue, Timeline, timeline
 from djinn_memory.notes.note import domains_of, parse
 from djinn_memory.notes.periods import begin_key, first_end, period_date, spoken_period
 from djinn_memory.notes.slugs import fold
+from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import share_of
 from djinn_memory.search.legs.meaning import QuestionVector, likeness
 from djinn_memory.search.query import parse as parse_query
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.state import State
-
-if TYPE_CHECKING:
-    from djinn_memory.embedding.registry import ModelRegistry
 
 FACT = "fact"
 """The type of a fact's note."""
@@ -254,13 +251,7 @@ def fact_in(data: bytes, vault: Vault, path: str, now: datetime) -> Fact:
 
 
 def facts_by_meaning(
-    state: State,
-    models: ModelRegistry,
-    query: str,
-    vaults: Sequence[Vault],
-    problems: list[Problem],
-    *,
-    past: bool = False,
+    runtime: Runtime, query: str, vaults: Sequence[Vault], problems: list[Problem], *, past: bool
 ) -> dict[int, float]:
     """The cosines of the facts nearest to a question, by the numbers of their memories.
 
@@ -273,14 +264,14 @@ def facts_by_meaning(
     question = parse_query(query)
     if not question.asks:
         return {}
-    with state.reading(vaults) as index:
-        vector = QuestionVector(models, index.vectors.space, question, problems).get(index)
+    with runtime.state.reading(vaults) as index:
+        vector = QuestionVector(runtime.models, index.vectors.space, question, problems).get(index)
         if vector is None or index.vectors.space is None:
             return {}
         # Earlier values of a fact stand behind its first chunk.
         facts = replace(_FACTS, first_chunk=not past)
         cosines = likeness(index, [vector], facts, NEIGHBOURS)
-        settings = state.home.config.thresholds
+        settings = runtime.home.config.thresholds
         threshold = settings.models.get(index.vectors.space.identity, settings).fact
     rounded = {key: round(cosine, 4) for key, cosine in cosines.items()}
     return {key: cosine for key, cosine in rounded.items() if cosine >= threshold}

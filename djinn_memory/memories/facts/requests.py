@@ -68,14 +68,12 @@ class SetFact(Struct, frozen=True):
         Meta(description="The confidence, from 0 to 1. Default: depends on the source."),
     ] = None
     expires: Annotated[
-        _Raw | None,
-        Meta(description="When the fact expires: a date, or an interval such as 30d."),
+        _Raw | None, Meta(description="When the fact expires: a date, or an interval such as 30d.")
     ] = None
     valid_from: ValidFrom = None
     valid_to: ValidTo = None
     evidence: Annotated[
-        Sequence[_Raw],
-        Meta(max_length=20, description="Memories that say so, by title or path."),
+        Sequence[_Raw], Meta(max_length=20, description="Memories that say so, by title or path.")
     ] = ()
     context: Annotated[
         _Raw | None, Meta(description="The context of the source, such as the conversation.")
@@ -128,17 +126,17 @@ class SearchFacts(Struct, frozen=True):
     agent: AgentName = None
 
 
-class ForgetFact(Struct, frozen=True):
+class _NamedFact(Struct, frozen=True):
+    """A request about one fact that the agent sees."""
+
+    key: _Key
+    category: _AnyCategory = None
+    agent: AgentName = None
+
+
+class ForgetFact(_NamedFact, frozen=True):
     """Move a fact and its history to the trash of its vault."""
 
-    key: _Key
-    category: _AnyCategory = None
-    agent: AgentName = None
 
-
-class VerifyFact(Struct, frozen=True):
+class VerifyFact(_NamedFact, frozen=True):
     """Confirm that a fact is still valid. An expired fact becomes valid again."""
-
-    key: _Key
-    category: _AnyCategory = None
-    agent: AgentName = None

@@ -164,9 +164,8 @@ class Facts(Namespace, name="facts"):
         facts = self._facts(vaults, False, at)
         problems: list[Problem] = []
         former = at is None and asks_for_former(request.query)
-        cosines = facts_by_meaning(
-            self._state, self._models, request.query, vaults, problems, past=former or bool(at)
-        )
+        past = former or at is not None
+        cosines = facts_by_meaning(self.runtime, request.query, vaults, problems, past=past)
         near = [fact for fact in facts if fact.memory_id in cosines]
         near.sort(key=lambda fact: (-cosines[fact.memory_id], fact.place))
         rest = [fact for fact in facts if fact.memory_id not in cosines]

@@ -24,7 +24,7 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
 from djinn_memory.memories.catalog.standing import TokenBudget
 from djinn_memory.memories.profiles.requests import CalendarEvent
-from djinn_memory.models import Filters
+from djinn_memory.models import Filters, extended
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import Selection
 
@@ -184,14 +184,14 @@ def _shown(event: PlannedEvent, local: datetime) -> CalendarEvent:
     times = begin.isoformat(timespec="minutes"), end.isoformat(timespec="minutes")
     if event.whole_days:
         times = event.start.isoformat(), (event.end or event.start).isoformat()
-    return CalendarEvent(
-        title=event.title,
+    return extended(
+        event,
+        CalendarEvent,
         when="all day" if event.whole_days else _when(begin, end, local),
         start=times[0],
         end=times[1] if event.end else None,
         all_day=event.whole_days,
         over=end <= local and begin < local,
-        calendar=event.calendar,
     )
 
 

@@ -26,12 +26,8 @@ _GROUPS = {
 _SHORT = {short: day for name, day in WEEKDAYS.items() for short in (name, name[:3])}
 
 
-class WorkingSpan(Struct, frozen=True, order=True):
-    """A stretch of working time, in minutes from Monday 00:00."""
-
-    start: int
-    end: int
-    """May lie in the next week, for a window that begins on Sunday."""
+Span = tuple[int, int]
+"""A stretch of working time, in minutes from Monday 00:00. It may end in the next week."""
 
 
 class WorkingTime(Struct, frozen=True):
@@ -55,7 +51,7 @@ class WorkingTime(Struct, frozen=True):
         return f"outside working hours, which begin {f'on {on}' if on else ''}at {at}"
 
 
-def read_hours(text: str) -> list[WorkingSpan]:
+def read_hours(text: str) -> list[Span]:
     """The windows of an entry such as `mon-fri 09:00-12:00, 13:00-17:00`.
 
     A window that ends before it begins lasts until the next day. Raises `ValueError`.
@@ -65,10 +61,8 @@ def read_hours(text: str) -> list[WorkingSpan]:
         raise ValueError(f"write days and times, such as {EXAMPLE}")
     days = _days(match["days"].rstrip(" :,"))
     spans = [_span(part.strip()) for part in match["times"].split(",") if part.strip()]
-    return [
-        WorkingSpan(day * _DAY + start, day * _DAY + end) for day in dict.fromkeys(days)
-        for start, end in spans
-    ]  # fmt: skip
+    starts = [day * _DAY for day in dict.fromkeys(days)]
+    return [(day + start, day + end) for day in starts for start, end in spans]
 
 
 def _days(text: str) -> Iterator[int]:
@@ -88,7 +82,7 @@ def _weekday(name: str) -> int:
     return day
 
 
-def _span(text: str) -> tuple[int, int]:
+def _span(text: str) -> Span:
     match = _TIMES.fullmatch(text)
     hours = [int(part) for part in match.groups()] if match else [99] * 4
     start, end = hours[0] * 60 + hours[1], hours[2] * 60 + hours[3]
@@ -97,11 +91,11 @@ def _span(text: str) -> tuple[int, int]:
     return start, end if end > start else end + _DAY
 
 
-def working_time(windows: Iterable[WorkingSpan], local: datetime) -> WorkingTime:
+def working_time(windows: Iterable[Span], local: datetime) -> WorkingTime:
     """Where a local time lies in relation to working hours."""
     now = local.weekday() * _DAY + local.hour * 60 + local.minute
     weeks = (-_WEEK, 0, _WEEK)
-    spans = sorted((each.start + week, each.end + week) for each in windows for week in weeks)
+    spans = sorted((start + week, end + week) for start, end in windows for week in weeks)
     end, working = now, False
     for start, stop in spans:
         # Windows that touch are one.

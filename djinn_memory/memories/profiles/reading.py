@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
 from itertools import chain
@@ -32,7 +32,7 @@ from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import Selection
 
 TYPE = "profile"
 """The type of the note."""
@@ -40,6 +40,7 @@ TYPE = "profile"
 FILE = "profile.md"
 """The usual name of the note, in the vault of the agent."""
 
+_Place = tuple[Vault, str]
 _MAYBE = re.compile(rb"profile|person", re.IGNORECASE)
 """What a note with a profile contains."""
 
@@ -68,7 +69,7 @@ def profile_of(runtime: Runtime, agent: str) -> AgentProfile | None:
     profile = find_profile(runtime, agent)
     if profile is None:
         return None
-    note, settings = profile.note, profile.settings
+    note, settings, voice = profile.note, profile.settings, profile.settings.voice
     working, working_now = _working(settings, runtime.now().astimezone(zone_of(settings)))
     return AgentProfile(
         **asdict(settings),
@@ -81,7 +82,7 @@ def profile_of(runtime: Runtime, agent: str) -> AgentProfile | None:
         title=note.title,
         written=note.created or note.date or "",
         text=note.text[note.body :].strip(),
-        instruction=_instruction(settings.voice),
+        instruction=voice and VOICES.get(fold(voice), voice),
         working=working,
         working_now=working_now,
         wrong=dict(profile.wrong),
@@ -91,11 +92,7 @@ def profile_of(runtime: Runtime, agent: str) -> AgentProfile | None:
 def find_profile(runtime: Runtime, agent: str) -> ProfileNote | None:
     """The note with the profile of an agent, from a vault that is reserved for it."""
     vaults = runtime.home.personal_vaults(agent)
-    for vault, path in chain(_files(vaults), _others(runtime, vaults, agent)):
-        with suppress(OSError, DjinnError):
-            if profile := _read(runtime.home, vault, path, agent):
-                return profile
-    return None
+    return _first(runtime.home, agent, chain(_files(vaults), _others(runtime, vaults, agent)))
 
 
 def _default_domain(runtime: Runtime, agent: str) -> str | None:
@@ -134,19 +131,8 @@ def defaults_of(runtime: Runtime, agent: str) -> ProfileSettings:
 
 def wrong_values(home: Home, agent: str) -> Iterator[Problem]:
     """The values in the file `profile.md` of an agent that cannot be used, and why."""
-    for vault, path in _files(home.personal_vaults(agent)):
-        with suppress(OSError, DjinnError):
-            if profile := _read(home, vault, path, agent):
-                for key, why in profile.wrong.items():
-                    yield Problem(profile.name, f"{key}: {why}")
-                return
-
-
-def project_names(profile: AgentProfile | None) -> set[str]:
-    """The names of the active projects in a profile, in the form of `name_key`."""
-    links = profile.projects if profile else ()
-    targets = (re.split(r"[#|]", link.strip("[]"))[0] for link in links)
-    return {name_key(target.rpartition("/")[2]) for target in targets}
+    if profile := _first(home, agent, _files(home.personal_vaults(agent))):
+        yield from (Problem(profile.name, f"{key}: {why}") for key, why in profile.wrong.items())
 
 
 def zone_of(settings: ProfileSettings | AgentProfile | None) -> tzinfo | None:
@@ -158,43 +144,47 @@ def zone_of(settings: ProfileSettings | AgentProfile | None) -> tzinfo | None:
     return ZoneInfo(settings.time_zone)
 
 
-def _files(vaults: Sequence[Vault]) -> Iterator[tuple[Vault, str]]:
+def _files(vaults: Sequence[Vault]) -> Iterator[_Place]:
     yield from ((vault, FILE) for vault in vaults if os.path.lexists(vault.root / FILE))
 
 
-def _others(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[tuple[Vault, str]]:
+def _others(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[_Place]:
     """The places of notes with other names that may be the profile, the best first."""
     try:
-        yield from _indexed(runtime, vaults, agent)
+        listed = [*_indexed(runtime, vaults, agent)]
     except Busy:
         # What is recorded does not wait for another process, and still needs its default domain.
-        yield from _on_disk(runtime, vaults, agent)
+        listed = [*_on_disk(runtime, vaults, agent)]
+    tomorrow = moment(runtime.now() + timedelta(days=1))
+
+    def rank(place: tuple[bool, str, Vault, str]) -> tuple[bool, bool, bool]:
+        is_person, written, vault, _ = place
+        # A time in the future would make it the newest until then.
+        return is_person, not access.is_own(vault), written > tomorrow
+
+    listed.sort(key=lambda place: place[1], reverse=True)
+    yield from ((vault, path) for _, _, vault, path in sorted(listed, key=rank))
 
 
-def _indexed(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[tuple[Vault, str]]:
+def _indexed(
+    runtime: Runtime, vaults: Sequence[Vault], agent: str
+) -> Iterator[tuple[bool, str, Vault, str]]:
+    """Notes that may be the profile: whether it is about a person, when it was written, where."""
     by_name = {vault.name: vault for vault in vaults}
-    tomorrow = moment(runtime.now() + timedelta(days=1))
-    selections = (
-        Selection(Filters(types=(TYPE,)), whole_files=True),
-        Selection(Filters(types=("person",)), name=agent),
-    )
-    for selection in selections:
-        with runtime.index(vaults) as index:
-            listed = index.memories(selection, order="written", fields=("status",))
-            memories = [each for each in listed if fold(each.field("status") or "") != "superseded"]
-
-        def later(memory: IndexedMemory) -> tuple[bool, bool]:
-            # A time in the future would make it the newest until then.
-            future = (memory.created or memory.date) > tomorrow
-            return not access.is_own(by_name[memory.vault]), future
-
-        for memory in sorted(memories, key=later):
-            yield by_name[memory.vault], memory.path
+    profiles = Selection(Filters(types=(TYPE,)), whole_files=True)
+    people = Selection(Filters(types=("person",)), name=agent)
+    with runtime.index(vaults) as index:
+        for selection in (profiles, people):
+            for memory in index.memories(selection, order="written", fields=("status",)):
+                if fold(memory.field("status") or "") != "superseded":
+                    written = memory.created or memory.date
+                    yield selection == people, written, by_name[memory.vault], memory.path
 
 
-def _on_disk(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[tuple[Vault, str]]:
-    tomorrow = moment(runtime.now() + timedelta(days=1))
-    ranked: list[tuple[bool, bool, bool, str, Vault, str]] = []
+def _on_disk(
+    runtime: Runtime, vaults: Sequence[Vault], agent: str
+) -> Iterator[tuple[bool, str, Vault, str]]:
+    """As `_indexed`, from the files."""
     for vault in vaults:
         with suppress(OSError, DjinnError):
             for path, note in notes_on_disk(runtime.home, vault, _MAYBE):
@@ -202,12 +192,16 @@ def _on_disk(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[
                 is_person = note.type == "person" and name_key(agent) in map(name_key, names)
                 status = fold(dict(note.fields).get("status", ""))
                 if (note.type == TYPE or is_person) and status != "superseded":
-                    written = note.created or note.date or ""
-                    later = not access.is_own(vault), written > tomorrow
-                    ranked.append((is_person, *later, written, vault, path))
-    ranked.sort(key=lambda place: place[3], reverse=True)
-    for *_, vault, path in sorted(ranked, key=lambda place: place[:3]):
-        yield vault, path
+                    yield is_person, note.created or note.date or "", vault, path
+
+
+def _first(home: Home, agent: str, places: Iterable[_Place]) -> ProfileNote | None:
+    """The profile in the first of these notes that has one and can be read."""
+    for vault, path in places:
+        with suppress(OSError, DjinnError):
+            if profile := _read(home, vault, path, agent):
+                return profile
+    return None
 
 
 def _read(home: Home, vault: Vault, path: str, agent: str) -> ProfileNote | None:
@@ -234,10 +228,6 @@ def unusable_defaults(home: Home, agent: str, settings: ProfileSettings) -> dict
         known = ", ".join(["auto", *profiles])
         wrong["default_recall_profile"] = f"no profile {name!r}; known: {known}"
     return wrong
-
-
-def _instruction(voice: str | None) -> str | None:
-    return VOICES.get(fold(voice), voice) if voice else None
 
 
 def _working(settings: ProfileSettings, local: datetime) -> tuple[bool | None, str | None]:

@@ -17,9 +17,6 @@ from djinn_memory.memories.profiles.hours import EXAMPLE, read_hours
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.notes.slugs import fold
 
-SHARE = 1 / 4
-"""The maximum share of a budget for the keys of a profile, and again for its text."""
-
 
 def profile_lines(profile: AgentProfile) -> Iterator[str]:
     """What the keys of a profile say, as lines of Markdown for the agent."""
@@ -39,9 +36,9 @@ def profile_lines(profile: AgentProfile) -> Iterator[str]:
 
 
 def fit_profile(
-    profile: AgentProfile | None, room: TokenBudget, share: float = SHARE
+    profile: AgentProfile | None, room: TokenBudget, share: float
 ) -> AgentProfile | None:
-    """A profile with as much of it as fits in a budget.
+    """A profile with as much of it as fits in a budget: a share for its keys, and one for its text.
 
     The last rules are left out first, then the projects, the working hours and the identity.
     """
@@ -60,14 +57,9 @@ def _tokens(profile: AgentProfile) -> int:
 
 
 def _less(profile: AgentProfile) -> AgentProfile:
-    if profile.rules:
-        return replace(profile, rules=profile.rules[:-1])
-    if profile.projects:
-        return replace(profile, projects=profile.projects[:-1])
-    if profile.working_now:
-        return replace(profile, working_now=None)
-    if profile.identity:
-        return replace(profile, identity=None)
+    for name in ("rules", "projects", "working_now", "identity"):
+        if value := getattr(profile, name):
+            return replace(profile, **{name: value[:-1] if isinstance(value, tuple) else None})
     return replace(profile, instruction=None)
 
 
@@ -114,7 +106,7 @@ class ProfileSettings(Struct, frozen=True):
     """The profile of a recall, if none is given."""
 
 
-class ProfileKey(Struct, frozen=True):
+class _ProfileKey(Struct, frozen=True):
     """A key of a profile."""
 
     read: Callable[[str], object]
@@ -222,16 +214,16 @@ def _budget(text: str) -> int:
 
 
 KEYS = {
-    "identity": ProfileKey(str, "Who the agent is, in a sentence."),
-    "voice": ProfileKey(
+    "identity": _ProfileKey(str, "Who the agent is, in a sentence."),
+    "voice": _ProfileKey(
         str, f"How the agent answers: {', '.join(VOICES)}, or an instruction in your words."
     ),
-    "rules": ProfileKey(str, "Rules that the agent follows.", many=True),
-    "projects": ProfileKey(_link, "Links to the notes of active projects.", many=True),
-    "working_hours": ProfileKey(_hours, f"Working hours, such as `{EXAMPLE}`.", many=True),
-    "time_zone": ProfileKey(_zone, "The time zone of the agent, such as Europe/Oslo."),
-    "default_domain": ProfileKey(str, "The domain of what the agent writes."),
-    "default_budget": ProfileKey(_budget, "The token budget of wake and context."),
-    "default_recall_profile": ProfileKey(str, "The profile of recalls, such as planning."),
+    "rules": _ProfileKey(str, "Rules that the agent follows.", many=True),
+    "projects": _ProfileKey(_link, "Links to the notes of active projects.", many=True),
+    "working_hours": _ProfileKey(_hours, f"Working hours, such as `{EXAMPLE}`.", many=True),
+    "time_zone": _ProfileKey(_zone, "The time zone of the agent, such as Europe/Oslo."),
+    "default_domain": _ProfileKey(str, "The domain of what the agent writes."),
+    "default_budget": _ProfileKey(_budget, "The token budget of wake and context."),
+    "default_recall_profile": _ProfileKey(str, "The profile of recalls, such as planning."),
 }
 """The keys by name. Each is a field of `ProfileSettings`."""

@@ -116,18 +116,11 @@ class GapGroups(Struct, frozen=True):
     """Gaps about one topic form a group, oldest first."""
 
 
-class ClosedGap(Struct, frozen=True):
-    """A gap that was closed."""
+class GapChange(Struct, frozen=True):
+    """A gap that was closed or opened again."""
 
     gap: Gap
-    """The gap after it was closed."""
-
-
-class ReopenedGap(Struct, frozen=True):
-    """A gap that was opened again."""
-
-    gap: Gap
-    """The gap after it was opened."""
+    """The gap after the change."""
 
 
 class GapSuggestions(Struct, frozen=True):
@@ -162,27 +155,20 @@ class Gaps(Namespace, name="gaps"):
         return GapGroups(tuple(GapGroup(tuple(group)) for group in self._grouped(gaps, agent)))
 
     @operation(CloseGap, writes=True, positional=("gap",))
-    def close(self, request: CloseGap) -> ClosedGap:
+    def close(self, request: CloseGap) -> GapChange:
         """Close an open gap; `by` names the memory that answers it."""
-        gaps = {gap.id: gap for gap in self._gaps(request.agent, "open")}
-        if request.gap not in gaps:
-            remedy = Remedy("gaps.list", purpose="list the open gaps")
-            raise NotFound(f"no open gap {request.gap!r}", remedy)
+        self._named(request, "open", Remedy("gaps.list", purpose="list the open gaps"))
         answer = self._memory(request.by, request.agent) if request.by else None
         self._state.ledger.append([Event(CLOSED, request.gap, {"by": answer})])
-        gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}
-        return ClosedGap(gaps[request.gap])
+        return GapChange(self._named(request))
 
     @operation(ReopenGap, recover=False, writes=True, positional=("gap",))
-    def reopen(self, request: ReopenGap) -> ReopenedGap:
+    def reopen(self, request: ReopenGap) -> GapChange:
         """Open a closed gap again. Upkeep does not close it with the same memory again."""
-        gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}
-        if request.gap not in gaps or gaps[request.gap].status != "closed":
-            remedy = Remedy("gaps.list", {"closed": True}, "list the closed gaps")
-            raise NotFound(f"no closed gap {request.gap!r}", remedy)
+        listing = Remedy("gaps.list", {"closed": True}, "list the closed gaps")
+        self._named(request, "closed", listing)
         self._state.ledger.append([Event(REOPENED, request.gap, {})])
-        gaps = {gap.id: gap for gap in self._gaps(request.agent, None)}
-        return ReopenedGap(gaps[request.gap])
+        return GapChange(self._named(request))
 
     @operation(SuggestAnswers)
     def suggest(self, request: SuggestAnswers) -> GapSuggestions:
@@ -207,6 +193,15 @@ class Gaps(Namespace, name="gaps"):
         chosen = self._state.home.agent(agent)
         ledger = self._state.ledger_if_any
         return reading.gaps(ledger, chosen, status) if ledger else ()
+
+    def _named(
+        self, request: CloseGap | ReopenGap, status: str | None = None, *remedies: Remedy
+    ) -> Gap:
+        """The gap of a request. Raises `NotFound` if it does not have the status."""
+        for gap in self._gaps(request.agent, status):
+            if gap.id == request.gap:
+                return gap
+        raise NotFound(f"no {status} gap {request.gap!r}", *remedies)
 
     def _memory(self, name: str, agent: str | None) -> str:
         """The ledger name of the memory that a name means."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, Refused
 from djinn_memory.home import access
@@ -13,11 +15,11 @@ from djinn_memory.memories.proposals.log import Finding, RecordedProposal
 from djinn_memory.memories.proposals.requests import Keep, ProposalStatus
 from djinn_memory.memories.writing.change_set import ChangeSet
 from djinn_memory.memories.writing.provenance import LEARNINGS_RULE
-from djinn_memory.models import Problem, Vault
+from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import Event
 
 
@@ -109,17 +111,21 @@ class Acceptance(Struct):
         return content
 
 
-def vaults_of(runtime: Runtime, agent: str | None) -> list[Vault]:
-    """The vaults that djinn manages and may change for one agent, or with None for all agents.
+def notes_of(
+    runtime: Runtime, agent: str | None, filters: Filters, now: datetime | None = None
+) -> Selection | None:
+    """The notes in vaults that djinn manages and may change for one agent, or with None for all.
 
     What is proposed for a vault of one agent depends on nothing that this agent does not see. What
     is proposed for others depends on what several agents know, so it is for the user of the home.
+    None if there is no such vault.
     """
-    return [
-        vault
+    names = tuple(
+        vault.name
         for vault in runtime.home.visible(agent)
         if vault.agent == agent and access.is_own(vault) and not vault.read_only
-    ]
+    )
+    return Selection(replace(filters, vaults=names), now, whole_files=True) if names else None
 
 
 def is_copy(memory: IndexedMemory) -> bool:

@@ -24,7 +24,7 @@ from djinn_memory.memories.proposals.log import (
 )
 from djinn_memory.memories.proposals.requests import Keep, Proposal, ProposalStatus, ProposalSubject
 from djinn_memory.memories.writing.change_set import ChangeSet, change_set
-from djinn_memory.models import Vault
+from djinn_memory.models import Vault, extended
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
@@ -246,20 +246,16 @@ def as_proposal(
     """A proposal as answers show it, after a decision with a new status and change."""
     record, status = proposal.record, status or proposal.status
     names = {vault.id: vault.name for vault in vaults}
-    return Proposal(
-        record.id,
-        record.kind,
-        status,
-        record.reason,
-        record.evidence,
-        KINDS[record.kind].action,
-        tuple(
+    return extended(
+        record,
+        Proposal,
+        status=status,
+        action=KINDS[record.kind].action,
+        subjects=tuple(
             _shown(subject.name, live, names)
             for subject, live in zip(record.subjects, proposal.subjects, strict=True)
         ),
-        record.since,
-        record.agent,
-        change or (record.change if status == "accepted" else None),
+        change=change or (record.change if status == "accepted" else None),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
+from djinn_memory.models import extended
 from djinn_memory.notes.ids import derived_id
 from djinn_memory.store.ledger import Event, Ledger
 from djinn_memory.store.ledger.reading import events_by_kind
@@ -59,33 +60,27 @@ class _Subject(Struct, frozen=True, array_like=True):
     state: str
 
 
-class _Made(Struct, frozen=True, omit_defaults=True):
+class _Made(Struct, omit_defaults=True):
     """The data of a proposal in the ledger. A purge looks at the agent and the vault."""
 
     # Earlier versions recorded neither the kind nor the subjects of contradictions.
     kind: str = CONTRADICTION
     subjects: tuple[_Subject, ...] = ()
+    """Empty for contradictions of earlier versions."""
     reason: str = ""
     evidence: tuple[str, ...] = ()
     agent: str | None = None
+    """The agent whom it concerns; None for several agents."""
     vault: str | None = None
+    """The id of the vault of its subjects; None for several vaults, or none."""
 
 
-class RecordedProposal(Struct):
+class RecordedProposal(_Made, kw_only=True):
     """A proposal in the ledger, and what was decided about it."""
 
     id: str
     """`prp_` and ten characters, made from the kind and the names of the subjects; or that of the
     finding."""
-    kind: str
-    subjects: tuple[_Subject, ...]
-    """Empty for contradictions of earlier versions."""
-    reason: str
-    evidence: tuple[str, ...]
-    agent: str | None
-    """The agent whom it concerns; None for several agents."""
-    vault: str | None
-    """The id of the vault of its subjects; None for several vaults, or none."""
     since: str
     """When it was made, as ISO 8601 in UTC."""
     agents: set[str | None]
@@ -131,7 +126,7 @@ def events_of(
     proposal: RecordedProposal, step: Step, data: Mapping[str, object] | None = None
 ) -> list[Event]:
     """The events of a step of a proposal. `data` says who decided, and how."""
-    data = {**(data or _made(proposal))}
+    data = {**(data or msgspec.to_builtins(extended(proposal, _Made)))}
     if proposal.kind != CONTRADICTION:
         return [Event(_OF_OTHERS[step], proposal.id, data)]
     events = []
@@ -140,12 +135,6 @@ def events_of(
         events = [Event(SETTLED, subject.name, {**data}) for subject in proposal.subjects]
         data |= {"hashes": [*proposal.states]} if step == "dismissed" else {}
     return [Event(_OF_CONTRADICTIONS[step], proposal.id, data), *events]
-
-
-def _made(proposal: RecordedProposal) -> dict[str, object]:
-    made = msgspec.convert(proposal, _Made, from_attributes=True)
-    data: dict[str, object] = msgspec.to_builtins(made)
-    return data
 
 
 def recorded_proposals(
@@ -191,10 +180,7 @@ def _read_made(records: dict[str, RecordedProposal], event: Event) -> None:
 
 
 def _recorded(identity: str, at: str, data: _Made) -> RecordedProposal:
-    return RecordedProposal(
-        identity, data.kind, data.subjects, data.reason, data.evidence, data.agent, data.vault, at,
-        {data.agent},
-    )  # fmt: skip
+    return extended(data, RecordedProposal, id=identity, since=at, agents={data.agent})
 
 
 def _read_decision(record: RecordedProposal, step: Step, data: Mapping[str, object]) -> None:

@@ -12,27 +12,13 @@ from djinn_memory.search.narrowing import AgentName, OnlyAgent
 
 ProposalStatus = Literal["open", "accepted", "dismissed", "withdrawn"]
 
-Kind = Annotated[
-    Annotated[str, Meta(max_length=40)] | None, Meta(description="Only proposals of this kind.")
-]
-KindOfAll = Annotated[
-    Annotated[str, Meta(max_length=40)] | None,
-    Meta(description="With `all`: only proposals of this kind."),
-]
-Ids = Annotated[
-    Sequence[Annotated[str, Meta(max_length=40)]],
-    Meta(description="The ids of the proposals, as `djinn proposal list` shows them."),
-]
-All = Annotated[
-    bool, Meta(description="All open proposals but contradictions, instead of some ids.")
-]
-DryRun = Annotated[bool, Meta(description="Report what would be done, without doing it.")]
-
 
 class ListProposals(Struct, frozen=True):
     """List the open proposals of upkeep, oldest first."""
 
-    kind: Kind = None
+    kind: Annotated[
+        Annotated[str, Meta(max_length=40)] | None, Meta(description="Only proposals of this kind.")
+    ] = None
     all: Annotated[
         bool, Meta(description="Include proposals that were accepted, dismissed or withdrawn.")
     ] = False
@@ -53,22 +39,34 @@ class ShowProposal(Struct, frozen=True):
     agent: OnlyAgent = None
 
 
-class AcceptProposals(Struct, frozen=True):
+class _ChosenProposals(Struct, frozen=True):
+    """A request about some proposals, or all."""
+
+    proposals: Annotated[
+        Sequence[Annotated[str, Meta(max_length=40)]],
+        Meta(description="The ids of the proposals, as `djinn proposal list` shows them."),
+    ] = ()
+    all: Annotated[
+        bool, Meta(description="All open proposals but contradictions, instead of some ids.")
+    ] = False
+    kind: Annotated[
+        Annotated[str, Meta(max_length=40)] | None,
+        Meta(description="With `all`: only proposals of this kind."),
+    ] = None
+
+
+class AcceptProposals(_ChosenProposals, frozen=True):
     """Carry out proposals."""
 
-    proposals: Ids = ()
-    all: All = False
-    kind: KindOfAll = None
-    dry_run: DryRun = False
+    dry_run: Annotated[bool, Meta(description="Report what would be done, without doing it.")] = (
+        False
+    )
     agent: OnlyAgent = None
 
 
-class DismissProposals(Struct, frozen=True):
+class DismissProposals(_ChosenProposals, frozen=True):
     """Dismiss proposals. They are not made again."""
 
-    proposals: Ids = ()
-    all: All = False
-    kind: KindOfAll = None
     agent: OnlyAgent = None
 
 

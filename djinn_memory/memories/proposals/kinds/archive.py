@@ -20,7 +20,8 @@ weight is 1/2 or 1, so that a person can follow the numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
@@ -36,7 +37,7 @@ from djinn_memory.memories.proposals.kind import (
     LiveProposal,
     ProposalKind,
     is_copy,
-    vaults_of,
+    notes_of,
 )
 from djinn_memory.memories.proposals.log import Finding
 from djinn_memory.memories.recall.scores import names_in_events
@@ -47,7 +48,7 @@ from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import NEUTRAL, Record, pooled, score, share_of
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import reading
 from djinn_memory.system.plural import count
 
@@ -128,14 +129,10 @@ _FIELDS = (
 def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
     """The stale notes that only one agent reads, or with None those that all agents read."""
     home, scope = runtime.home, runtime.home.visible(agent)
-    vaults = vaults_of(runtime, agent)
-    if not vaults:
+    settings, findings = home.config.upkeep, list[Finding]()
+    selection = notes_of(runtime, agent, _CANDIDATES)
+    if selection is None:
         return []
-    settings, findings = home.config.upkeep, []
-    selection = Selection(
-        Filters(vaults=tuple(vault.name for vault in vaults), excluded=_CANDIDATES.excluded),
-        whole_files=True,
-    )
     with runtime.index(scope) as index:
         memories = (
             memory
@@ -179,7 +176,10 @@ def _uses(
 ) -> dict[int, NoteUse]:
     """What counts for the staleness of notes, by memory."""
     settings, now = runtime.home.config, runtime.now()
-    records, links = _records(runtime, index, memories, scope), _links(index, memories)
+    records = _records(runtime, index, memories, scope)
+    listed = index.links([memory.memory_id for memory in memories])
+    links = {(link.target, link.source) for link in listed if link.target != link.source}
+    linking = Counter(target for target, _ in links)
     uses: dict[int, NoteUse] = {}
     for memory in memories:
         record = records.get(memory.memory_id, Record())
@@ -189,7 +189,7 @@ def _uses(
             use,
             uses=record.uses,
             usefulness=score(record, settings.scoring, now.isoformat()).usefulness,
-            links=len(links.get(memory.memory_id, ())),
+            links=linking[memory.memory_id],
         )
     return uses
 
@@ -247,21 +247,10 @@ def _records(
     }
 
 
-def _links(index: Index, memories: Sequence[IndexedMemory]) -> Mapping[int, set[int]]:
-    """The notes that link to each note."""
-    sources: dict[int, set[int]] = {}
-    for link in index.links([memory.memory_id for memory in memories]):
-        if link.target is not None and link.target != link.source:
-            sources.setdefault(link.target, set()).add(link.source)
-    return sources
-
-
 def _finding(memory: IndexedMemory, use: NoteUse, index: Index) -> Finding:
     vault = next(vault for vault in index.vaults if vault.name == memory.vault)
-    days = int(use.idle_days)
-    reason = f"It was neither used nor changed for {count(days, 'day')}."
-    if use.is_over:
-        reason = f"It no longer holds, and was neither used nor changed for {count(days, 'day')}."
+    began = "It no longer holds, and was" if use.is_over else "It was"
+    reason = f"{began} neither used nor changed for {count(int(use.idle_days), 'day')}."
     return Finding(
         ((ledger_name(memory, vault).memory, memory.hash),), reason, tuple(_evidence(use)), vault.id
     )

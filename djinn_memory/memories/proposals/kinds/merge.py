@@ -9,6 +9,7 @@ with an equal code in one of several bands are compared.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from djinn_memory.memories.proposals.kind import (
     LiveProposal,
     ProposalKind,
     is_copy,
-    vaults_of,
+    notes_of,
 )
 from djinn_memory.memories.proposals.log import Finding, dismissed_groups
 from djinn_memory.memories.writing.duplicates import (
@@ -39,7 +40,7 @@ from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -106,13 +107,9 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
 
     Only notes of one vault, type and domain are compared. Without vectors, only equal texts count.
     """
-    vaults = vaults_of(runtime, agent)
-    if not vaults:
+    selection = notes_of(runtime, agent, _LEFT_OUT, runtime.now())
+    if selection is None:
         return []
-    names = tuple(vault.name for vault in vaults)
-    selection = Selection(
-        Filters(vaults=names, excluded=_LEFT_OUT.excluded), runtime.now(), whole_files=True
-    )
     dismissed = dismissed_groups(runtime.state.ledger_if_any, KIND.name)
     findings: list[Finding] = []
     with runtime.index(runtime.home.visible(agent)) as index:
@@ -125,10 +122,8 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
             if len(memories) > 1:
                 vault = by_name[memories[0].vault]
                 notes = list(_notes(index, memories, vault))
-                edges = _edges(runtime, index, notes)
-                edges = {
-                    pair: how for pair, how in edges.items() if _is_open(notes, pair, dismissed)
-                }
+                pairs = _edges(runtime, index, notes).items()
+                edges = {pair: how for pair, how in pairs if _is_open(notes, pair, dismissed)}
                 findings += _findings(index, notes, edges, vault)
     return findings
 
@@ -262,12 +257,13 @@ def _findings(
         linked.setdefault(second, set()).add(first)
     if not linked:
         return
-    links = _link_counts(index, [notes[at].memory.memory_id for at in linked])
+    listed = index.links([notes[at].memory.memory_id for at in linked])
+    links = Counter(link.target for link in listed if link.source != link.target)
 
     def rank(at: int) -> tuple[int, bool, str, str]:
         """The most linked note first, then one with an id, then the oldest."""
         memory = notes[at].memory
-        return -links.get(memory.memory_id, 0), memory.id is None, memory.date, memory.path
+        return -links[memory.memory_id], memory.id is None, memory.date, memory.path
 
     free = set(linked)
     for kept in sorted(linked, key=rank):
@@ -281,15 +277,6 @@ def _findings(
             free -= {*group}
             how = [edges[min(pair), max(pair)] for pair in combinations(group, 2)]
             yield _finding([notes[at] for at in group], how, vault)
-
-
-def _link_counts(index: Index, memories: Collection[int]) -> dict[int, int]:
-    """The number of links to each memory."""
-    counts: dict[int, int] = {}
-    for link in index.links(memories):
-        if link.target is not None and link.source != link.target:
-            counts[link.target] = counts.get(link.target, 0) + 1
-    return counts
 
 
 def _finding(notes: Sequence[_Note], how: Sequence[str], vault: Vault) -> Finding:
