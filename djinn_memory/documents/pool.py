@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
@@ -14,14 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest
-from djinn_memory.documents.worker import (
-    Message,
-    PageDone,
-    ReadDone,
-    ReadRefused,
-    request_line,
-    too_large,
-)
+from djinn_memory.documents.worker import Message, PageDone, ReadDone, ReadRefused, too_large
 from djinn_memory.errors import Unavailable, current_wording
 from djinn_memory.system.interrupts import deferred
 from djinn_memory.system.worker_process import (
@@ -131,7 +125,7 @@ class _Pool:
         while True:
             waiting.extend(islice(requests, max(0, self._count - len(waiting))))
             for worker in self._workers:
-                if waiting and worker.send(waiting[0], request_line(waiting[0])):
+                if waiting and worker.send(waiting[0], _request_line(waiting[0])):
                     yield FileStarted(waiting.popleft())
             if not waiting and not any(worker.task for worker in self._workers):
                 return
@@ -202,6 +196,12 @@ class _Pool:
             families = process_families([worker.process.pid for worker in workers])
             for worker in workers:
                 worker.enforce_limits(families[worker.process.pid])
+
+
+def _request_line(request: ReadRequest) -> bytes:
+    """A request as `main` reads it, in ASCII, because a name may hold bytes that are not UTF-8."""
+    parts = [str(request.path), request.name, request.password, request.ocr]
+    return json.dumps(parts).encode() + b"\n"
 
 
 def _one_line(text: str) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.documents.document import Document, Reader, ReadRequest, ReportPages, Unreadable
-from djinn_memory.documents.pdf.quality import unknown_share
+from djinn_memory.documents.pdf.quality import letters_drawn
 from djinn_memory.notes.encoding import detect
 
 HEAD = 8192
@@ -272,8 +272,14 @@ def read(request: ReadRequest, report: ReportPages) -> Document:
     kind = detect_kind(request.path, request.name)
     reader: Reader = resolve_name(FORMATS[kind.name].reader)
     document = reader(request, report)
-    unknown = unknown_share("".join(document.pages))
+    unknown = _unknown_share("".join(document.pages))
     garbled = f"{unknown:.0%} of its characters are replacement or private-use characters"
     remarks = filter(None, (kind.remark, garbled if unknown > MANY else None))
     warnings = (*remarks, *document.warnings)
     return replace(document, content_type=kind.content_type, warnings=warnings)
+
+
+def _unknown_share(text: str) -> float:
+    """The share of letters and digits, 0 to 1, that are unknown; see `letters_drawn`."""
+    drawn = letters_drawn(text)
+    return 1 - sum(map(str.isalnum, text)) / drawn if drawn else 0.0

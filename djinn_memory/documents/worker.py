@@ -90,12 +90,6 @@ def main(reader: str, seconds: str, megabytes: str, words: str) -> None:
             _send(messages, ReadRefused(too_large(memory)))
 
 
-def request_line(request: ReadRequest) -> bytes:
-    """A request as `main` reads it, in ASCII, because a name may hold bytes that are not UTF-8."""
-    parts = [str(request.path), request.name, request.password, request.ocr]
-    return json.dumps(parts).encode() + b"\n"
-
-
 def too_large(megabytes: int) -> str:
     """The reason why a file that needs too much memory is not read."""
     return f"needs more than {megabytes:,} MB of memory; raise documents.memory to allow more"

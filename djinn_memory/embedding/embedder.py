@@ -172,32 +172,3 @@ class Background(Generic[T]):
             raise self._outcome
         outcome: T = self._outcome
         return outcome
-
-
-def embed_in_background(
-    embedder: Embedder,
-    texts: Sequence[str],
-    weights: Sequence[float] = (),
-    *,
-    at_once: bool = False,
-) -> Background[Vectors]:
-    """Start to embed a query. The vector of several texts is their mean, scaled to length 1.
-
-    `weights` are the weights of the texts in the mean. Without them, all texts have equal weight.
-    """
-    return Background(
-        lambda: _mean(embedder.embed(texts, query=True, within=QUERY_SECONDS), weights),
-        at_once=at_once,
-    )
-
-
-def _mean(vectors: Vectors, weights: Sequence[float]) -> Vectors:
-    if len(vectors) == 1:
-        vector: Vectors = vectors[0]
-        return vector
-    import numpy as np
-
-    mean = np.average(vectors, axis=0, weights=weights or None)
-    # The mean of opposite vectors is 0 and has no length to divide by.
-    unit: Vectors = (mean / (np.linalg.norm(mean) or 1.0)).astype(np.float32)
-    return unit

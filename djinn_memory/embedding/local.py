@@ -8,7 +8,7 @@ import threading
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from djinn_memory.embedding.onnx_runtime import (
     embed_texts,
     onnxruntime,
 )
+from djinn_memory.embedding.torch_model import load_model, quiet
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.config import model_cache
 from djinn_memory.home.settings import EmbeddingConfig
@@ -145,10 +146,10 @@ class LocalEmbedder(Embedder):
         texts = [prompt + text for text in texts] if prompt else texts
         device = None if query else self._torch_device()
         if texts and (device or self.card.precision is None):
-            from djinn_memory.embedding.torch_model import cached_model, encode, packaged_original
+            from djinn_memory.embedding.torch_model import encode, packaged_original
 
             source = self.card.source or str(packaged_original())
-            model = cached_model(source, device or "cpu")
+            model = _cached_model(source, device or "cpu")
             return encode(model, texts, self._config.batch)
         threads = self._config.threads or os.cpu_count() or 1
         return embed_texts(*self._runtime, texts, signs, threads=threads)
@@ -176,6 +177,21 @@ class LocalEmbedder(Embedder):
         if self._config.device != "auto":
             return None if self._config.device == "cpu" else self._config.device
         return "cuda" if not self._packaged and Path("/dev/nvidiactl").exists() else None
+
+
+@cache
+def _cached_model(source: str, device: str) -> Any:
+    """The model in a folder, loaded on a device. Later calls return the same object."""
+    with quiet():
+        import torch
+
+        available = {"cpu": True, "cuda": torch.cuda.is_available()}
+        available["mps"] = torch.backends.mps.is_available()
+        if not available[device]:
+            raise Unavailable(
+                f"torch finds no {device} device; set embedding.device to auto or cpu"
+            )
+        return load_model(Path(source), device)[0]
 
 
 def _fingerprint(model: Path) -> str:

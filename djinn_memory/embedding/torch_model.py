@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -111,21 +110,6 @@ def _parts(tokenizer: Any, text: str, limit: int) -> list[str]:
     middle = len(text) // 2
     cut = text.rfind(" ", 1, middle) if text.rfind(" ", 1, middle) > 0 else middle
     return _parts(tokenizer, text[:cut], limit) + _parts(tokenizer, text[cut:].lstrip(), limit)
-
-
-@cache
-def cached_model(source: str, device: str) -> Any:
-    """The model in a folder, loaded on a device. Later calls return the same object."""
-    with quiet():
-        import torch
-
-        available = {"cpu": True, "cuda": torch.cuda.is_available()}
-        available["mps"] = torch.backends.mps.is_available()
-        if not available[device]:
-            raise Unavailable(
-                f"torch finds no {device} device; set embedding.device to auto or cpu"
-            )
-        return load_model(Path(source), device)[0]
 
 
 def _missing(package: str) -> Unavailable:

@@ -20,7 +20,6 @@ from djinn_memory.languages.days import (
     WEEKDAYS,
     days_later,
     has_calendar_words,
-    whole_month,
 )
 
 _NUMBERS = {
@@ -152,8 +151,13 @@ def _slashed_day(match: re.Match[str], today: date, coming: bool) -> CalendarWor
 
 
 def _iso_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    window = whole_month(int(match["y"]), int(match["m"]))
+    window = _whole_month(int(match["y"]), int(match["m"]))
     return CalendarWord(*match.span(), *window, "month", certain=False)
+
+
+def _whole_month(year: int, month: int) -> tuple[date, date]:
+    """The first and the last day of a month."""
+    return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])
 
 
 def _day_of_month(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
@@ -179,7 +183,7 @@ def _part_of_month(match: re.Match[str], today: date, coming: bool) -> CalendarW
     part, month = match["part"].lower(), _month_number(match["month"])
 
     def period(year: int) -> tuple[date, date]:
-        first, last = whole_month(year, month)
+        first, last = _whole_month(year, month)
         if part.startswith(("early", "begin", "start")):
             return first, first.replace(day=10)
         if part.startswith("mid"):
@@ -194,7 +198,7 @@ def _named_month(match: re.Match[str], today: date, coming: bool) -> CalendarWor
     if name in ("may", "march") and (match["which"] or "").lower() in ("this", "past", "current"):
         return None
     return _dated(
-        match, lambda year: whole_month(year, month), today, coming, "month", certain=False
+        match, lambda year: _whole_month(year, month), today, coming, "month", certain=False
     )
 
 
@@ -203,7 +207,7 @@ def _quarter(match: re.Match[str], today: date, coming: bool) -> CalendarWord | 
     first = 3 * int(nth) - 2
 
     def period(year: int) -> tuple[date, date]:
-        return whole_month(year, first)[0], whole_month(year, first + 2)[1]
+        return _whole_month(year, first)[0], _whole_month(year, first + 2)[1]
 
     return _dated(match, period, today, coming, "month", certain=False)
 
@@ -217,7 +221,7 @@ def _season(match: re.Match[str], today: date, coming: bool) -> CalendarWord | N
 
     def period(year: int) -> tuple[date, date]:
         end = first + 2
-        return date(year, first, 1), whole_month(year + (end > 12), end - 12 * (end > 12))[1]
+        return date(year, first, 1), _whole_month(year + (end > 12), end - 12 * (end > 12))[1]
 
     return _dated(match, period, today, coming, "season", certain=False)
 
@@ -328,11 +332,11 @@ def _unit(unit: str, step: int, today: date) -> tuple[date, date]:
         return first, first + timedelta(days=1)
     if unit == "month":
         at = 12 * today.year + today.month - 1 + step
-        return whole_month(at // 12, at % 12 + 1)
+        return _whole_month(at // 12, at % 12 + 1)
     if unit == "quarter":
         at = 4 * today.year + (today.month - 1) // 3 + step
         first = date(at // 4, at % 4 * 3 + 1, 1)
-        return first, whole_month(first.year, first.month + 2)[1]
+        return first, _whole_month(first.year, first.month + 2)[1]
     return date(today.year + step, 1, 1), date(today.year + step, 12, 31)
 
 

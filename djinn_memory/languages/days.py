@@ -44,11 +44,6 @@ def days_later(day: date, days: int) -> date:
     return date.fromordinal(min(max(day.toordinal() + days, 1), date.max.toordinal()))
 
 
-def whole_month(year: int, month: int) -> tuple[date, date]:
-    """The first and the last day of a month."""
-    return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])
-
-
 MONTH_NAMES = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",

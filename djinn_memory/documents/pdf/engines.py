@@ -23,9 +23,6 @@ from djinn_memory.documents.document import Locked, Unreadable
 from djinn_memory.documents.pdf.lines import TextLine, Turn
 from djinn_memory.errors import Remedy, install_extra
 
-MOST_ANNOTATIONS = 1000
-"""Maximum number of annotations that are checked on a page."""
-
 FORM_DEPTH = 5
 """Maximum depth of nested form objects in which text is counted."""
 
@@ -89,34 +86,6 @@ def uses_brotli(path: Path) -> bool:
         return data.find(b"/BrotliDecode") >= 0
 
 
-def load_page(file: Any, number: int) -> Any:
-    """Load a page with its form fields and notes as part of its text."""
-    import pypdfium2 as pdfium
-
-    page = file[number]
-    if not _has_notes(page, form=bool(file.formenv)):
-        return page
-    # pypdfium2 flattens only pages of a file with a form.
-    with closing(page), suppress(pdfium.PdfiumError):
-        pdfium.raw.FPDFPage_Flatten(page, pdfium.raw.FLAT_NORMALDISPLAY)
-    return file[number]
-
-
-def _has_notes(page: Any, *, form: bool) -> bool:
-    """Whether the page has form fields or notes. Links do not count."""
-    import pypdfium2.raw as pdfium
-
-    count = pdfium.FPDFPage_GetAnnotCount(page)
-    shown = (pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP)
-    for at in range(min(count, MOST_ANNOTATIONS)):
-        annotation = pdfium.FPDFPage_GetAnnot(page, at)
-        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
-        pdfium.FPDFPage_CloseAnnot(annotation)
-        if kind in shown:
-            return True
-    return form and bool(count)
-
-
 def lost_objects(page: Any) -> int:
     """The number of text objects that are missing from pdfium's text of a page.
 
@@ -144,16 +113,6 @@ def lost_objects(page: Any) -> int:
         return pieces
 
     return lost(page, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject, 0)
-
-
-def unmapped_share(text_page: Any) -> float:
-    """The share of characters, 0 to 1, that pdfium cannot map to letters and returns as codes."""
-    import pypdfium2.raw as pdfium
-
-    count = text_page.count_chars()
-    sample = range(0, count, max(1, count // SAMPLE))
-    errors = sum(pdfium.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in sample)
-    return errors / len(sample) if sample else 0.0
 
 
 VERTICAL = 0.5

@@ -85,12 +85,6 @@ def letters_drawn(text: str) -> int:
     return sum(count for char, count in counts.items() if char.isalnum() or _unknown(char))
 
 
-def unknown_share(text: str) -> float:
-    """The share of letters and digits, 0 to 1, that are unknown; see `letters_drawn`."""
-    drawn = letters_drawn(text)
-    return 1 - sum(map(str.isalnum, text)) / drawn if drawn else 0.0
-
-
 def _unknown(char: str) -> bool:
     return _script(char) == "?" and not char.isspace()
 

@@ -16,14 +16,13 @@ from djinn_memory.documents.document import Document, ReadRequest, ReportPages, 
 from djinn_memory.documents.pdf.engines import (
     BROTLI,
     DAMAGED,
+    SAMPLE,
     VERTICAL,
     FallbackReader,
-    load_page,
     lost_objects,
     ocr_remedy,
     open_pdf,
     recognized_copy,
-    unmapped_share,
     uses_brotli,
 )
 from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
@@ -48,6 +47,9 @@ SCANNED = 0.5
 
 WORDS_A_PAGE = 10
 """Minimum average number of words on a page: fewer are noise in a scan, such as a stamp."""
+
+MOST_ANNOTATIONS = 1000
+"""Maximum number of annotations that are checked on a page."""
 
 MOST_BOOKMARKS = 20_000
 """Maximum number of bookmarks in a usable table of contents."""
@@ -194,7 +196,7 @@ def _pages(
     with closing(FallbackReader(path, password)) as fallback:
         for number in range(len(file)):
             try:
-                with closing(load_page(file, number)) as page:
+                with closing(_load_page(file, number)) as page:
                     content = _page(page, fallback, number, tables)
                     # Only on an upright page does pdfium separate words and lines.
                     if content.lines and page.get_rotation() != 90 * content.turn:
@@ -207,11 +209,39 @@ def _pages(
                 yield _PdfPage([], [], flaw=_UnreadablePage.BROKEN)
 
 
+def _load_page(file: Any, number: int) -> Any:
+    """Load a page with its form fields and notes as part of its text."""
+    import pypdfium2 as pdfium
+
+    page = file[number]
+    if not _has_notes(page, form=bool(file.formenv)):
+        return page
+    # pypdfium2 flattens only pages of a file with a form.
+    with closing(page), suppress(pdfium.PdfiumError):
+        pdfium.raw.FPDFPage_Flatten(page, pdfium.raw.FLAT_NORMALDISPLAY)
+    return file[number]
+
+
+def _has_notes(page: Any, *, form: bool) -> bool:
+    """Whether the page has form fields or notes. Links do not count."""
+    import pypdfium2.raw as pdfium
+
+    count = pdfium.FPDFPage_GetAnnotCount(page)
+    shown = (pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP)
+    for at in range(min(count, MOST_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, at)
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        pdfium.FPDFPage_CloseAnnot(annotation)
+        if kind in shown:
+            return True
+    return form and bool(count)
+
+
 def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> _PdfPage:
     with closing(page.get_textpage()) as text_page:
         lines, turn = page_lines(text_page)
         text = "\n".join(line.text for line in lines)
-        unmapped = unmapped_share(text_page)
+        unmapped = _unmapped_share(text_page)
         readable = _readable(text, unmapped)
         # Some letters that cannot be decoded become hyphens in a line.
         drawn = letters_drawn(text) or letters_drawn(text_page.get_text_range(errors="replace"))
@@ -240,6 +270,16 @@ def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> _Pd
         from djinn_memory.documents.pdf.tables import page_tables
 
         return _PdfPage(lines, page_tables(page, text_page, lines, turn), turn, flaw, drawn)
+
+
+def _unmapped_share(text_page: Any) -> float:
+    """The share of characters, 0 to 1, that pdfium cannot map to letters and returns as codes."""
+    import pypdfium2.raw as pdfium
+
+    count = text_page.count_chars()
+    sample = range(0, count, max(1, count // SAMPLE))
+    errors = sum(pdfium.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in sample)
+    return errors / len(sample) if sample else 0.0
 
 
 def _readable(text: str, unmapped: float = 0.0) -> int:

@@ -7,14 +7,15 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.memories.briefing.requests import AgentContext, BuildContext, WakeOptions
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.catalog.standing import EXCERPT_TOKENS, StandingMemories, TokenBudget
 from djinn_memory.memories.episodes.reading import EpisodeText
-from djinn_memory.memories.profiles.agenda import events_of_day, fit_events
+from djinn_memory.memories.profiles.agenda import SHARE, event_text, events_of_day
 from djinn_memory.memories.profiles.reading import profile_of, zone_of
 from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
-from djinn_memory.memories.profiles.settings import fit_profile
+from djinn_memory.memories.profiles.settings import profile_lines
 from djinn_memory.memories.recall.recall import RecallResult, recall
 from djinn_memory.memories.recall.requests import MOST, RecallOptions
 from djinn_memory.memories.sessions.verbs import previous_turns, spoken_lines
@@ -106,11 +107,11 @@ class Briefing:
         """The events of the day of the agent."""
         zone = zone_of(self._profile)
         events = events_of_day(self.runtime, self.agent, zone, self.domains)
-        return fit_events(events, self.room)
+        return _fit_events(events, self.room)
 
     def profile(self, share: float) -> AgentProfile | None:
         """The profile of the agent, in at most a share of the budget."""
-        return fit_profile(self._profile, self.room, share)
+        return _fit_profile(self._profile, self.room, share)
 
     def conversation(self, limit: int, session: str | None = None) -> dict[str, Any]:
         """The end of the last conversation before `session`, oldest turn first, and its session.
@@ -153,6 +154,46 @@ class Briefing:
             if source
             for problem in source.problems
         ]
+
+
+def _fit_profile(
+    profile: AgentProfile | None, room: TokenBudget, share: float
+) -> AgentProfile | None:
+    """A profile with as much of it as fits in a budget: a share for its keys, and one for its text.
+
+    The last rules are left out first, then the projects, the working hours and the identity.
+    """
+    if profile is None:
+        return None
+    most = int(room.budget * share)
+    while (tokens := _tokens(profile)) > min(most, room.left):
+        profile = replace(_less(profile), cut=True)
+    room.left -= tokens
+    return room.take(profile, share=share)
+
+
+def _less(profile: AgentProfile) -> AgentProfile:
+    for name in ("rules", "projects", "working_now", "identity"):
+        if value := getattr(profile, name):
+            return replace(profile, **{name: value[:-1] if isinstance(value, tuple) else None})
+    return replace(profile, instruction=None)
+
+
+def _tokens(profile: AgentProfile) -> int:
+    text = "\n".join(profile_lines(profile))
+    return token_counts([text])[0] if text else 0
+
+
+def _fit_events(events: Sequence[CalendarEvent], room: TokenBudget) -> tuple[CalendarEvent, ...]:
+    """The events that fit in a share of a budget. Those that are over are left out first."""
+    kept = list(events)
+    most = min(int(room.budget * SHARE), room.left)
+    sizes = dict(zip(events, token_counts([event_text(event) for event in events]), strict=True))
+    while kept and sum(sizes[event] + 1 for event in kept) > most:
+        kept.remove(next((event for event in kept if event.over), kept[-1]))
+        room.left_out += 1
+    room.left -= sum(sizes[event] + 1 for event in kept)
+    return tuple(kept)
 
 
 def _turn(turn: EpisodeText) -> MemoryExcerpt:

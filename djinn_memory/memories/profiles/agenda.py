@@ -19,10 +19,8 @@ from itertools import islice
 
 from msgspec import Struct
 
-from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
-from djinn_memory.memories.catalog.standing import TokenBudget
 from djinn_memory.memories.profiles.requests import CalendarEvent
 from djinn_memory.models import Filters, extended
 from djinn_memory.runtime import Runtime
@@ -153,18 +151,6 @@ def events_of_day(
 def event_text(event: CalendarEvent) -> str:
     """An event as a line of Markdown."""
     return f"- {event.when}: {event.title}{' (over)' if event.over else ''}"
-
-
-def fit_events(events: Sequence[CalendarEvent], room: TokenBudget) -> tuple[CalendarEvent, ...]:
-    """The events that fit in a share of a budget. Those that are over are left out first."""
-    kept = list(events)
-    most = min(int(room.budget * SHARE), room.left)
-    sizes = dict(zip(events, token_counts([event_text(event) for event in events]), strict=True))
-    while kept and sum(sizes[event] + 1 for event in kept) > most:
-        kept.remove(next((event for event in kept if event.over), kept[-1]))
-        room.left_out += 1
-    room.left -= sum(sizes[event] + 1 for event in kept)
-    return tuple(kept)
 
 
 def _events(runtime: Runtime, agent: str, domains: Sequence[str]) -> Iterator[PlannedEvent]:

@@ -118,17 +118,6 @@ def domain_to_write(
     return runtime.home.domain_to_write(vault, agent, given, channel=channel, own=own)
 
 
-def defaults_of(runtime: Runtime, agent: str) -> ProfileSettings:
-    """The settings of an agent's profile, without defaults that cannot be used here."""
-    profile = find_profile(runtime, agent)
-    if profile is None:
-        return ProfileSettings()
-    unusable = unusable_defaults(runtime.home, agent, profile.settings)
-    return ProfileSettings(**{
-        key: value for key, value in asdict(profile.settings).items() if key not in unusable
-    })  # fmt: skip
-
-
 def wrong_values(home: Home, agent: str) -> Iterator[Problem]:
     """The values in the file `profile.md` of an agent that cannot be used, and why."""
     if profile := _first(home, agent, _files(home.personal_vaults(agent))):

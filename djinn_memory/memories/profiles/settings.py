@@ -8,11 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.memories.catalog.requests import MIN_BUDGET, MOST_BUDGET
-from djinn_memory.memories.catalog.standing import TokenBudget
 from djinn_memory.memories.profiles.hours import EXAMPLE, read_hours
 from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.notes.slugs import fold
@@ -33,34 +30,6 @@ def profile_lines(profile: AgentProfile) -> Iterator[str]:
     if profile.rules:
         yield "Rules:"
     yield from (f"- {rule}" for rule in profile.rules)
-
-
-def fit_profile(
-    profile: AgentProfile | None, room: TokenBudget, share: float
-) -> AgentProfile | None:
-    """A profile with as much of it as fits in a budget: a share for its keys, and one for its text.
-
-    The last rules are left out first, then the projects, the working hours and the identity.
-    """
-    if profile is None:
-        return None
-    most = int(room.budget * share)
-    while (tokens := _tokens(profile)) > min(most, room.left):
-        profile = replace(_less(profile), cut=True)
-    room.left -= tokens
-    return room.take(profile, share=share)
-
-
-def _tokens(profile: AgentProfile) -> int:
-    text = "\n".join(profile_lines(profile))
-    return token_counts([text])[0] if text else 0
-
-
-def _less(profile: AgentProfile) -> AgentProfile:
-    for name in ("rules", "projects", "working_now", "identity"):
-        if value := getattr(profile, name):
-            return replace(profile, **{name: value[:-1] if isinstance(value, tuple) else None})
-    return replace(profile, instruction=None)
 
 
 LONGEST = 500

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.catalog import text_for_people
-from djinn_memory.memories.profiles.reading import defaults_of
+from djinn_memory.memories.profiles.reading import find_profile, unusable_defaults
+from djinn_memory.memories.profiles.settings import ProfileSettings
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.rescoring import Judgement, Rescorer, ScoreBreakdown, days_since
@@ -177,7 +178,7 @@ def recall(
     """
     state, settings = runtime.state, runtime.home.config.recall
     agent = runtime.home.agent(request.agent)
-    wanted = request.profile or defaults_of(runtime, agent).default_recall_profile
+    wanted = request.profile or _defaults_of(runtime, agent).default_recall_profile
     profile = profile_for(wanted or settings.profile, request.query, settings)
     budget = settings.budget if request.budget is None else request.budget
     rescorer = Rescorer(runtime, settings.profiles[profile], agent, request.query)
@@ -225,6 +226,17 @@ def recall(
         budget=budget,
         problems=(*result.problems, *problems),
     )
+
+
+def _defaults_of(runtime: Runtime, agent: str) -> ProfileSettings:
+    """The settings of an agent's profile, without defaults that cannot be used here."""
+    profile = find_profile(runtime, agent)
+    if profile is None:
+        return ProfileSettings()
+    unusable = unusable_defaults(runtime.home, agent, profile.settings)
+    return ProfileSettings(**{
+        key: value for key, value in asdict(profile.settings).items() if key not in unusable
+    })  # fmt: skip
 
 
 def profile_for(name: str, query: str, settings: RecallConfig) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from djinn_memory.embedding.embedder import Background, Embedder, embed_in_background
+from djinn_memory.embedding.embedder import QUERY_SECONDS, Background, Embedder
 from djinn_memory.errors import DjinnError, Remedy
 from djinn_memory.models import Problem
 from djinn_memory.search import fusion
@@ -68,7 +68,7 @@ class QuestionVector:
                 )
             else:
                 at_once = resident and embedder.local
-                self._vector = embed_in_background(embedder, *query.for_meaning, at_once=at_once)
+                self._vector = _embed_in_background(embedder, *query.for_meaning, at_once=at_once)
         except DjinnError as error:
             self._report(f"{error}; only keywords were searched")
 
@@ -109,6 +109,35 @@ class QuestionVector:
         problem = Problem("embedding", why)
         if problem not in self._problems:
             self._problems.append(problem)
+
+
+def _embed_in_background(
+    embedder: Embedder,
+    texts: Sequence[str],
+    weights: Sequence[float] = (),
+    *,
+    at_once: bool = False,
+) -> Background[Vectors]:
+    """Start to embed a query. The vector of several texts is their mean, scaled to length 1.
+
+    `weights` are the weights of the texts in the mean. Without them, all texts have equal weight.
+    """
+    return Background(
+        lambda: _mean(embedder.embed(texts, query=True, within=QUERY_SECONDS), weights),
+        at_once=at_once,
+    )
+
+
+def _mean(vectors: Vectors, weights: Sequence[float]) -> Vectors:
+    if len(vectors) == 1:
+        vector: Vectors = vectors[0]
+        return vector
+    import numpy as np
+
+    mean = np.average(vectors, axis=0, weights=weights or None)
+    # The mean of opposite vectors is 0 and has no length to divide by.
+    unit: Vectors = (mean / (np.linalg.norm(mean) or 1.0)).astype(np.float32)
+    return unit
 
 
 class MeaningLeg(Leg):
