@@ -34,7 +34,7 @@ from djinn_memory.memories.hooks.requests import (
     InstallHooks,
     RemoveHooks,
 )
-from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.hooks.spool import Spool
 from djinn_memory.notes.dates import moment
 from djinn_memory.system.files import create, expand, make_folder, read_regular, revise
 from djinn_memory.system.json_edit import UnspliceableJsonError, append, parse, remove
@@ -323,28 +323,26 @@ def hook_state(home: Home) -> HookState:
     """The installed hooks, and the counts of the spool of a home. This only reads."""
     hooks, unreadable = installed_hooks(home)
     spool = Spool(str(home.state))
-    meter, size = spool.meter(), spool.size()
+    files, counts, last, loss = spool.files(), spool.counts(), spool.last(), spool.loss()
     unreadable += (f"{path} is not a regular file; remove it" for path in spool.strange_files())
-    entries, rejected = meter.entries, 0
-    with suppress(OSError, SpoolBusyError):
-        # A hook that was killed has not counted its own entry.
-        entries = entries if meter.size == size else spool.read().count(b"\n")
+    rejected = 0
+    with suppress(OSError):
         rejected = spool.rejected().count(b"\n")
     return HookState(
         hooks,
         unreadable,
         Path(spool.path),
-        entries,
-        size,
-        bool(meter.full),
-        meter.refused,
-        meter.skipped + spool.blocked(),
-        meter.cut,
+        len(files),
+        sum(files.values()),
+        counts.full,
+        counts.refused,
+        counts.skipped,
+        counts.cut,
         rejected,
-        _moment(meter.last),
-        meter.event or None,
-        _moment(meter.lost_at),
-        meter.reason or None,
+        _moment(last["at"]),
+        last["event"] or None,
+        _moment(loss["lost_at"]),
+        loss["reason"] or None,
     )
 
 

@@ -24,7 +24,7 @@ from djinn_memory.memories.changes.plan import PLANNED, KeptBytes, from_event
 from djinn_memory.memories.facts.queries import FACT
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.hooks.payloads import NAMES
-from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.hooks.spool import Spool
 from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
@@ -278,12 +278,12 @@ def _redact_events(
 
     spool = Spool(str(state.home.state))
     try:
-        if spool.size():
+        if Path(spool.folder).exists():
             # A command that takes events in has them in memory, and would write them back.
             with lock(Path(spool.intake_lock)):
                 spool.edit(of_agent)
-        spool.edit_rejected(lambda entry: _redacted(entry, phrases))
-    except (OSError, SpoolBusyError) as error:
+                spool.edit_rejected(lambda entry: _redacted(entry, phrases))
+    except OSError as error:
         raise Unavailable(f"events of hooks cannot be changed: {error}; purge it again") from None
 
 
