@@ -25,7 +25,7 @@ from djinn_memory.memories.library import writer
 from djinn_memory.notes import ids
 from djinn_memory.store.expiring.sqlite import SqliteWorkingStore
 from djinn_memory.store.ledger import events
-from tests.memories.hooks.events import prompt, record, spool_of, stop, tool
+from tests.memories.hooks.events import damage, prompt, record, spool_of, stop, tool
 from tests.memories.imports.exports import LOG, lines, said
 
 CALENDAR = """\
@@ -238,10 +238,8 @@ def hooks_record(djinn: Djinn) -> None:
     session = (prompt("layoffs?", "dig"), tool("dig layoffs", "dig"), stop("Soon.", "dig"))
     record(djinn.home, *session, prompt("And then?", "dig"), agent="grace")
     record(djinn.home, tool("layoffs"), agent="nobody")
-    spool = spool_of(djinn.home)
-    with Path(spool.path).open("ab") as file:
-        file.write(b"layoffs")
-    spool.skip("layoffs")
+    damage(djinn.home, b"layoffs")
+    spool_of(djinn.home).skip("layoffs")
 
 
 def judges(djinn: Djinn) -> None:

@@ -115,7 +115,7 @@ def record_turns(
         # An index that another process holds must not keep an episode from being recorded.
         with suppress(Busy):
             index = stack.enter_context(runtime.index(home.scope(agent)))
-        recorded = _recorded(runtime, index, vault, turns)
+        recorded = _recorded(runtime, index, vault, [turn.source for turn in turns if turn.source])
         known = _known(index, len(turns))
         drafts = [
             _draft(vault, _identity(vault, turn), turn, known, similar)
@@ -163,27 +163,25 @@ def known_replies(runtime: Runtime, agent: str, sources: Sequence[str]) -> dict[
     A turn that was purged counts as recorded with all replies. The index must be up to date.
     """
     vault = runtime.home.personal(agent)
-    ids = _ids(vault, sources)
-    known = dict.fromkeys((ids[key] for key in _purged(runtime, [*ids])), sys.maxsize)
     with runtime.index([vault]) as index:
+        return _recorded(runtime, index, vault, sources)
+
+
+def _recorded(
+    runtime: Runtime, index: Index | None, vault: Vault, sources: Sequence[str]
+) -> dict[str, int]:
+    """The same with an index, or without one if another process holds it."""
+    usual = {derived_id(f"{vault.id} {source}"): source for source in sources}
+    ids = {**usual, **{_derived(vault, source): source for source in sources}}
+    ledger = runtime.state.ledger_if_any if ids else None
+    purged = reading.subjects(ledger, EPISODE_PURGED, [*ids]) if ledger else ()
+    known = dict.fromkeys((ids[key] for key in purged), sys.maxsize)
+    if index is not None and ids:
         for memory in index.memories(Selection(ids=tuple(ids)), fields=("replies",)):
             number = memory.field("replies") or ""
             # A section of another journal of a person may hold anything.
             known.setdefault(ids[memory.id or ""], int(number) if number.isdigit() else 0)
     return known
-
-
-def _purged(runtime: Runtime, ids: Sequence[str]) -> set[str]:
-    """Those of these ids whose episodes were purged, so that they must not come back."""
-    ledger = runtime.state.ledger_if_any if ids else None
-    return reading.subjects(ledger, EPISODE_PURGED, ids) if ledger else set()
-
-
-def _ids(vault: Vault, sources: Iterable[str]) -> dict[str, str]:
-    """The sources of turns by the ids that their episodes may have."""
-    sources = list(sources)
-    usual = {derived_id(f"{vault.id} {source}"): source for source in sources}
-    return {**usual, **{_derived(vault, source): source for source in sources}}
 
 
 def _derived(vault: Vault, source: str) -> str:
@@ -198,18 +196,6 @@ def _derived(vault: Vault, source: str) -> str:
 def _identity(vault: Vault, turn: Turn) -> str:
     """The id of a turn's episode. The same turn of another program has the same id each time."""
     return _derived(vault, turn.source) if turn.source else new_id()
-
-
-def _recorded(
-    runtime: Runtime, index: Index | None, vault: Vault, turns: Sequence[Turn]
-) -> set[str]:
-    """The sources of the turns from other programs that were recorded, or purged, before."""
-    ids = _ids(vault, (turn.source for turn in turns if turn.source))
-    recorded = {ids[key] for key in _purged(runtime, [*ids])}
-    if index is None or not ids:
-        return recorded
-    memories = index.memories(Selection(ids=tuple(ids)), fields=())
-    return recorded | {ids[memory.id or ""] for memory in memories}
 
 
 def _known(index: Index | None, turns: int) -> Known:

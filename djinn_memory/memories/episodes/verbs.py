@@ -97,9 +97,10 @@ class Episodes(Namespace, name="episodes"):
             remedy = Remedy("episodes.list", purpose="list the episodes")
             raise NotFound(f"{memory.title!r} is not an episode", remedy)
         message, response = text.message, text.response
-        entities = tuple(value for key, value in memory.fields if key == "entities")
-        intents = tuple(value for key, value in memory.fields if key == "intents")
-        near = tuple(value for key, value in memory.fields if key == "similar_intents")
+        entities, intents, near = (
+            tuple(value for key, value in memory.fields if key == name)
+            for name in ("entities", "intents", "similar_intents")
+        )
         return extended(
             as_episode(memory),
             EpisodeDetail,

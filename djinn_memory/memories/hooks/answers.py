@@ -48,7 +48,7 @@ def answer(root: str, entry: dict[str, Any], spool: Spool) -> str:
         with answered:
             try:
                 _record_start(spool, entry)
-                spool.update(reason=f"{entry['event']}: no answer within {SECONDS:g} s")
+                spool.fail(f"{entry['event']}: no answer within {SECONDS:g} s")
             finally:
                 os._exit(0)
 

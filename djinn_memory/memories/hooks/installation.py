@@ -34,7 +34,7 @@ from djinn_memory.memories.hooks.requests import (
     InstallHooks,
     RemoveHooks,
 )
-from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.hooks.spool import Spool
 from djinn_memory.notes.dates import moment
 from djinn_memory.system.files import create, expand, make_folder, read_regular, revise
 from djinn_memory.system.json_edit import UnspliceableJsonError, append, parse, remove
@@ -89,7 +89,7 @@ HOOK_CLIENTS = {
 }
 
 
-def settings_path(client: str, *, project: bool) -> Path:
+def _settings_path(client: str, *, project: bool) -> Path:
     """The file of a client's settings for hooks: the user's, or that of the current folder."""
     known = HOOK_CLIENTS[client]
     if project:
@@ -101,15 +101,15 @@ def settings_path(client: str, *, project: bool) -> Path:
 
 def _settings_paths(client: str, *, project: bool) -> list[Path]:
     """The files that can hold hooks. Earlier versions wrote into the shared file of a project."""
-    path = settings_path(client, project=project)
+    path = _settings_path(client, project=project)
     shared = path.with_name(HOOK_CLIENTS[client].file)
     # In the folder of the user this is the file of all projects.
-    if not project or shared in (path, settings_path(client, project=False)):
+    if not project or shared in (path, _settings_path(client, project=False)):
         return [path]
     return [path, shared]
 
 
-def hook_command(home: Home, agent: str, client: str, *, system: str = sys.platform) -> str:
+def _hook_command(home: Home, agent: str, client: str, *, system: str = sys.platform) -> str:
     """The command line for a client. It does not depend on the folder or on PATH.
 
     Raises `Unavailable` for a path that a settings file cannot contain.
@@ -137,8 +137,8 @@ def install(home: Home, request: InstallHooks) -> HookSettings:
     All else in the file stays, byte for byte. Raises `Refused` for a file that is broken.
     """
     client = request.client
-    path = settings_path(client, project=request.project)
-    command = hook_command(home, home.agent(request.agent), client)
+    path = _settings_path(client, project=request.project)
+    command = _hook_command(home, home.agent(request.agent), client)
     events = HOOK_CLIENTS[client].events
     before = _text(path)
     after = _with_hooks(before or _EMPTY, client, command, path)
@@ -177,7 +177,7 @@ def uninstall(request: RemoveHooks) -> HookSettings:
     return HookSettings(request.client, next(iter(removed)), "removed", tuple(every))
 
 
-def installed_hooks(home: Home | None) -> tuple[list[InstalledHook], list[str]]:
+def _installed_hooks(home: Home | None) -> tuple[list[InstalledHook], list[str]]:
     """The hooks of djinn in the settings of all clients, and why settings could not be read."""
     hooks: list[InstalledHook] = []
     unreadable: list[str] = []
@@ -321,30 +321,28 @@ def _write(path: Path, change: Callable[[str], str], before: str | None) -> None
 
 def hook_state(home: Home) -> HookState:
     """The installed hooks, and the counts of the spool of a home. This only reads."""
-    hooks, unreadable = installed_hooks(home)
+    hooks, unreadable = _installed_hooks(home)
     spool = Spool(str(home.state))
-    meter, size = spool.meter(), spool.size()
+    files, counts, last, loss = spool.files(), spool.counts(), spool.last(), spool.loss()
     unreadable += (f"{path} is not a regular file; remove it" for path in spool.strange_files())
-    entries, rejected = meter.entries, 0
-    with suppress(OSError, SpoolBusyError):
-        # A hook that was killed has not counted its own entry.
-        entries = entries if meter.size == size else spool.read().count(b"\n")
+    rejected = 0
+    with suppress(OSError):
         rejected = spool.rejected().count(b"\n")
     return HookState(
         hooks,
         unreadable,
         Path(spool.path),
-        entries,
-        size,
-        bool(meter.full),
-        meter.refused,
-        meter.skipped + spool.blocked(),
-        meter.cut,
+        len(files),
+        sum(files.values()),
+        counts.full,
+        counts.refused,
+        counts.skipped,
+        counts.cut,
         rejected,
-        _moment(meter.last),
-        meter.event or None,
-        _moment(meter.lost_at),
-        meter.reason or None,
+        _moment(last["at"]),
+        last["event"] or None,
+        _moment(loss["lost_at"]),
+        loss["reason"] or None,
     )
 
 

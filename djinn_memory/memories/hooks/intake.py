@@ -7,8 +7,6 @@ loses nothing and doubles nothing.
 
 from __future__ import annotations
 
-import time
-
 from djinn_memory.memories.hooks.spool import Spool
 
 TYPE_CHECKING = False
@@ -23,14 +21,10 @@ def take_in(runtime: Runtime, agent: str | None = None, *, seconds: float = QUIC
     """Take in what hooks recorded. A failure becomes a problem of `runtime`, and loses nothing.
 
     `agent` is the one who asks. Only a person, who names none, is told of failures: an agent must
-    not learn what others record. Costs one look at a file if there is nothing to take in.
+    not learn what others record. Costs one look at a folder if there is nothing to take in.
     """
     spool = Spool(str(runtime.home.state))
-    size = spool.size()
-    if not size or runtime.read_only:
-        return
-    meter = spool.meter()
-    if meter.settled == size and time.time() < meter.due:
+    if runtime.read_only or not spool.is_due():
         return
     from djinn_memory.memories.hooks.recording import losses, record_spool
 

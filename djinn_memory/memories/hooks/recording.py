@@ -18,7 +18,7 @@ from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.episodes.recorder import Turn, masked_value, record_turns
 from djinn_memory.memories.episodes.requests import EpisodeType
 from djinn_memory.memories.hooks.payloads import KEPT, NAMES, NEEDED, TEXTS
-from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.hooks.spool import Spool, unanswered
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
@@ -28,10 +28,7 @@ from djinn_memory.system.plural import count
 
 BATCH, MOST_BATCH = 25, 400
 """Turns that are recorded at once. The first batch takes a third of a second. Each further batch is
-twice as large, because each rewrites what is left of the spool."""
-
-PATIENCE_SECONDS = 86_400.0
-"""Seconds after which a prompt without an answer is recorded alone."""
+twice as large, because each rewrites the journal of the day."""
 
 SUBJECTS = (
     "command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url",
@@ -49,8 +46,8 @@ class _Step(Struct):
     agent: str
     entry: dict[str, Any]
     """The entry that comes first."""
-    numbers: tuple[int, ...]
-    """The numbers of its lines."""
+    files: tuple[str, ...]
+    """The paths of the entries."""
     turn: Turn | None = None
 
 
@@ -59,11 +56,10 @@ class _Plan(Struct):
 
     steps: list[_Step] = field(default_factory=list)
     """What is complete, in order."""
-    broken: list[int] = field(default_factory=list)
-    """The numbers of lines that are not entries."""
-    waiting: dict[tuple[str, str, str], tuple[int, dict[str, Any]]] = field(default_factory=dict)
-    """The last prompt without an answer, by agent, client and session, with the number of its
-    line."""
+    broken: list[str] = field(default_factory=list)
+    """The paths of files that are not entries."""
+    waiting: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """The last prompt without an answer, with its path, by agent, client and session."""
 
 
 def record_spool(runtime: Runtime, spool: Spool, seconds: float) -> Problem | None:
@@ -74,7 +70,7 @@ def record_spool(runtime: Runtime, spool: Spool, seconds: float) -> Problem | No
     try:
         with lock(Path(spool.intake_lock), timeout=0, pulse=None):
             _Intake(runtime, spool, seconds).run()
-    except (Busy, SpoolBusyError):
+    except Busy:
         # The next command takes it in.
         return None
     except (DjinnError, OSError) as error:
@@ -85,16 +81,15 @@ def record_spool(runtime: Runtime, spool: Spool, seconds: float) -> Problem | No
 
 def losses(spool: Spool) -> Problem | None:
     """A problem for entries that were lost since the last time that this was said."""
-    meter = spool.meter()
-    lost = meter.lost + spool.blocked()
-    if lost <= meter.told:
+    lost, reason = spool.counts().unsaid, spool.loss()["reason"]
+    if not lost:
         return None
     try:
-        spool.update(told=lost)
-    except (OSError, SpoolBusyError):
+        spool.say()
+    except OSError:
         return None
-    what = count(lost - meter.told, "event") + " of hooks could not be recorded"
-    why = f" ({meter.reason})" if meter.reason else ""
+    what = count(lost, "event") + " of hooks could not be recorded"
+    why = f" ({reason})" if reason else ""
     return Problem("hooks", f"{what}{why}; {Remedy('hooks.status', purpose='see the counts')}")
 
 
@@ -105,14 +100,12 @@ class _Intake:
         self._runtime = runtime
         self._spool = spool
         self._end = time.monotonic() + seconds
-        data = spool.read()
-        self._taken = len(data)
-        """The bytes of the spool that `_left` stands for."""
-        self._left = dict(enumerate(data.splitlines(keepends=True)))
-        """The lines that are not taken in yet, by number."""
+        spool.begin()
+        self._lines = spool.read()
+        """The entries by their paths."""
 
     def run(self) -> None:
-        plan = _plan(self._left, time.time())
+        plan = _plan(self._lines, time.time())
         if plan.broken:
             self._reject(plan.broken, "an entry of the spool is torn or damaged")
         self._give_up(plan)
@@ -123,16 +116,9 @@ class _Intake:
             batch, steps = steps[:size], steps[size:]
             size = min(2 * size, MOST_BATCH)
             self._record(batch)
-            waiting = [entry["at"] for _, entry in plan.waiting.values()]
-            due = min(waiting, default=time.time()) + PATIENCE_SECONDS
-            self._drop(
-                [number for step in batch for number in step.numbers], None if steps else due
-            )
+            self._spool.remove(path for step in batch for path in step.files)
             if time.monotonic() > self._end:
                 return
-        if not plan.steps and self._left:
-            due = min(entry["at"] for _, entry in plan.waiting.values()) + PATIENCE_SECONDS
-            self._spool.update(settled=self._taken, due=due)
 
     def _give_up(self, plan: _Plan) -> None:
         """Mark prompts as unanswered that waited for long.
@@ -140,28 +126,17 @@ class _Intake:
         The mark is in the spool before the prompt is recorded alone. Otherwise an answer that comes
         at this moment could be taken for recorded with the prompt.
         """
-        late = [
-            (key, number, entry)
-            for key, (number, entry) in plan.waiting.items()
-            if time.time() - entry["at"] > PATIENCE_SECONDS
-        ]
-        for key, number, entry in late:
-            entry["alone"] = True
-            self._left[number] = json.dumps(entry).encode("ascii") + b"\n"
-            del plan.waiting[key]
-            plan.steps.append(_turn(entry, number))
-        if late:
-            self._drop([], None)
+        for key, (path, entry) in [*plan.waiting.items()]:
+            if unanswered(entry["at"]):
+                entry["alone"] = True
+                self._spool.rewrite(path, entry)
+                del plan.waiting[key]
+                plan.steps.append(_turn(entry, path))
 
     def _mask(self, plan: _Plan) -> None:
         """Mask the secrets of prompts that go on waiting, perhaps for a day."""
-        changed = False
-        for number, entry in plan.waiting.values():
-            line = json.dumps(_masked(entry), separators=(",", ":")).encode("ascii") + b"\n"
-            changed = changed or line != self._left[number]
-            self._left[number] = line
-        if changed:
-            self._drop([], None)
+        for path, entry in plan.waiting.values():
+            self._spool.keep_waiting(path, _masked(entry))
 
     def _record(self, steps: Sequence[_Step]) -> None:
         for agent, group in groupby(steps, key=lambda step: step.agent):
@@ -169,7 +144,7 @@ class _Intake:
             try:
                 name = self._runtime.home.agent(agent or None)
             except NotFound as error:
-                self._reject([number for step in own for number in step.numbers], str(error))
+                self._reject([path for step in own for path in step.files], str(error))
             else:
                 self._record_of(name, own)
 
@@ -183,7 +158,7 @@ class _Intake:
                 try:
                     record_turns(self._runtime, name, [step.turn])
                 except UsageError as error:
-                    self._reject(step.numbers, str(error))
+                    self._reject(step.files, str(error))
         for step in steps:
             if not step.turn:
                 self._note(name, step.entry)
@@ -200,32 +175,22 @@ class _Intake:
                 if datetime.fromisoformat(last.at) <= _time(entry):
                     session_log.end(state, agent, last)
 
-    def _reject(self, numbers: Sequence[int], reason: str) -> None:
-        lines = [line for number in numbers if (line := self._left.get(number, b"").strip())]
-        if lines:
-            kept = [masked for line in lines if (masked := _masked_line(line))]
-            self._spool.reject(kept, len(lines), reason)
-        self._drop(numbers, None)
-
-    def _drop(self, numbers: Sequence[int], due: float | None) -> None:
-        """Remove lines from the spool."""
-        for number in numbers:
-            self._left.pop(number, None)
-        kept = b"".join(self._left.values())
-        self._spool.replace(self._taken, kept, due=due)
-        self._taken = len(kept)
+    def _reject(self, paths: Sequence[str], reason: str) -> None:
+        masked = [_masked_line(self._lines[path]) for path in paths]
+        self._spool.reject([*filter(None, masked)], len(masked), reason)
+        self._spool.remove(paths)
 
 
-def _plan(lines: dict[int, bytes], now: float) -> _Plan:
-    """What the lines of a spool say.
+def _plan(lines: dict[str, bytes], now: float) -> _Plan:
+    """What the entries of a spool say.
 
     It depends only on their order: after a part is taken in, the others say the same.
     """
     plan = _Plan()
-    for number, line in lines.items():
+    for path, line in lines.items():
         entry = _entry(line)
         if entry is None:
-            plan.broken.append(number)
+            plan.broken.append(path)
             continue
         entry["at"] = min(entry["at"], now)
         event = entry["event"]
@@ -233,20 +198,20 @@ def _plan(lines: dict[int, bytes], now: float) -> _Plan:
         if event in ("UserPromptSubmit", "SessionEnd", "Stop") and key in plan.waiting:
             asked, prompt = plan.waiting.pop(key)
             if event == "Stop":
-                plan.steps.append(_turn(prompt, asked, entry, number))
+                plan.steps.append(_turn(prompt, asked, entry, path))
                 continue
             plan.steps.append(_turn(prompt, asked))
         if event == "UserPromptSubmit" and not entry.get("alone"):
-            plan.waiting[key] = (number, entry)
+            plan.waiting[key] = (path, entry)
         elif event in ("SessionStart", "SessionEnd"):
-            plan.steps.append(_Step(entry["agent"], entry, (number,)))
+            plan.steps.append(_Step(entry["agent"], entry, (path,)))
         else:
-            plan.steps.append(_turn(entry, number))
+            plan.steps.append(_turn(entry, path))
     return plan
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
-    """The entry in a line; None if it is torn, or not as a hook writes it."""
+    """The entry in a file; None if it is torn, or not as a hook writes it."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
@@ -284,9 +249,9 @@ def _masked(entry: Any) -> Any:
 
 def _turn(
     entry: dict[str, Any],
-    number: int,
+    path: str,
     answer: dict[str, Any] | None = None,
-    answered: int | None = None,
+    answered: str | None = None,
 ) -> _Step:
     """The turn that an entry is, with the answer to it."""
     kind: EpisodeType = "observation"
@@ -302,7 +267,7 @@ def _turn(
         message = entry.get("last_assistant_message") or entry.get("compact_summary", "")
     if "cwd" in entry:
         context["cwd"] = entry["cwd"]
-    numbers = (number,) if answered is None else (number, answered)
+    files = (path,) if answered is None else (path, answered)
     turn = Turn(
         kind=kind,
         message=message,
@@ -314,7 +279,7 @@ def _turn(
         client=entry["client"],
         source=f"hook {entry['client']} {entry['id']}",
     )
-    return _Step(entry["agent"], entry, numbers, turn if message.strip() else None)
+    return _Step(entry["agent"], entry, files, turn if message.strip() else None)
 
 
 def describe(tool: str, value: object) -> str:

@@ -79,11 +79,11 @@ class HookState(Struct, frozen=True):
     unreadable: Sequence[str]
     """The settings that could not be read, each with the reason."""
     spool: Path
-    """The file to which hooks append."""
+    """The folder to which hooks add files."""
     entries: int
     """The number of events in it that no command has taken in yet."""
     bytes: int
-    """Its size."""
+    """Their size."""
     full: bool
     """Whether it accepts no more."""
     refused: int

@@ -16,7 +16,7 @@ import sys
 import time
 
 from djinn_memory.memories.hooks import payloads
-from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.hooks.spool import Spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,8 +118,6 @@ def _record(root: str, options: dict[str, str], stdout: int) -> None:
 def _append(spool: Spool, entry: dict[str, Any], cut: bool) -> None:
     try:
         spool.append(entry, cut=cut)
-    except SpoolBusyError:
-        spool.block()
     except OSError as error:
         spool.skip(error.strerror or type(error).__name__)
 
@@ -134,7 +132,7 @@ def _answer(root: str, entry: dict[str, Any], spool: Spool, stdout: int) -> None
     except Exception as error:
         if entry["event"] == "SessionStart":
             _append(spool, entry, cut=False)
-        spool.update(reason=f"{entry['event']}: {type(error).__name__}: {error}"[:200])
+        spool.fail(f"{entry['event']}: {type(error).__name__}: {error}")
         return
     data = text.encode("utf-8", "replace")
     while data:

@@ -1,9 +1,10 @@
-"""The spool: a file to which hooks append in milliseconds, and from which commands take later.
+"""The spool: a folder to which hooks add files in milliseconds, and from which commands take later.
 
-Its entries are lines of JSON. A small file beside it, the meter, is the lock of both, and counts
-what was refused and skipped. Only the standard library is imported: each hook pays for it.
+Each file holds an entry as a line of JSON. A hook writes it under another name and renames it, so
+no entry is torn, and nobody waits for a lock. Only the standard library is imported: each hook pays
+for it.
 
-A hook does not wait for the disk (fsync). A killed process loses nothing that was appended, because
+A hook does not wait for the disk (fsync). A killed process loses nothing that was written, because
 the system has it. A power cut may lose the entries of the last seconds, like the client's own
 files; to wait for the disk costs more than all else that a hook does. The journals are synced.
 """
@@ -14,17 +15,12 @@ import errno
 import json
 import os
 import stat
-import sys
 import time
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 FOLDER = "hooks"
@@ -37,53 +33,42 @@ MOST_ENTRIES = 10_000
 MOST_REJECTED = 4_000_000
 """Bytes of entries that could not be taken in and are kept aside."""
 
-METER_BYTES = 2048
-"""The size of the meter. It never changes, so that counting works on a full disk."""
+NOTE_BYTES = 2048
+"""The size of a note. It never changes, so that it can be written on a full disk."""
 
-LOCK_SECONDS = 0.5
-"""A holder of the lock works for milliseconds. SessionEnd hooks share 1.5 seconds."""
+PATIENCE_SECONDS = 86_400.0
+"""Seconds after which a prompt without an answer is recorded alone."""
 
-_FAR = 1 << 30
-"""The byte that is locked on Windows, where a locked byte cannot be read."""
+UNFINISHED_SECONDS = 60.0
+"""Seconds for which a hook may still write a file. An older one is of a hook that was killed."""
+
+_NEW = ".new"
+"""The end of the name of a file that is not whole."""
+
+_WAITING = ".waiting"
+"""The end of the name of a prompt that waits for its answer, and has its secrets masked."""
+
+_REFUSED, _SKIPPED, _CUT, _SAID, _ROOM = b"r", b"s", b"c", b"!", b"\n"
+"""What is counted, each time as a byte: an entry that a full spool refused, an input that is not
+recorded, an entry that was cut, that the user was told of losses, and that there is room again."""
 
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """Flags that follow no link and do not wait for the other end of a pipe."""
 
 
-class SpoolBusyError(Exception):
-    """Another process holds the spool for too long."""
+class Counts:
+    """What happened at a spool since it was created."""
 
-
-class Meter:
-    """The counts of a spool. `entries` and `size` describe the file after the last append."""
-
-    def __init__(self, **values: Any) -> None:
-        """`values` are those of a stored meter."""
-        self.entries = self.size = self.refused = self.skipped = self.cut = self.told = 0
-        self.full = 0
-        """1 after an entry was refused, until there is room again."""
-        self.last = 0.0
-        """The time of the last entry, in seconds since 1970; 0 for none."""
-        self.lost_at = 0.0
-        """The time when an entry was last lost, in seconds since 1970; 0 for never."""
-        self.event = self.reason = ""
-        """The event of the last entry, and why the last entry that was lost is not recorded."""
-        self.settled = -1
-        """The size at which the spool held only unanswered prompts; -1 if it may hold more."""
-        self.due = 0.0
-        """The time from which the oldest of these prompts counts as unanswered."""
-        for name, value in values.items():
-            if type(value) is type(vars(self).get(name)):
-                setattr(self, name, value)
-
-    def lose(self, reason: str) -> None:
-        """Keep why an entry is lost."""
-        self.reason, self.lost_at = reason[:200], time.time()
-
-    @property
-    def lost(self) -> int:
-        """The number of entries that were not recorded."""
-        return self.refused + self.skipped
+    def __init__(self, data: bytes) -> None:
+        """`data` are the bytes that were counted."""
+        self.refused = data.count(_REFUSED)
+        self.skipped = data.count(_SKIPPED)
+        self.cut = data.count(_CUT)
+        self.full = data.rfind(_REFUSED) > data.rfind(_ROOM)
+        """Whether an entry was refused, and no room was made since."""
+        unsaid = data[data.rfind(_SAID) + 1 :]
+        self.unsaid = unsaid.count(_REFUSED) + unsaid.count(_SKIPPED)
+        """The number of entries that were not recorded, and of which the user does not know."""
 
 
 class Spool:
@@ -92,110 +77,117 @@ class Spool:
     def __init__(self, state: str) -> None:
         """`state` is the home's state folder. Nothing is opened or created yet."""
         self.folder = os.path.join(state, FOLDER)
-        self.path = os.path.join(self.folder, "spool.jsonl")
-        self.meter_path = os.path.join(self.folder, "meter")
+        self.path = os.path.join(self.folder, "spool")
+        self.counts_path = os.path.join(self.folder, "counts")
+        self.last_path = os.path.join(self.folder, "last.json")
+        self.loss_path = os.path.join(self.folder, "loss.json")
         self.rejected_path = os.path.join(self.folder, "rejected.jsonl")
-        self.blocked_path = os.path.join(self.folder, "blocked")
+        self.former_path = os.path.join(self.folder, "spool.jsonl")
+        """Where an earlier version appended entries."""
         self.intake_lock = os.path.join(self.folder, "intake.lock")
         """The lock of the process that takes entries in."""
+        self._taken_path = os.path.join(self.folder, "taken")
+        self._scratch = os.path.join(self.folder, "scratch")
 
     def append(self, entry: dict[str, Any], *, cut: bool = False) -> bool:
-        """Append an entry, whole or not at all. A full spool counts it as refused: then False.
+        """Add an entry, whole or not at all. A full spool counts it as refused: then False.
 
-        Raises `OSError` when it cannot be written, and `SpoolBusyError`.
+        Raises `OSError` when it cannot be written.
         """
-        # ASCII: a lone surrogate has no UTF-8.
-        line = json.dumps(entry, separators=(",", ":")).encode("ascii") + b"\n"
-        with _Held(self) as held:
-            meter = held.meter
-            file = _opened(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-            try:
-                size = os.fstat(file).st_size
-                if size != meter.size:
-                    meter.entries = _lines(file)
-                full = size + len(line) >= MOST_BYTES or meter.entries >= MOST_ENTRIES
-                if full:
-                    meter.refused += 1
-                    meter.full = 1
-                    meter.lose("the spool is full")
-                else:
-                    meter.size = _append(file, size, line)
-                    meter.entries += 1
-                    meter.cut += cut
-                    meter.last = float(entry.get("at", 0))
-                    meter.event = str(entry.get("event", ""))
-            finally:
-                os.close(file)
-            held.save()
-        return not full
+        line, files = _line(entry), self.files()
+        if len(files) >= MOST_ENTRIES or sum(files.values()) + len(line) >= MOST_BYTES:
+            self._lose(_REFUSED, "the spool is full")
+            return False
+        # After all others, even if the clock was set back.
+        at = max(time.time_ns(), _time_of([*files][-1]) + 1 if files else 0)
+        self._make_folders()
+        path = os.path.join(self.path, f"{at:020}-{os.urandom(4).hex()}")
+        _exchange(path + _NEW, line, path, wait=False)
+        with suppress(OSError):
+            self._count(_CUT * cut)
+        _set_note(self.last_path, at=float(entry.get("at", 0)), event=str(entry.get("event", "")))
+        return True
 
     def skip(self, reason: str) -> None:
         """Count an input that is not recorded. Failures are ignored."""
-        try:
-            with _Held(self) as held:
-                held.meter.skipped += 1
-                held.meter.lose(reason)
-                held.save()
-        except SpoolBusyError:
-            self.block()
-        except OSError:
-            pass
+        with suppress(OSError):
+            self._lose(_SKIPPED, reason)
 
-    def block(self) -> None:
-        """Count, without the lock, an entry that is lost because the lock was held."""
+    def files(self) -> dict[str, int]:
+        """The size of each entry by its path, oldest first, without what a hook still writes."""
         try:
-            file = _opened(self.blocked_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            try:
-                os.write(file, b".")
-            finally:
-                os.close(file)
+            names = sorted(os.listdir(self.path))
         except OSError:
-            pass
+            return {}
+        files = {}
+        for path in [os.path.join(self.path, name) for name in names]:
+            try:
+                status = os.lstat(path)
+            except FileNotFoundError:
+                # It has its final name now, or was taken in.
+                continue
+            written = path.endswith(_NEW) and time.time() - status.st_mtime < UNFINISHED_SECONDS
+            if stat.S_ISREG(status.st_mode) and not written:
+                files[path] = status.st_size
+        return files
 
     def size(self) -> int:
         """The bytes in the spool; 0 without a spool."""
-        try:
-            return os.stat(self.path).st_size
-        except OSError:
-            return 0
+        return sum(self.files().values())
 
-    def blocked(self) -> int:
-        """The number of entries that `block` counted."""
+    def is_due(self) -> bool:
+        """Whether it holds more than prompts whose answers may still come."""
+        return os.path.exists(self.former_path) or any(
+            not path.endswith(_WAITING) or unanswered(_time_of(path) / 1e9) for path in self.files()
+        )
+
+    def counts(self) -> Counts:
+        """What was counted."""
         try:
-            return os.stat(self.blocked_path).st_size
+            return Counts(_content(self.counts_path))
         except OSError:
-            return 0
+            return Counts(b"")
+
+    def last(self) -> dict[str, Any]:
+        """The last entry: its `event`, and when it was `at`, in seconds since 1970; 0 for none."""
+        return _note(self.last_path, at=0.0, event="")
+
+    def loss(self) -> dict[str, Any]:
+        """When an entry was last lost (`lost_at`, in seconds since 1970; 0 for never), and the
+        `reason` why the last one is not recorded, or not answered.
+        """
+        return _note(self.loss_path, reason="", lost_at=0.0)
 
     def strange_files(self) -> list[str]:
         """The paths of its files that are links, pipes or folders, so that they cannot be used."""
-        paths = (self.path, self.meter_path, self.rejected_path, self.blocked_path)
+        paths = [self.counts_path, self.last_path, self.loss_path, self.rejected_path]
+        try:
+            paths += [os.path.join(self.path, name) for name in sorted(os.listdir(self.path))]
+        except OSError:
+            paths.append(self.path)
         return [
             path
             for path in paths
             if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path))
         ]
 
-    def meter(self) -> Meter:
-        """The counts, read without the lock."""
-        try:
-            return _meter(_content(self.meter_path))
-        except OSError:
-            return Meter()
+    def fail(self, reason: str) -> None:
+        """Keep why an event was not answered."""
+        self._make_folders()
+        _set_note(self.loss_path, **{**self.loss(), "reason": reason[:200]})
 
-    def update(self, **values: Any) -> None:
-        """Set values of the meter."""
-        with _Held(self) as held:
-            for name, value in values.items():
-                setattr(held.meter, name, value)
-            held.save()
+    def say(self) -> None:
+        """Keep that the user was told of the losses."""
+        self._count(_SAID)
 
-    def read(self) -> bytes:
-        """The whole spool. It only grows until `replace` is called; one process may do so."""
-        with _Held(self):
-            try:
-                return _content(self.path)
-            except FileNotFoundError:
-                return b""
+    def read(self) -> dict[str, bytes]:
+        """The entries by their paths, oldest first."""
+        entries = {}
+        for path in self.files():
+            # Another process may take it in.
+            with suppress(FileNotFoundError):
+                entries[path] = _content(path)
+        return entries
 
     def rejected(self) -> bytes:
         """The lines that were kept aside. Raises `OSError` when they cannot be read."""
@@ -204,152 +196,153 @@ class Spool:
         except FileNotFoundError:
             return b""
 
-    def replace(self, taken: int, kept: bytes, *, due: float | None = None) -> None:
-        """Put `kept` in the place of the first `taken` bytes, in one step.
+    def begin(self) -> None:
+        """Finish what a process did that was killed, and add what an earlier version recorded."""
+        self._unlink_taken()
+        if not os.path.exists(self.former_path):
+            return
+        self._make_folders()
+        for number, line in enumerate(_content(self.former_path).splitlines(keepends=True)):
+            _exchange(self._scratch, line, os.path.join(self.path, f"{number:020}"))
+        self._adopt_counts()
+        os.unlink(self.former_path)
 
-        `due` says that `kept` is all that is left, and holds only prompts without an answer.
-        """
-        with _Held(self) as held:
-            file = _opened(self.path, os.O_RDWR)
-            try:
-                os.lseek(file, taken, os.SEEK_SET)
-                rest = _rest(file)
-                if kept or rest:
-                    self._exchange(kept + rest, self.path)
-                else:
-                    # This needs no room on a full disk.
-                    os.ftruncate(file, 0)
-            finally:
-                os.close(file)
-            meter = held.meter
-            meter.full = 0
-            meter.size = len(kept) + len(rest)
-            meter.entries = kept.count(b"\n") + rest.count(b"\n")
-            meter.settled = meter.size if due is not None and not rest else -1
-            meter.due = due or 0.0
-            held.save()
+    def _adopt_counts(self) -> None:
+        """Go on with the counts of an earlier version."""
+        meter, blocked = (os.path.join(self.folder, name) for name in ("meter", "blocked"))
+        counts = _note(meter, refused=0, skipped=0, cut=0, told=0)
+        with suppress(OSError):
+            counts["skipped"] += os.stat(blocked).st_size
+        said = counts["refused"] + counts["skipped"] <= counts.pop("told")
+        counted = zip((_REFUSED, _SKIPPED, _CUT), counts.values(), strict=True)
+        self._count(b"".join(byte * number for byte, number in counted) + _SAID * said)
+        last, loss = _note(meter, last=0.0, event=""), _note(meter, reason="", lost_at=0.0)
+        _set_note(self.last_path, at=last["last"], event=last["event"])
+        _set_note(self.loss_path, **loss)
+        for path in (meter, blocked):
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
-    def _exchange(self, data: bytes, path: str) -> None:
-        scratch = os.path.join(self.folder, "spool.new")
-        file = _opened(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    def remove(self, paths: Iterable[str]) -> None:
+        """Remove entries: all of them, even if the process is killed meanwhile."""
+        names = os.fsencode("\0".join(map(os.path.basename, paths)))
+        _exchange(self._scratch, names, self._taken_path)
+        self._unlink_taken()
+
+    def _unlink_taken(self) -> None:
         try:
-            _write(file, data)
-            os.fsync(file)
-        finally:
-            os.close(file)
-        os.replace(scratch, path)
+            names = {*os.fsdecode(_content(self._taken_path)).split("\0")}
+        except FileNotFoundError:
+            return
+        for path in self.files():
+            if os.path.basename(path) in names:
+                os.unlink(path)
+        os.unlink(self._taken_path)
+        if self.counts().full:
+            self._count(_ROOM)
+
+    def rewrite(self, path: str, entry: Any) -> None:
+        """Change an entry."""
+        _exchange(self._scratch, _line(entry), path)
+
+    def keep_waiting(self, path: str, prompt: Any) -> None:
+        """Mark a prompt that waits for its answer. `prompt` is what is kept of it meanwhile."""
+        if not path.endswith(_WAITING):
+            self.rewrite(path, prompt)
+            os.rename(path, path + _WAITING)
 
     def reject(self, kept: list[bytes], number: int, reason: str) -> None:
-        """Count a number of lines that cannot be taken in, and keep these of them aside."""
-        with _Held(self) as held:
-            file = _opened(self.rejected_path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-            try:
-                size = os.fstat(file).st_size
-                if kept and size < MOST_REJECTED:
-                    _append(file, size, b"".join(line + b"\n" for line in kept))
-            finally:
-                os.close(file)
-            held.meter.skipped += number
-            held.meter.lose(reason)
-            held.save()
+        """Count a number of entries that cannot be taken in, and keep these lines of them aside."""
+        lines = self.rejected()
+        if kept and len(lines) < MOST_REJECTED:
+            lines += b"".join(line + b"\n" for line in kept)
+            _exchange(self._scratch, lines, self.rejected_path)
+        self._lose(_SKIPPED * number, reason)
 
     def edit(self, change: Callable[[Any], Any]) -> None:
         """Change the entries that wait. The caller keeps other processes from taking them in.
 
         A torn one becomes `{}`, which counts as damaged. Raises `OSError` when they cannot be
-        written, and `SpoolBusyError`.
+        written.
         """
-        if not self.size():
-            return
-        with _Held(self) as held:
-            before = _content(self.path)
-            after = b"".join(_changed(line, change) or b"{}\n" for line in before.splitlines())
-            if after == before:
-                return
-            self._exchange(after, self.path)
-            meter = held.meter
-            meter.settled = len(after) if meter.settled == len(before) else -1
-            meter.size, meter.entries = len(after), after.count(b"\n")
-            held.save()
+        self.begin()
+        for path, line in self.read().items():
+            if (changed := _changed(line, change) or b"{}\n") != line:
+                _exchange(self._scratch, changed, path)
 
     def edit_rejected(self, change: Callable[[Any], Any]) -> None:
         """Change the entries that were kept aside. A torn one is removed.
 
-        Raises `OSError` when they cannot be written, and `SpoolBusyError`.
+        Raises `OSError` when they cannot be written.
         """
-        if not os.path.exists(self.rejected_path):
+        if lines := self.rejected().splitlines():
+            kept = b"".join(_changed(line, change) for line in lines)
+            _exchange(self._scratch, kept, self.rejected_path)
+
+    def _lose(self, counted: bytes, reason: str) -> None:
+        self._make_folders()
+        self._count(counted)
+        _set_note(self.loss_path, reason=reason[:200], lost_at=time.time())
+
+    def _count(self, counted: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        with open(_opened(self.counts_path, flags), "wb") as file:
+            file.write(counted)
+
+    def _make_folders(self) -> None:
+        """Create the folders, for the user alone, if they are missing.
+
+        The counts and the note of a loss are created, too, for a disk that is full later.
+        """
+        if os.path.isdir(self.path):
             return
-        with _Held(self):
-            lines = self.rejected().splitlines()
-            changed = b"".join(_changed(line, change) for line in lines)
-            self._exchange(changed, self.rejected_path)
+        for folder in (os.path.dirname(self.folder), self.folder, self.path):
+            with suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+        self._count(_ROOM)
+        _set_note(self.loss_path, **self.loss())
 
 
-class _Held:
-    """The lock of a spool, with its meter. The folder is created, private, if it is missing."""
-
-    def __init__(self, spool: Spool) -> None:
-        self._spool = spool
-        self._file = -1
-
-    def __enter__(self) -> _Held:
-        flags = os.O_RDWR | os.O_CREAT
-        try:
-            self._file = _opened(self._spool.meter_path, flags)
-        except FileNotFoundError:
-            for folder in (os.path.dirname(self._spool.folder), self._spool.folder):
-                try:
-                    os.mkdir(folder, 0o700)
-                except FileExistsError:
-                    continue
-            self._file = _opened(self._spool.meter_path, flags)
-        try:
-            self._lock()
-            os.lseek(self._file, 0, os.SEEK_SET)
-            self.meter = _meter(os.read(self._file, METER_BYTES))
-        except BaseException:
-            os.close(self._file)
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # This releases the lock.
-        os.close(self._file)
-
-    def _lock(self) -> None:
-        end = time.monotonic() + LOCK_SECONDS
-        while not _locked(self._file):
-            if time.monotonic() > end:
-                raise SpoolBusyError("another process holds the spool")
-            time.sleep(0.002)
-
-    def save(self) -> None:
-        """Write the meter. It has one size, so that it is written in place, in one step."""
-        text = json.dumps(vars(self.meter), ensure_ascii=False).encode("utf-8", "replace")
-        os.lseek(self._file, 0, os.SEEK_SET)
-        try:
-            os.write(self._file, text[: METER_BYTES - 1].ljust(METER_BYTES - 1) + b"\n")
-        except OSError:
-            # The counts are less important than the entry, which is written.
-            return
+def unanswered(at: float) -> bool:
+    """Whether a prompt of a time, in seconds since 1970, has waited too long for its answer."""
+    return time.time() - at > PATIENCE_SECONDS
 
 
-def _locked(file: int) -> bool:
+def _note(path: str, **values: Any) -> dict[str, Any]:
+    """The values of a note: those given where it is missing or damaged."""
     try:
-        if sys.platform == "win32":
-            os.lseek(file, _FAR, os.SEEK_SET)
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        note = json.loads(_content(path))
+        kept = {name: note[name] for name in values if type(note.get(name)) is type(values[name])}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return values
+    return {**values, **kept}
+
+
+def _set_note(path: str, **values: Any) -> None:
+    """Write a note in place, if that is possible: entries are more important.
+
+    It has one size, so that it can be written on a full disk.
+    """
+    text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
+    with suppress(OSError), open(_opened(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
+        file.write(text[:NOTE_BYTES].ljust(NOTE_BYTES))
+
+
+def _time_of(path: str) -> int:
+    """The time in the name of an entry, in nanoseconds since 1970; 0 for a name without one."""
+    number = os.path.basename(path)[:20]
+    return int(number) if number.isdecimal() else 0
+
+
+def _line(value: Any) -> bytes:
+    # ASCII: a lone surrogate has no UTF-8.
+    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def _changed(line: bytes, change: Callable[[Any], Any]) -> bytes:
     """A line with its entry changed; empty for a torn one."""
     try:
-        return json.dumps(change(json.loads(line)), separators=(",", ":")).encode("ascii") + b"\n"
+        return _line(change(json.loads(line)))
     except (ValueError, RecursionError):
         return b""
 
@@ -365,53 +358,20 @@ def _opened(path: str, flags: int) -> int:
 
 def _content(path: str) -> bytes:
     """The bytes of a file."""
-    file = _opened(path, os.O_RDONLY)
+    with open(_opened(path, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
+def _exchange(scratch: str, data: bytes, path: str, *, wait: bool = True) -> None:
+    """Write a file, whole or not at all, and wait for the disk."""
+    file = _opened(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        return _rest(file)
-    finally:
-        os.close(file)
-
-
-def _meter(data: bytes) -> Meter:
-    try:
-        values = json.loads(data)
-    except (ValueError, RecursionError):
-        return Meter()
-    return Meter(**values) if isinstance(values, dict) else Meter()
-
-
-def _lines(file: int) -> int:
-    os.lseek(file, 0, os.SEEK_SET)
-    data = _rest(file)
-    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-
-
-def _rest(file: int) -> bytes:
-    """What is left of a file."""
-    parts = []
-    while part := os.read(file, 1 << 20):
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _append(file: int, size: int, line: bytes) -> int:
-    """Append a line to a file of `size` bytes, and return the new size.
-
-    A line that a killed hook left torn is ended first. An append that fails is undone.
-    """
-    if size:
-        os.lseek(file, size - 1, os.SEEK_SET)
-        if os.read(file, 1) != b"\n":
-            line = b"\n" + line
-    try:
-        _write(file, line)
+        with open(file, "wb") as opened:
+            opened.write(data)
+            if wait:
+                opened.flush()
+                os.fsync(file)
+        os.replace(scratch, path)
     except OSError:
-        os.ftruncate(file, size)
+        os.unlink(scratch)
         raise
-    return size + len(line)
-
-
-def _write(file: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(file, left) :]

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from djinn_memory.errors import DjinnError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.catalog import file_name
 from djinn_memory.memories.episodes.requests import CALENDAR
@@ -58,17 +59,13 @@ CORRECT = "correct it in the calendar, then export it again"
 """What to do about an event that cannot be read."""
 
 
-class UnreadableCalendarError(Exception):
-    """A calendar cannot be read. The text says why."""
-
-
 def read_calendar(
     stream: BinaryIO, now: datetime, period: ImportPeriod, advance: Callable[[int], None]
 ) -> Iterator[Read]:
     """The events of a calendar file that began before `now`, and those to come.
 
     Of repeating events the occurrences in a period are read, of others all. `advance` gets the
-    number of bytes that were read. Raises `UnreadableCalendarError` if the file is no calendar.
+    number of bytes that were read. Raises `DjinnError` if the file is no calendar.
     """
     with closing(CalendarFile()) as file:
         file.read(stream, advance)
@@ -83,10 +80,10 @@ def read_calendar(
             yield from _part(file, part, calendar, now, period)
         if file.cut:
             why = f"is cut off at {file.cut}: a line END:VCALENDAR is missing"
-            raise UnreadableCalendarError(f"{why}; export the calendar again")
+            raise DjinnError(f"{why}; export the calendar again")
         if broken:
             why = "is not a calendar file that can be read; export the calendar again"
-            raise UnreadableCalendarError(why)
+            raise DjinnError(why)
 
 
 def _part(

@@ -54,10 +54,9 @@ def read_claude(conversation: Mapping[str, Any]) -> Iterator[Read]:
         at = time_of(message.get("created_at")) or started
         identity = name_of(message.get("uuid")) or digest(sender, str(at), text)
         key = f"{session}:{identity}"
-        if text and sender in USER_ROLES:
-            yield Message(key, session, "user", text, at, CLAUDE, CLAUDE, context)
-        elif text and sender in REPLY_ROLES:
-            yield Message(key, session, "reply", text, at, CLAUDE, CLAUDE, context)
+        if text and sender in USER_ROLES | REPLY_ROLES:
+            role: Role = "user" if sender in USER_ROLES else "reply"
+            yield Message(key, session, role, text, at, CLAUDE, CLAUDE, context)
         else:
             yield LeftOut("system messages" if text else "messages without text")
         for call in tools_of(blocks):

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from msgspec import Struct
 
@@ -114,16 +114,16 @@ def requested_exports(
 
 def _in_tree(tree: Tree, request: ImportHistory, problems: list[Problem]) -> Iterator[Export]:
     """The exports in a tree, and in the archives in a folder."""
-    yield from find_exports(tree, request.format, problems)
+    yield from _find_exports(tree, request.format, problems)
     for name in tree.entries:
         if name.lower().endswith(".zip") and tree.path.is_dir():
             try:
-                yield from find_exports(open_tree(tree.path / name), request.format, problems)
+                yield from _find_exports(open_tree(tree.path / name), request.format, problems)
             except DjinnError as error:
                 problems.append(Problem(tree.shown(name), str(error)))
 
 
-def find_exports(tree: Tree, form: FormatChoice, problems: list[Problem]) -> Iterator[Export]:
+def _find_exports(tree: Tree, form: FormatChoice, problems: list[Problem]) -> Iterator[Export]:
     """The exports in a tree. Files of an unknown form are left out.
 
     With a `form`, only files of that format are exports, and a single file is taken for one of
@@ -231,8 +231,8 @@ def _is_conversation(record: Any) -> bool:
 
 def _first(head: bytes, stream: Any, prefix: str) -> ImportFormat | None:
     """The format of the first elements of a file whose head was read."""
-    both = io.BufferedReader(_Joined(head, stream))
-    for place, element in islice(read_records(both, prefix), 5):
+    both = _Joined(head, stream)
+    for place, element in islice(read_records(cast(BinaryIO, both), prefix), 5):
         if isinstance(element, BadRecord) and element.cut:
             why = element.why.removeprefix("the file ")
             raise DjinnError(f"{why.replace('here', place or 'its first record')}; {AGAIN}")
@@ -266,19 +266,11 @@ def _record_format(record: Any) -> ImportFormat | None:
     return export_format(record) or ("jsonl" if is_chat(record) else None)
 
 
-class _Joined(io.RawIOBase):
+class _Joined:
     """The head of a stream, then the rest of it."""
 
-    def __init__(self, head: bytes, rest: Any) -> None:
-        self._head, self._rest = head, rest
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head, self._rest = io.BytesIO(head), rest
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if self._head:
-            data, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
-        else:
-            data = self._rest.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+    def read(self, size: int = -1) -> bytes:
+        return self._head.read(size) or self._rest.read(size)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.episodes.recorder import Turn, title_of
-from djinn_memory.memories.hooks.spool import Spool, SpoolBusyError
+from djinn_memory.memories.hooks.spool import Spool
 from djinn_memory.memories.imports.chat_log import CLAUDE_CODE, CODEX
 from djinn_memory.models import Filters
 from djinn_memory.runtime import Runtime
@@ -70,9 +70,8 @@ class HookedPrompts:
     def _unrecorded(self) -> dict[tuple[str, str], _Prompts]:
         """The prompts that are in the spool, and those that were purged."""
         prompts: dict[tuple[str, str], _Prompts] = defaultdict(dict)
-        with suppress(OSError, SpoolBusyError, RecursionError):
-            spool = Spool(str(self._runtime.home.state))
-            for line in spool.read().splitlines() if spool.size() else ():
+        with suppress(OSError, RecursionError):
+            for line in Spool(str(self._runtime.home.state)).read().values():
                 # A damaged entry is for the intake to report.
                 with suppress(LookupError, TypeError, ArithmeticError, ValueError, DjinnError):
                     entry = json.loads(line)

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import PurePosixPath
-from types import TracebackType
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -69,12 +68,7 @@ class _EmbeddingAhead:
     def __enter__(self) -> _EmbeddingAhead:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ends.set()
         self._waits.end()
         self._more.set()

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.imports.calendar import UnreadableCalendarError, read_calendar
+from djinn_memory.memories.imports.calendar import read_calendar
 from djinn_memory.memories.imports.chat_exports import Workspace, read_chatgpt, read_claude
 from djinn_memory.memories.imports.chat_log import ChatLog
 from djinn_memory.memories.imports.detect import AGAIN, LISTS, Export
@@ -98,16 +98,13 @@ class Reading(Struct):
             yield from (_named(message, where) for message in messages)
 
     def _log(self, shown: str, stream: BinaryIO) -> Iterator[Read]:
-        name = PurePosixPath(self.export.names[0] or self.export.tree.label).stem
+        name = PurePosixPath(self.export.names[0] or self.export.shown).stem
         log = ChatLog(" ".join(name.split())[:60] or "log", self.user)
         yield from self._records(log.read, shown, stream)
 
     def _calendar(self, shown: str, stream: BinaryIO) -> Iterator[Read]:
-        try:
-            for read in read_calendar(stream, self.now, self.period, self.advance):
-                yield _named(read, shown)
-        except UnreadableCalendarError as error:
-            yield Problem(shown, str(error))
+        for read in read_calendar(stream, self.now, self.period, self.advance):
+            yield _named(read, shown)
 
     def _slack(self) -> Iterator[Read]:
         export, workspace = self.export, Workspace()
@@ -120,7 +117,7 @@ class Reading(Struct):
                 yield from self._opened(place, partial(self._list, add))
         folders: dict[str, list[str]] = defaultdict(list)
         for name in export.names:
-            folder = PurePosixPath(name or export.tree.label).parent.name
+            folder = PurePosixPath(name or export.tree.shown("")).parent.name
             folders[folder].append(name)
         for folder, names in folders.items():
             read = partial(self._conversation, workspace, folder)

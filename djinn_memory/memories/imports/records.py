@@ -53,11 +53,6 @@ class Tree(Struct, frozen=True):
     """Its files in order, by their paths in the tree, with `/`; by "" for a single file."""
     opener: Callable[[str], IO[bytes]]
 
-    @property
-    def label(self) -> str:
-        """Its path, for people."""
-        return os.path.normpath(self.path)
-
     def shown(self, name: str) -> str:
         """The path of a file, for people."""
         return os.path.normpath(self.path / name)

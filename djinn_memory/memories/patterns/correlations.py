@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -114,10 +115,7 @@ def _with_times(history: History) -> Iterator[_Test]:
 
 def _with_domains(history: History) -> Iterator[_Test]:
     """Entities with domains: the days on which an episode has both."""
-    domains: dict[str, int] = {}
-    for occasion in history.occasions:
-        if occasion.domain:
-            domains[occasion.domain] = domains.get(occasion.domain, 0) + 1
+    domains = Counter(occasion.domain for occasion in history.occasions if occasion.domain)
     for name, episodes in _things(history):
         if not name.startswith("entity: "):
             continue

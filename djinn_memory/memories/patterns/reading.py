@@ -69,20 +69,18 @@ class EpisodeScope(Struct, frozen=True):
         """The episodes of the last `days` that count."""
         since = moment(self.cutoff - timedelta(days=days))
         aged = Selection(replace(ACTIONS, since=since, until=moment(self.cutoff)))
-        openings: Iterable[MemoryOpening] = index.openings(
-            aged, characters=MESSAGE, fields=_FIELDS, limit=MOST_EPISODES
-        )
-        return [*_occasions((*openings, *self._marked(index)))]
+        return [*_occasions((*_openings(index, aged), *self._marked(index)))]
 
     def _marked(self, index: Index) -> Iterator[MemoryOpening]:
         """The marked episodes that are younger than the cutoff."""
         if self.marked:
-            marked = Selection(ACTIONS, ids=self.marked)
-            for opening in index.openings(
-                marked, characters=MESSAGE, fields=_FIELDS, limit=MOST_EPISODES
-            ):
+            for opening in _openings(index, Selection(ACTIONS, ids=self.marked)):
                 if opening.date > moment(self.cutoff):
                     yield opening
+
+
+def _openings(index: Index, selection: Selection) -> Iterable[MemoryOpening]:
+    return index.openings(selection, characters=MESSAGE, fields=_FIELDS, limit=MOST_EPISODES)
 
 
 def _occasions(openings: Sequence[MemoryOpening]) -> Iterator[Occasion]:

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from djinn_memory.errors import (
-    Busy,
-    DjinnError,
-    NotFound,
-    Refused,
-    Remedy,
-    Unavailable,
-    UsageError,
-)
+from djinn_memory.errors import Busy, DjinnError, NotFound, Refused, Remedy, Unavailable, UsageError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.catalog.standing import StandingMemories

@@ -39,7 +39,7 @@ from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.search.narrowing import day
-from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.records import Selection
 
 
 class Sessions(Namespace, name="sessions"):
@@ -185,14 +185,13 @@ def _count(runtime: Runtime, agent: str, session: str | None) -> int:
 
 
 def _turn(text: EpisodeText) -> SessionTurn:
-    memory: IndexedMemory = text.memory
     return extended(
-        as_episode(memory),
+        as_episode(text.memory),
         SessionTurn,
         message=text.message,
         response=text.response,
         context=text.context,
-        client=memory.field("client"),
+        client=text.memory.field("client"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,20 @@ def tool(command: str, session: str = "one") -> dict[str, Any]:
 
 def spool_of(home: Home) -> Spool:
     return Spool(str(home.state))
+
+
+def entries_of(home: Home) -> list[Any]:
+    """The entries in the spool, oldest first."""
+    return [json.loads(line) for line in spool_of(home).read().values()]
+
+
+def damage(home: Home, data: bytes) -> Path:
+    """Put a file into the spool that no hook writes, after all others."""
+    spool = spool_of(home)
+    path = Path(spool.path, f"{time.time_ns():020}-damaged")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
 
 
 def record(home: Home, *payloads: dict[str, Any], client: str = "claude", agent: str = "") -> None:

@@ -17,18 +17,19 @@ from hypothesis import strategies as st
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.home.home import Home
+from djinn_memory.memories.hooks import spool
 from djinn_memory.memories.hooks.installation import (
     HOOK_CLIENTS,
-    hook_command,
+    _hook_command,
+    _installed_hooks,
+    _settings_path,
     hook_state,
     install,
-    installed_hooks,
-    settings_path,
     uninstall,
 )
 from djinn_memory.memories.hooks.payloads import CLIENTS
 from djinn_memory.memories.hooks.requests import Client, InstallHooks, RemoveHooks
-from djinn_memory.memories.hooks.spool import MOST_ENTRIES, Spool
+from djinn_memory.memories.hooks.spool import Spool
 from tests.memories.hooks.events import prompt, record, spool_of, tool
 
 OTHERS = """{
@@ -74,13 +75,13 @@ def test_hooks_are_installed_once(home: Home, user: Path, client: Client, projec
     local = "settings.local.json" if project else "settings.json"
     assert answer.path == folder / ("hooks.json" if client == "codex" else local)
     assert ("out of a shared repository" in (answer.note or "")) == project
-    command = hook_command(home, "me", client)
+    command = _hook_command(home, "me", client)
     assert hooks_of(answer.path) == {event: [command] for event in HOOK_CLIENTS[client].events}
     assert answer.path.stat().st_mode & 0o077 == 0
     before = answer.path.read_bytes()
     assert install(home, InstallHooks(client, project=project)).action == "unchanged"
     assert answer.path.read_bytes() == before
-    [hook] = installed_hooks(home)[0]
+    [hook] = _installed_hooks(home)[0]
     assert (hook.client, hook.path, hook.agent, hook.here) == (client, answer.path, "me", True)
     assert hook.fault is None
     assert uninstall(RemoveHooks(client, project=project)).events == answer.events
@@ -94,7 +95,7 @@ def test_everything_else_in_the_settings_stays(home: Home, user: Path) -> None:
     path.write_text(OTHERS, encoding="utf-8")
     path.chmod(0o644)
     assert install(home, InstallHooks("claude")).action == "installed"
-    assert hooks_of(path)["Stop"] == ["say done", hook_command(home, "me", "claude")]
+    assert hooks_of(path)["Stop"] == ["say done", _hook_command(home, "me", "claude")]
     assert path.read_text("utf-8").splitlines()[:2] == OTHERS.splitlines()[:2]
     assert uninstall(RemoveHooks("claude")).action == "removed"
     assert path.read_text("utf-8") == OTHERS
@@ -148,9 +149,9 @@ def test_another_home_takes_the_place_of_the_first(home: Home, user: Path, tmp_p
     answer = install(second, InstallHooks("claude"))
     assert answer.action == "updated"
     assert set(map(tuple, hooks_of(answer.path).values())) == {
-        (hook_command(second, "me", "claude"),)
+        (_hook_command(second, "me", "claude"),)
     }
-    assert [hook.here for hook in installed_hooks(home)[0]] == [False]
+    assert [hook.here for hook in _installed_hooks(home)[0]] == [False]
 
 
 @pytest.mark.parametrize(
@@ -211,13 +212,13 @@ def test_hooks_of_an_earlier_version_in_a_project_are_removed(home: Home, user: 
     shared = user / "project" / ".claude" / "settings.json"
     shared.parent.mkdir()
     shutil.copy(mine, shared)
-    assert {hook.path for hook in installed_hooks(home)[0]} == {mine, shared}
+    assert {hook.path for hook in _installed_hooks(home)[0]} == {mine, shared}
     done = uninstall(RemoveHooks("claude", project=True))
     assert (done.action, done.path, "hook" in shared.read_text()) == ("removed", shared, False)
     install(home, InstallHooks("claude", project=True))
     shutil.copy(mine, shared)
     assert uninstall(RemoveHooks("claude", project=True)).action == "removed"
-    assert [hook.path for hook in installed_hooks(home)[0]] == [mine]
+    assert [hook.path for hook in _installed_hooks(home)[0]] == [mine]
     assert uninstall(RemoveHooks("claude", project=True)).action == "none"
 
 
@@ -234,27 +235,27 @@ def test_the_folder_of_the_user_is_no_project(
 @pytest.mark.skipif(os.name != "posix", reason="runs a shell")
 def test_a_variable_may_name_an_unknown_user(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "~nobody-here/claude")
-    assert settings_path("claude", project=False).name == "settings.json"
+    assert _settings_path("claude", project=False).name == "settings.json"
 
 
 def test_the_command_works_from_anywhere(home: Home, tmp_path: Path) -> None:
     root = tmp_path / 'it\'s "my" $HOME & `home`'
     home.root.rename(root)
-    command = hook_command(Home(root), "me", "claude")
+    command = _hook_command(Home(root), "me", "claude")
     done = subprocess.run(
         ["/bin/sh", "-c", command], cwd="/", env={}, input=json.dumps(prompt("Hello?")).encode(),
         capture_output=True, check=True,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == (b"", b"")
-    assert Spool(str(root / ".djinn")).meter().entries == 1
+    assert len(Spool(str(root / ".djinn")).files()) == 1
     install(Home(root), InstallHooks("codex"))
-    [hook] = installed_hooks(Home(root))[0]
+    [hook] = _installed_hooks(Home(root))[0]
     assert (hook.home, hook.fault) == (str(root), None)
 
 
 def test_the_commands_for_windows(home: Home) -> None:
-    assert "\\" not in hook_command(home, "me", "claude", system="win32")
-    assert "'" not in hook_command(home, "me", "codex", system="win32")
+    assert "\\" not in _hook_command(home, "me", "claude", system="win32")
+    assert "'" not in _hook_command(home, "me", "codex", system="win32")
 
 
 def test_doctor_reports_hooks_that_do_not_work(home: Home) -> None:
@@ -284,7 +285,8 @@ def test_doctor_reports_hooks_that_do_not_work(home: Home) -> None:
     assert findings() == [
         ("hint", "1 event of hooks could not be recorded (the input is not JSON)")
     ]
-    spool_of(home).update(lost_at=1.0)
+    path = Path(spool_of(home).loss_path)
+    path.write_text(json.dumps({**spool_of(home).loss(), "lost_at": 1.0}))
     assert findings() == []
 
 
@@ -292,7 +294,7 @@ def test_a_full_spool_is_reported_until_it_is_taken_in(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(home, tool("make"))
-    spool_of(home).update(entries=MOST_ENTRIES)
+    monkeypatch.setattr(spool, "MOST_ENTRIES", 1)
     entry = {"event": "Stop", "at": 1.0}
     assert not spool_of(home).append(entry)
     state = hook_state(home)
@@ -306,7 +308,7 @@ def test_a_full_spool_is_reported_until_it_is_taken_in(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a pipe")
-@pytest.mark.parametrize("name", ["spool.jsonl", "meter", "rejected.jsonl", "blocked"])
+@pytest.mark.parametrize("name", ["spool", "spool/x", "counts", "loss.json", "rejected.jsonl"])
 def test_a_pipe_in_the_spool_is_named_and_not_waited_for(home: Home, name: str) -> None:
     pipe = home.state / "hooks" / name
     pipe.parent.mkdir(parents=True)
@@ -314,7 +316,7 @@ def test_a_pipe_in_the_spool_is_named_and_not_waited_for(home: Home, name: str) 
     assert hook_state(home).unreadable == [f"{pipe} is not a regular file; remove it"]
     with suppress(OSError):
         record(home, prompt("Hello?"))
-    spool_of(home).block()
+    spool_of(home).skip("a test")
     with suppress(OSError):
         spool_of(home).reject([b"{}"], 1, "a test")
     with Djinn(home) as djinn:

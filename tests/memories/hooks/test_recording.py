@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,21 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.memories.hooks import recording
+from djinn_memory.memories.hooks import recording, spool
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.hooks.payloads import entry_of
 from djinn_memory.memories.hooks.recording import describe
 from djinn_memory.memories.recall import session_log
-from tests.memories.hooks.events import event, prompt, record, spool_of, stop, tool
+from tests.memories.hooks.events import (
+    damage,
+    entries_of,
+    event,
+    prompt,
+    record,
+    spool_of,
+    stop,
+    tool,
+)
 
 SECRET = "sk-proj-Zu7Yq0aLm3PbX9"
 
@@ -88,7 +98,7 @@ def test_a_prompt_without_an_answer_is_recorded_alone(home: Home, after: dict[st
 def test_a_prompt_waits_for_its_answer(home: Home) -> None:
     record(home, prompt("How long?"))
     assert episodes(home) == []
-    assert spool_of(home).meter().settled == spool_of(home).size() > 0
+    assert spool_of(home).size() > 0 and not spool_of(home).is_due()
     record(home, stop("Long."))
     assert episodes(home) == [("interaction", "How long?", "Long.")]
 
@@ -97,11 +107,12 @@ def test_a_prompt_that_goes_on_waiting_is_masked(home: Home) -> None:
     record(
         home, prompt(f"Use API_KEY={SECRET}"), tool("first"), prompt(f"And API_KEY={SECRET}", "two")
     )
-    assert SECRET in Path(spool_of(home).path).read_text()
+    assert sum(SECRET in str(entry) for entry in entries_of(home)) == 2
     assert len(episodes(home)) == 1
-    waiting = Path(spool_of(home).path)
-    assert SECRET not in waiting.read_text() and waiting.stat().st_mode & 0o077 == 0
-    assert spool_of(home).meter().settled == spool_of(home).size()
+    for waiting in spool_of(home).files():
+        assert SECRET not in Path(waiting).read_text()
+        assert Path(waiting).stat().st_mode & 0o077 == 0
+    assert len(spool_of(home).files()) == 2 and not spool_of(home).is_due()
     record(home, stop("Done."), stop("Done too.", "two"))
     assert [message.partition(" ")[0] for _, message, _ in episodes(home)[:2]] == ["And", "Use"]
     assert SECRET not in str(episodes(home))
@@ -110,8 +121,7 @@ def test_a_prompt_that_goes_on_waiting_is_masked(home: Home) -> None:
 def test_a_prompt_does_not_wait_for_ever(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     record(home, prompt("How long?"), tool("sleep"))
     assert episodes(home) == [("observation", "Bash: sleep", None)]
-    monkeypatch.setattr(recording, "PATIENCE_SECONDS", 0.0)
-    spool_of(home).update(settled=-1)
+    monkeypatch.setattr(spool, "PATIENCE_SECONDS", 0.0)
     assert ("interaction", "How long?", None) in episodes(home)
     # A late answer is not lost.
     record(home, stop("Very long."))
@@ -175,7 +185,17 @@ def test_a_key_that_is_cut_is_masked(home: Home) -> None:
     assert "hunter2hunter2" not in journal.read_text()
 
 
-@pytest.mark.parametrize("step", ["before", "recorded", "removed"])
+def _then(stop: Callable[[], None], call: Callable[[str], None]) -> Callable[[str], None]:
+    """`call` with a stop after it."""
+
+    def stopping(path: str) -> None:
+        call(path)
+        stop()
+
+    return stopping
+
+
+@pytest.mark.parametrize("step", ["before", "recorded", "listed", "removed"])
 def test_a_kill_at_any_step_loses_and_doubles_nothing(
     home: Home, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,9 +210,12 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(
         if step == "before":
             patch.setattr(recording, "record_turns", killed)
         elif step == "recorded":
-            patch.setattr("djinn_memory.memories.hooks.spool.Spool.replace", killed)
+            patch.setattr("djinn_memory.memories.hooks.spool.Spool.remove", killed)
+        elif step == "listed":
+            patch.setattr("djinn_memory.memories.hooks.spool.Spool._unlink_taken", killed)
+            patch.setattr("djinn_memory.memories.hooks.spool.Spool.begin", lambda self: None)
         else:
-            patch.setattr("djinn_memory.memories.hooks.spool._Held.save", killed)
+            patch.setattr("djinn_memory.memories.hooks.spool.os.unlink", _then(killed, os.unlink))
         with Djinn(home) as djinn, pytest.raises(Killed):
             djinn.memories.list()
     record(home, stop("This too."))
@@ -209,7 +232,7 @@ def test_a_long_backlog_is_taken_in_bit_by_bit(home: Home, monkeypatch: pytest.M
 
     with Djinn(home) as djinn:
         take_in(djinn.runtime, seconds=0)
-        assert spool_of(home).meter().entries == 6
+        assert len(spool_of(home).files()) == 6
         take_in(djinn.runtime, seconds=60)
     assert spool_of(home).size() == 0
     assert len(episodes(home)) == 10
@@ -245,13 +268,10 @@ def test_a_killed_command_loses_and_doubles_nothing(home: Home, delay: float) ->
 
 def test_torn_lines_and_unknown_agents_are_kept_aside(home: Home) -> None:
     record(home, tool("first"))
-    spool = spool_of(home)
-    with Path(spool.path).open("ab") as file:
-        file.write(b'{"id": "x", "even')
+    damage(home, b'{"id": "x", "even')
     record(home, tool("second"))
     record(home, tool(f"export API_KEY={SECRET}"), agent="nobody")
-    with Path(spool.path).open("ab") as file:
-        file.write(b"\xff\xfe")
+    damage(home, b"\xff\xfe")
     with Djinn(home) as djinn:
         assert djinn.episodes.list().total == 2
         [problem] = djinn.problems
@@ -260,14 +280,14 @@ def test_torn_lines_and_unknown_agents_are_kept_aside(home: Home) -> None:
     with Djinn(home) as djinn:
         djinn.episodes.list()
         assert djinn.problems == [], "said once"
-    lines = Path(spool.rejected_path).read_bytes().splitlines()
+    lines = spool_of(home).rejected().splitlines()
     # A torn line may end in a part of a secret, which nothing recognises.
     [entry] = map(json.loads, lines)
     assert entry["tool_name"] == "Bash" and SECRET not in str(entry)
 
 
 @pytest.mark.parametrize(
-    "damage",
+    "fields",
     [
         {"at": float("nan")},
         {"at": float("inf")},
@@ -280,16 +300,15 @@ def test_torn_lines_and_unknown_agents_are_kept_aside(home: Home) -> None:
         {"prompt": 7},
     ],
 )
-def test_a_damaged_entry_does_not_stop_a_command(home: Home, damage: dict[str, Any]) -> None:
+def test_a_damaged_entry_does_not_stop_a_command(home: Home, fields: dict[str, Any]) -> None:
     entry, _ = entry_of(prompt("Why?"), "claude", "")
-    spool = spool_of(home)
-    spool.append({**entry, **damage})
+    assert spool_of(home).append({**entry, **fields})
     record(home, tool("make"))
     with Djinn(home) as djinn:
         assert djinn.episodes.list().total == 1
         [problem] = djinn.problems
     assert "damaged" in problem.why
-    assert len(Path(spool.rejected_path).read_bytes().splitlines()) == 1
+    assert len(spool_of(home).rejected().splitlines()) == 1
 
 
 def test_a_vault_that_cannot_be_written_keeps_the_spool(home: Home) -> None:
@@ -299,7 +318,7 @@ def test_a_vault_that_cannot_be_written_keeps_the_spool(home: Home) -> None:
         djinn.memories.list()
         [problem] = djinn.problems
         assert "read-only" in problem.why
-    assert spool_of(home).meter().entries == 1
+    assert len(spool_of(home).files()) == 1
     home.edit((("vaults", "me", "read_only"), None))
     assert episodes(home) == [("observation", "Bash: make", None)]
 
@@ -308,7 +327,7 @@ def test_a_reader_that_must_not_write_takes_nothing_in(home: Home) -> None:
     record(home, tool("make"))
     with Djinn(home, read_only=True) as djinn:
         djinn.memories.list()
-    assert spool_of(home).meter().entries == 1
+    assert len(spool_of(home).files()) == 1
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from tests.memories.hooks.events import (
     CODEX,
     call,
     command,
+    entries_of,
     event,
     prompt,
     spool_of,
@@ -43,7 +44,7 @@ SLOW = {"typer", "rich", "msgspec", "yaml", "pathlib", "djinn_memory.djinn"}
 
 def recorded(home: Home) -> list[str]:
     """The events in the spool."""
-    return [json.loads(line)["event"] for line in spool_of(home).read().splitlines()]
+    return [entry["event"] for entry in entries_of(home)]
 
 
 def context_of(output: str) -> str:
@@ -126,9 +127,9 @@ def test_the_first_prompt_is_answered_with_memories_if_that_is_on(home: Home) ->
 def test_what_no_client_sends_is_counted(home: Home, data: bytes) -> None:
     assert call(home.root, data) == ""
     assert recorded(home) == []
-    meter = spool_of(home).meter()
-    assert (meter.skipped, meter.refused) == (1, 0)
-    assert meter.reason
+    counts = spool_of(home).counts()
+    assert (counts.skipped, counts.refused) == (1, 0)
+    assert spool_of(home).loss()["reason"]
 
 
 def test_other_events_and_odd_fields_are_no_fault(home: Home) -> None:
@@ -139,7 +140,7 @@ def test_other_events_and_odd_fields_are_no_fault(home: Home) -> None:
     data = b'{"hook_event_name": "PostToolUse", "tool_name": "X", "tool_input": [NaN, Infinity]}'
     assert call(home.root, data) == ""
     assert recorded(home) == ["UserPromptSubmit", "PostToolUse"]
-    assert spool_of(home).meter().skipped == 0
+    assert spool_of(home).counts().skipped == 0
 
 
 @pytest.mark.soak
@@ -148,7 +149,7 @@ def test_ten_megabytes_are_recorded_cut(home: Home) -> None:
     assert call(home.root, large) == ""
     assert call(home.root, prompt("word " * 2_000_000)) == ""
     assert recorded(home) == ["PostToolUse", "UserPromptSubmit"]
-    assert spool_of(home).meter().cut == 2
+    assert spool_of(home).counts().cut == 2
     assert spool_of(home).size() < 220_000
     assert call(home.root, stop("Read.")) == ""
     with Djinn(home) as djinn:
@@ -165,7 +166,7 @@ def test_many_keys_are_not_parsed(home: Home) -> None:
         tool("make") | many,
     ):
         assert call(home.root, large) == ""
-    entries = [json.loads(line) for line in spool_of(home).read().splitlines()]
+    entries = entries_of(home)
     assert {(entry["event"], entry["session"]) for entry in entries} == {("PostToolUse", "one")}
     assert entries[0]["tool_input"]["k0"] == {"n": 0}
     assert [entry["tool_input"] for entry in entries[1:]] == [{"command": "make"}] * 2
@@ -193,7 +194,7 @@ def test_an_input_that_does_not_end(home: Home) -> None:
         assert process.wait(timeout=30) == 0
         assert len(recorded(home)) == count
         process.stdin.close()
-    assert spool_of(home).meter().skipped == 1
+    assert spool_of(home).counts().skipped == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="closes descriptors")
@@ -207,7 +208,7 @@ def test_streams_may_be_closed(home: Home, closed: tuple[int, ...]) -> None:
     )  # fmt: skip
     assert done.returncode == 0
     assert len(recorded(home)) == (0 not in closed)
-    assert spool_of(home).meter().entries == (0 not in closed)
+    assert spool_of(home).counts().skipped == (0 in closed)
 
 
 def test_a_home_that_is_gone(home: Home, tmp_path: Path) -> None:
@@ -228,14 +229,14 @@ def test_a_state_folder_that_is_gone_or_elsewhere(home: Home, tmp_path: Path) ->
     home.edit((("state_dir",), str(tmp_path / "elsewhere")))
     call(home.root, tool("two"))
     assert recorded(Home(home.root)) == ["PostToolUse"]
-    assert (tmp_path / "elsewhere" / "hooks" / "spool.jsonl").is_file()
+    assert len([*(tmp_path / "elsewhere" / "hooks" / "spool").iterdir()]) == 1
 
 
 def test_settings_that_are_broken(home: Home) -> None:
     home.config_path.write_text("vaults: [")
     assert call(home.root, prompt("Hello?")) == ""
     assert call(home.root, event("SessionStart", source="startup")) == ""
-    assert len((home.root / ".djinn" / "hooks" / "spool.jsonl").read_bytes().splitlines()) == 2
+    assert len([*(home.root / ".djinn" / "hooks" / "spool").iterdir()]) == 2
 
 
 def test_a_file_in_the_place_of_the_state_folder(home: Home) -> None:
@@ -261,8 +262,9 @@ def test_a_full_disk(home: Home, bytes_: int) -> None:
     call(home.root, tool("second" * 100), preexec_fn=limit)
     call(home.root, event("SessionStart", source="startup"), preexec_fn=limit)
     after = spool_of(home).read()
-    assert after.startswith(before)
-    assert after.endswith(b"\n")
+    assert [*after.items()][: len(before)] == [*before.items()]
+    assert all(line.endswith(b"\n") for line in after.values())
+    assert len([*Path(spool_of(home).path).iterdir()]) == len(after)
     call(home.root, tool("third"))
     assert recorded(home)[-1] == "PostToolUse"
     tools = recorded(home).count("PostToolUse")
@@ -330,7 +332,7 @@ def test_twenty_hooks_at_once(home: Home) -> None:
     with ThreadPoolExecutor(20) as pool:
         list(pool.map(lambda n: call(home.root, tool(f"make {n}" + "x" * 2000)), range(20)))
     assert len(recorded(home)) == 20
-    assert spool_of(home).meter().entries == 20
+    assert len(spool_of(home).files()) == 20
 
 
 def test_a_wake_that_takes_too_long(home: Home) -> None:

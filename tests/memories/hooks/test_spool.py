@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.memories.hooks import payloads, run, spool
 from djinn_memory.memories.hooks.payloads import UnusableInputError, entry_of, parse
-from djinn_memory.memories.hooks.spool import Meter, Spool, SpoolBusyError
+from djinn_memory.memories.hooks.spool import Spool
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -31,17 +31,29 @@ def entry(number: int, **more: Any) -> dict[str, Any]:
 
 
 def numbers(path: Path) -> list[int]:
-    lines = (path / "hooks" / "spool.jsonl").read_bytes().splitlines()
-    return [json.loads(line)["number"] for line in lines if line]
+    return [json.loads(line)["number"] for line in Spool(str(path)).read().values()]
 
 
-def test_entries_are_lines(tmp_path: Path) -> None:
+def test_entries_are_files_with_a_line(tmp_path: Path) -> None:
     for number in range(3):
         assert Spool(str(tmp_path)).append(entry(number, text="a\nb\ud800"))
     assert numbers(tmp_path) == [0, 1, 2]
     folder = tmp_path / "hooks"
-    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
-    assert folder.stat().st_mode & 0o777 == 0o700
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) == 6
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    assert all(path.read_bytes().count(b"\n") == 1 for path in (folder / "spool").iterdir())
+    assert {path.stat().st_mode & 0o777 for path in (folder, folder / "spool")} == {0o700}
+
+
+def test_entries_stay_in_order_when_the_clock_is_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Spool(str(tmp_path))
+    for number, at in enumerate((9 * 10**18, 10**18, 10**18, 10**17)):
+        monkeypatch.setattr("time.time_ns", lambda at=at: at)
+        assert made.append(entry(number))
+    assert numbers(tmp_path) == [0, 1, 2, 3]
 
 
 def test_a_full_spool_refuses_and_loses_nothing(
@@ -50,68 +62,108 @@ def test_a_full_spool_refuses_and_loses_nothing(
     monkeypatch.setattr(spool, "MOST_ENTRIES", 3)
     made = Spool(str(tmp_path))
     assert [made.append(entry(number)) for number in range(5)] == [True] * 3 + [False] * 2
-    assert (made.meter().refused, made.meter().full) == (2, 1)
+    assert (made.counts().refused, made.counts().full) == (2, True)
     assert numbers(tmp_path) == [0, 1, 2]
     monkeypatch.setattr(spool, "MOST_ENTRIES", 1000)
     monkeypatch.setattr(spool, "MOST_BYTES", made.size() + 30)
     assert not made.append(entry(5, text="x" * 50))
-    assert made.meter().refused == 3
+    assert made.counts().refused == 3
 
 
-def test_a_torn_line_does_not_spoil_the_next(tmp_path: Path) -> None:
+def test_what_a_hook_still_writes_is_no_entry_until_it_is_old(tmp_path: Path) -> None:
     made = Spool(str(tmp_path))
     made.append(entry(0))
-    with Path(made.path).open("ab") as file:
-        file.write(b'{"event":')
+    torn = Path(made.path, "5.new")
+    torn.write_bytes(b'{"event":')
     made.append(entry(1))
-    lines = made.read().splitlines()
-    assert [len(line) > 20 for line in lines] == [True, False, True]
-    assert made.meter().entries == 3
-    assert made.meter().size == made.size()
+    assert numbers(tmp_path) == [0, 1]
+    os.utime(torn, (5, 5))
+    assert sorted(len(line) > 20 for line in made.read().values()) == [False, True, True]
+    assert len(made.files()) == 3
 
 
+@pytest.mark.parametrize("name", ["counts", "last.json", "loss.json", "taken"])
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"{", b"[]", b'{"entries": "many"}', b'{"lost": 5}', b"[" * 2048, b"\0" * 1024],
+    [b"", b"{", b"[]", b'{"at": "many"}', b'{"lost": 5}', b"[" * 2048, b"\0" * 1024],
 )
-def test_a_damaged_meter_is_counted_anew(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_counts_and_notes_stop_nothing(tmp_path: Path, name: str, damage: bytes) -> None:
     made = Spool(str(tmp_path))
     for number in range(4):
         made.append(entry(number))
-    Path(made.meter_path).write_bytes(damage)
+    Path(made.folder, name).write_bytes(damage)
+    assert (made.counts().refused, made.last()["at"]) in ((0, 0.0), (0, 5.0))
+    before = made.counts().skipped
+    made.begin()
     made.append(entry(4))
-    assert made.meter().entries == 5
+    made.skip("bad")
+    assert numbers(tmp_path) == [0, 1, 2, 3, 4]
+    assert (made.last()["at"], made.loss()["reason"]) == (5.0, "bad")
+    assert made.counts().skipped == before + 1
 
 
-def test_what_is_appended_meanwhile_stays(tmp_path: Path) -> None:
+def test_what_is_added_meanwhile_stays(tmp_path: Path) -> None:
     made = Spool(str(tmp_path))
     for number in range(4):
         made.append(entry(number))
-    data = made.read()
+    read = [*made.read()]
     made.append(entry(4))
-    lines = data.splitlines(keepends=True)
-    made.replace(len(data), lines[2], due=9.0)
+    made.remove([read[0], read[1], read[3]])
     assert numbers(tmp_path) == [2, 4]
-    assert (made.meter().entries, made.meter().settled) == (2, -1)
-    kept = made.read()
-    made.replace(len(kept), kept, due=9.0)
-    assert (made.meter().settled, made.meter().due) == (made.size(), 9.0)
-    made.replace(len(kept), b"")
-    assert (made.size(), made.meter().entries) == (0, 0)
+    first, second = made.files()
+    made.keep_waiting(first, entry(2, event="UserPromptSubmit"))
+    assert numbers(tmp_path) == [2, 4] and made.is_due()
+    made.remove([second])
+    assert numbers(tmp_path) == [2] and not made.is_due()
+    made.remove(made.files())
+    assert (made.size(), made.files()) == (0, {})
 
 
-def test_a_held_lock_is_not_waited_for_long(
+def test_a_removal_that_was_interrupted_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spool, "LOCK_SECONDS", 0.01)
     made = Spool(str(tmp_path))
-    made.append(entry(0))
-    with spool._Held(made), pytest.raises(SpoolBusyError):
-        made.append(entry(1))
-    with spool._Held(made):
-        made.skip("bad")
-    assert made.blocked() == 1
-    assert made.append(entry(2))
+    for number in range(4):
+        made.append(entry(number))
+    paths = [*made.files()]
+    with monkeypatch.context() as patch:
+        patch.setattr(Spool, "_unlink_taken", lambda self: None)
+        made.remove(paths[:3])
+    Path(paths[1]).unlink()
+    Path(made.folder).rename(tmp_path / "moved")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "moved").rename(tmp_path / "other" / "hooks")
+    Spool(str(tmp_path / "other")).begin()
+    assert numbers(tmp_path / "other") == [3]
+
+
+def test_what_an_earlier_version_recorded_is_taken_over_once(tmp_path: Path) -> None:
+    made = Spool(str(tmp_path))
+    made.append(entry(2))
+    lines = [json.dumps(entry(number)) for number in range(2)]
+    Path(made.former_path).write_text("\n".join([*lines, '{"event":']))
+    counts = {"refused": 3, "skipped": 4, "cut": 5, "told": 7, "entries": 3, "size": 99}
+    notes = {"last": 6.0, "event": "Stop", "reason": "full", "lost_at": 7.0, "full": 1}
+    Path(made.folder, "meter").write_text(json.dumps({**counts, **notes}).ljust(2047) + "\n")
+    Path(made.folder, "blocked").write_bytes(b"..")
+    assert made.is_due()
+    made.begin()
+    assert [line[:9] for line in made.read().values()] == [b'{"event":'] * 4
+    assert numbers_of([*made.read().values()]) == [0, 1, None, 2]
+    now = made.counts()
+    assert (now.refused, now.skipped, now.cut, now.unsaid) == (3, 6, 5, 9)
+    assert (made.last(), made.loss()) == (
+        {"at": 6.0, "event": "Stop"},
+        {"reason": "full", "lost_at": 7.0},
+    )
+    names = {path.name for path in Path(made.folder).iterdir()}
+    assert names == {"spool", "counts", "last.json", "loss.json"}
+    made.begin()
+    assert len(made.files()) == 4
+
+
+def numbers_of(lines: list[bytes]) -> list[int | None]:
+    return [json.loads(line)["number"] if line.endswith(b"}\n") else None for line in lines]
 
 
 def test_many_at_once(tmp_path: Path) -> None:
@@ -125,13 +177,13 @@ def test_many_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(set(numbers(tmp_path))) == 200
-    assert Spool(str(tmp_path)).meter().entries == 200
+    assert len(Spool(str(tmp_path)).files()) == 200
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills")
-@pytest.mark.parametrize("call", ["write", "lseek", "open", "close", "fstat"])
+@pytest.mark.parametrize("call", ["listdir", "lstat", "open", "urandom", "replace", "fstat"])
 def test_a_kill_at_each_step(tmp_path: Path, call: str) -> None:
-    """Kill the append at each call of the system: the line is whole, or not there."""
+    """Kill the append at each call of the system: the entry is whole, or not there."""
     code = f"""
 import os, sys
 from djinn_memory.memories.hooks.spool import Spool
@@ -148,16 +200,16 @@ os.{call} = count
 made.append({{"event": "Stop", "at": 5.0, "number": left}})
 """
     made = Spool(str(tmp_path))
-    for step in range(1, 10):
-        before = numbers(tmp_path) if made.size() else []
+    for step in range(1, 20):
+        before = numbers(tmp_path)
         done = subprocess.run([sys.executable, "-c", code, str(tmp_path), str(step)], check=False)
-        after = numbers(tmp_path) if made.size() else []
+        after = numbers(tmp_path)
         assert after in (before, [*before, step])
         if done.returncode != -signal.SIGKILL:
             assert after == [*before, step]
             break
         assert made.append(entry(0))
-        assert made.meter().entries == len(numbers(tmp_path))
+        assert numbers(tmp_path) == [*after, 0]
     else:
         pytest.fail("the append never ended")
 
@@ -207,13 +259,18 @@ def test_any_bytes_are_an_object_or_unusable(data: bytes) -> None:
         assert str(error).startswith("the input is not")
 
 
-def test_the_meter_has_one_size(tmp_path: Path) -> None:
+def test_notes_have_one_size(tmp_path: Path) -> None:
     made = Spool(str(tmp_path))
     made.skip("x" * 5000)
-    made.update(reason="\u4e2d" * 150, event="SessionStart", last=1e10, size=10**9)
-    assert Path(made.meter_path).stat().st_size == spool.METER_BYTES
-    assert made.meter().size == 10**9
-    assert Meter(entries="5", unknown=1, last=2.0).last == 2.0
+    assert Path(made.loss_path).stat().st_size == spool.NOTE_BYTES
+    made.fail("\u4e2d\udfff" * 150)
+    assert Path(made.loss_path).stat().st_size == spool.NOTE_BYTES
+    assert made.loss()["reason"] == "\u4e2d?" * 100 and made.loss()["lost_at"] > 0
+    made.append({"event": "SessionStart", "at": 1e10})
+    assert Path(made.last_path).stat().st_size == spool.NOTE_BYTES
+    assert made.last() == {"event": "SessionStart", "at": 1e10}
+    Path(made.last_path).write_text('{"event": 5, "unknown": 1, "at": 2.0}')
+    assert made.last() == {"event": "", "at": 2.0}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.imports.detect import find_exports
+from djinn_memory.memories.imports.detect import _find_exports
 from djinn_memory.memories.imports.messages import (
     Exchange,
     LeftOut,
@@ -70,7 +70,7 @@ def read(path: Path, form: FormatChoice) -> None:
     """Read a file as an import does, up to the turns."""
     problems: list[Problem] = []
     try:
-        exports = [*find_exports(open_tree(path), form, problems)]
+        exports = [*_find_exports(open_tree(path), form, problems)]
     except DjinnError as error:
         assert "\n" not in str(error)
         return

@@ -9,7 +9,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
-from djinn_memory.memories.imports.detect import find_exports
+from djinn_memory.memories.imports.detect import _find_exports
 from djinn_memory.memories.imports.records import open_tree
 from tests.memories.imports.exports import BOAT, CALENDAR, LOG, trip, zipped
 
@@ -30,7 +30,7 @@ def test_a_file_that_is_cut_off_anywhere_has_a_known_format(tmp_path: Path, kind
     for end in [*range(1, 90), *range(90, len(data), 37)]:
         file.write_bytes(data[:end])
         try:
-            assert [*find_exports(open_tree(file), "auto", [])]
+            assert [*_find_exports(open_tree(file), "auto", [])]
         except DjinnError as error:
             assert str(error).startswith("is cut off ")
             assert str(error).endswith("; export or download it again")

@@ -16,7 +16,15 @@ from djinn_memory.home.setup import add_agent
 from djinn_memory.memories.episodes.recorder import Turn
 from djinn_memory.memories.imports.hooked import HookedPrompts
 from tests.growth import assert_linear
-from tests.memories.hooks.events import prompt, record, stop, tool
+from tests.memories.hooks.events import (
+    damage,
+    entries_of,
+    prompt,
+    record,
+    spool_of,
+    stop,
+    tool,
+)
 from tests.memories.imports.exports import lines
 
 PROMPT = (
@@ -108,22 +116,24 @@ def test_a_damaged_spool_keeps_nothing_from_being_imported(
     home: Home, djinn: Djinn, tmp_path: Path
 ) -> None:
     record(home, prompt("Hello?", "cc"))
-    spool = home.state / "hooks" / "spool.jsonl"
-    good = json.loads(spool.read_text())
-    damaged = [{}, [], {**good, "at": "x"}, {**good, "prompt": 7}, {**good, "agent": "nobody"}]
-    spool.write_text("{\n" + "".join(f"{json.dumps(entry)}\n" for entry in damaged))
+    [good] = entries_of(home)
+    spool_of(home).remove(spool_of(home).files())
+    damage(home, b"{\n")
+    for entry in ({}, [], {**good, "at": "x"}, {**good, "prompt": 7}, {**good, "agent": "nobody"}):
+        damage(home, f"{json.dumps(entry)}\n".encode())
     assert djinn.import_history(transcript(tmp_path, said("user", "Hello?"))).recorded == 1
 
 
 def test_many_sessions_are_matched_in_linear_time(home: Home, djinn: Djinn) -> None:
     record(home, prompt("Hello?"))
-    spool = home.state / "hooks" / "spool.jsonl"
-    waiting = json.loads(spool.read_text())
+    [waiting] = entries_of(home)
     at = datetime.fromtimestamp(waiting["at"], UTC)
 
     def match(number: int) -> None:
         names = [f"s{each}" for each in range(number)]
-        spool.write_text("".join(f"{json.dumps({**waiting, 'session': name})}\n" for name in names))
+        spool_of(home).remove(spool_of(home).files())
+        for name in names:
+            damage(home, f"{json.dumps({**waiting, 'session': name})}\n".encode())
         hooked = HookedPrompts(djinn.runtime, "me")
         for name in names:
             turn = Turn("interaction", "Hello?", "", at, name, "claude-code", None, "claude-code")

@@ -18,7 +18,7 @@ from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.store.ledger import Event
 from djinn_memory.system.locks import lock
 from tests.conftest import Run
-from tests.memories.hooks.events import prompt, record, spool_of, tool
+from tests.memories.hooks.events import damage, prompt, record, spool_of, tool
 
 WORDS = ("quorblefizz", "zanthrumple", "Wibblewick")
 TEXT = f"The {WORDS[0]} of the harbour is {WORDS[1]}, which nobody else may know."
@@ -235,15 +235,14 @@ def test_a_prompt_that_waits_for_its_answer_loses_the_text(home: Home, djinn: Dj
     record(home, prompt(f"Note this: {text}"), agent="me")
     record(home, tool("echo 'The vault code is violet harbour.'"), agent="me")
     record(home, prompt(text), agent="finn")
-    with Path(spool.path).open("ab") as file:
-        file.write(b'{"prompt": "The vault code is violet')
+    damage(home, b'{"prompt": "The vault code is violet')
     with lock(Path(spool.intake_lock)):
         # While another process takes events in, this does not.
         djinn.memories.show("Stop")
-    waiting = Path(spool.path).read_text().splitlines()
+    waiting = [line.decode() for line in spool.read().values()]
     assert [text in line for line in waiting] == [True, True, True, False]
     djinn.memories.purge("Stop")
-    waiting = Path(spool.path).read_text().splitlines()
+    waiting = [line.decode() for line in spool.read().values()]
     assert [text in line for line in waiting] == [False, True], waiting
     assert [json.loads(line)["event"] for line in waiting] == ["UserPromptSubmit"] * 2
 

@@ -147,7 +147,7 @@ def _over_another(history: History, significance: float) -> Iterator[ConsistentC
     made: dict[tuple[str, str], list[int]] = {}
     spoken: dict[str, Counter[str]] = {}
     for number, occasion in enumerate(history.occasions):
-        for chosen, other in dict.fromkeys(choices_in(occasion.text)):
+        for chosen, other in dict.fromkeys(_choices_in(occasion.text)):
             stems = stem_of(chosen), stem_of(other)
             made.setdefault(stems, []).append(number)
             for stem, word in zip(stems, (chosen, other), strict=True):
@@ -166,7 +166,7 @@ def _over_another(history: History, significance: float) -> Iterator[ConsistentC
 def _in_situations(history: History, significance: float) -> list[ConsistentChoice]:
     reports: _Reports = {}
     for number, occasion in enumerate(history.occasions):
-        for report in reports_in(occasion.text):
+        for report in _reports_in(occasion.text):
             of_situation = reports.setdefault((report.verb, report.limit), {})
             of_situation.setdefault(report.option, []).append((number, report))
     tests = sum(map(len, reports.values()))
@@ -238,7 +238,7 @@ def _evidence(
     return _ChoiceEvidence(len(days), against, logarithm, q)
 
 
-def choices_in(text: str) -> Iterator[tuple[str, str]]:
+def _choices_in(text: str) -> Iterator[tuple[str, str]]:
     """The choices that a message states, as the chosen word and the other one."""
     for match in _OVER.finditer(text):
         chosen, other = _last(match["chosen"]), _first(match["other"])
@@ -264,11 +264,11 @@ def _first(words: str) -> str:
     return named[0] if named else ""
 
 
-def reports_in(text: str) -> Iterator[_ChoiceReport]:
+def _reports_in(text: str) -> Iterator[_ChoiceReport]:
     """The choices that a message reports, each once for every situation that it belongs to."""
     for sentence in _SENTENCE.findall(text[:1_000]):
         # One thing over another is found as such.
-        if sentence.endswith("?") or any(choices_in(sentence)):
+        if sentence.endswith("?") or any(_choices_in(sentence)):
             continue
         for match in _BY.finditer(sentence):
             words = match["verb"].casefold().split()

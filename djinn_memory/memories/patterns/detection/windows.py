@@ -144,7 +144,7 @@ class Rhythm:
             hits += by_day[chosen].sum(axis=0).ravel().tolist()
             shares += reach[chosen].sum(axis=0).ravel().tolist()
         for month_day in range(1, LAST + 1):
-            on_day = self.is_last if month_day == LAST else self.month_days == month_day
+            on_day = self._of_month(month_day)
             hits.append(float(on_day[days].sum()))
             shares.append(float(share_of_day[on_day].sum()))
         return WindowCounts(self.windows, len(days), np.array(hits), np.array(shares))
@@ -153,20 +153,24 @@ class Rhythm:
         """Those of the episodes that are in a window."""
         history = self._history
         days, hours = history.days[episodes], history.minutes[episodes] // 60
-        inside = np.isin(history.weekdays[days], window.weekdays) & np.isin(hours, window.hours)
-        if window.month_day is not None:
-            of_month = self.month_days[days] == window.month_day
-            inside &= self.is_last[days] if window.month_day == LAST else of_month
-        return episodes[inside]
+        return episodes[self._is_on(window, days) & np.isin(hours, window.hours)]
 
     def occasions(self, window: TimeWindow, first: int, last: int) -> int:
         """How many days of a period a window is on, of those with any activity."""
         span = np.arange(first, last + 1)
-        on_day = np.isin(self._history.weekdays[span], window.weekdays)
-        if window.month_day is not None:
-            of_month = self.month_days[span] == window.month_day
-            on_day &= self.is_last[span] if window.month_day == LAST else of_month
-        return int((on_day & (self._activity[span].sum(axis=1) > 0)).sum())
+        active = self._activity[span].sum(axis=1) > 0
+        return int((self._is_on(window, span) & active).sum())
+
+    def _is_on(self, window: TimeWindow, days: Integers) -> Flags:
+        """Whether each of these days is one of a window."""
+        of_week = np.isin(self._history.weekdays[days], window.weekdays)
+        if window.month_day is None:
+            return of_week
+        return of_week & self._of_month(window.month_day)[days]
+
+    def _of_month(self, month_day: int) -> Flags:
+        """Whether each day has a day of the month, or is the last one."""
+        return self.is_last if month_day == LAST else self.month_days == month_day
 
     def _share_of_day(self, days: Integers) -> Numbers:
         """The share of each day in the occurrences of a feature that is on these days."""

@@ -8,9 +8,9 @@ import pytest
 
 from djinn_memory.memories.patterns.detection.choices import (
     ConsistentChoice,
-    choices_in,
+    _choices_in,
+    _reports_in,
     find_choices,
-    reports_in,
 )
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.reading import Occasion
@@ -33,7 +33,7 @@ from tests.memories.patterns.years import BEGIN
     ],
 )
 def test_choices_in_a_message(text: str, pairs: list[tuple[str, str]]) -> None:
-    assert [*choices_in(text)] == pairs
+    assert [*_choices_in(text)] == pairs
 
 
 def choices(chosen: int, against: int) -> list[ConsistentChoice]:
@@ -94,7 +94,7 @@ def test_choices_that_vary_are_none() -> None:
     ],
 )
 def test_reports_in_a_message(text: str, reports: list[tuple[str, str, str]]) -> None:
-    assert [(each.verb, each.limit, each.action) for each in reports_in(text)] == reports
+    assert [(each.verb, each.limit, each.action) for each in _reports_in(text)] == reports
 
 
 def usual(*texts: str) -> list[ConsistentChoice]:
