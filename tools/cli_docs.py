@@ -60,9 +60,9 @@ def _commands() -> Iterator[tuple[str, Any, Rows, Rows]]:
         with command.make_context(name, [], parent=parent, resilient_parsing=True) as ctx:
             usage = " ".join(command.get_usage(ctx).removeprefix("Usage: ").split())
             yield (usage, command, *parameters(command, ctx))
-            for inner, below in getattr(command, "commands", {}).items():
+            for inner in getattr(command, "lines", ()):
                 if parent is not None or inner not in tree.ALIASES:
-                    yield from walk(below, inner, ctx)
+                    yield from walk(command.get_command(ctx, inner), inner, ctx)
 
     yield from walk(root(), "djinn", None)
 

@@ -1,75 +1,65 @@
 """The command line: the error handler and the tree of commands."""
 
 from __future__ import annotations
-
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from functools import partial
-from pathlib import Path
-from typing import Annotated, Any
-
 import typer
+from djinn_memory import __version__
+from djinn_memory.cli import INTERRUPTED
+from djinn_memory.cli import INTERRUPTION
+from djinn_memory.cli import completion
+from djinn_memory.cli import output
+from djinn_memory.cli import parsing
+from djinn_memory.cli import tree
+from djinn_memory.cli.help import write_help
+from djinn_memory.cli.mistakes import explain
+from djinn_memory.cli.mistakes import unknown_command
+from djinn_memory.cli.output import say
+from djinn_memory.cli.output import talk
+from djinn_memory.errors import DjinnError
+from djinn_memory.errors import current_wording
+from djinn_memory.errors import using_wording
+from djinn_memory.operations.wording import CommandWording
+from djinn_memory.system.waits import seconds_waited
+from functools import partial
 from msgspec import Struct
+from pathlib import Path
 from typer.core import TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
-
-from djinn_memory import __version__
-from djinn_memory.cli import INTERRUPTED, INTERRUPTION, completion, output, parsing, tree
-from djinn_memory.cli.help import write_help
-from djinn_memory.cli.mistakes import explain, unknown_command
-from djinn_memory.cli.output import say, talk
-from djinn_memory.errors import DjinnError, current_wording, using_wording
-from djinn_memory.operations.wording import CommandWording
-from djinn_memory.system.waits import seconds_waited
+from typing import Annotated
+from typing import Any
 
 
-class LazyCommands(Mapping[str, Any]):
-    """The commands below a noun, or at the top level for an empty noun, by name.
+class _CommandGroup(TyperGroup):
+    """A group whose list comes from the tree; `noun` is empty for the top.
 
     A command is imported on first access.
     """
 
-    def __init__(self, noun: str) -> None:
-        self._noun = noun
-        self.lines = tree.below(noun)
-        """The names of its commands, with their lines in lists."""
-        self._loaded: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            self._loaded[name] = self._load(name)
-        return self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.lines)
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def _load(self, name: str) -> Any:
-        line = self.lines[name]
-        if not self._noun and name in tree.NOUNS:
-            return CommandGroup(noun=name, name=name, help=line, no_args_is_help=True)
-        words = tree.canonical(f"{self._noun} {name}".strip())
-        return tree.load(words).build(words)
-
-
-class CommandGroup(TyperGroup):
-    """A group whose list comes from the tree; `noun` is empty for the top."""
-
     def __init__(self, *, noun: str = "", **settings: Any) -> None:
-        commands = LazyCommands(noun)
-        super().__init__(commands=commands, **settings)  # type: ignore[arg-type]
+        super().__init__(**settings)
         self.noun = noun
-        self.lines = commands.lines
+        self.lines = tree.below(noun)
         """The names of its commands, with their lines in lists."""
         self.sections = tree.sections(noun)
         """The names and lines by section, for the help."""
         self.terms = {} if noun else tree.TERMS
         """The terms that the help explains."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command with a name, or None."""
+        if cmd_name not in self.commands and cmd_name in self.lines:
+            self.commands[cmd_name] = self._load(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def _load(self, name: str) -> Any:
+        if not self.noun and name in tree.NOUNS:
+            line = self.lines[name]
+            return _CommandGroup(noun=name, name=name, help=line, no_args_is_help=True)
+        words = tree.canonical(f"{self.noun} {name}".strip())
+        return tree.load(words).build(words)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands. No command is imported."""
@@ -80,7 +70,7 @@ class CommandGroup(TyperGroup):
 
         An unknown name raises an error that suggests similar commands.
         """
-        if args[0] not in self.commands and not ctx.resilient_parsing:
+        if args[0] not in self.lines and not ctx.resilient_parsing:
             raise unknown_command(self.noun, args[0])
         return super().resolve_command(ctx, args)
 
@@ -118,12 +108,6 @@ def _report_error(error: DjinnError) -> int:
     words = current_wording()
     _report(error.code, words.statement(error), words.remedies(error))
     return error.exit_code
-
-
-def _report_usage(error: Any) -> int:
-    """Report a command line that could not be parsed. Returns the exit code."""
-    _report("usage", *explain(error))
-    return 2
 
 
 def _report_os_error(error: OSError) -> int:
@@ -216,7 +200,7 @@ def root() -> Any:
     """The root command: the global options and the tree of commands."""
     info = CommandInfo(
         name="djinn",
-        cls=CommandGroup,  # type: ignore[arg-type]
+        cls=_CommandGroup,  # type: ignore[arg-type]
         callback=common,
         help="Long-term memory for people and their AI agents, stored as plain Markdown files that "
         "they own. A home is a folder with settings, vaults and djinn's own data.",
@@ -244,7 +228,8 @@ def _run() -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             say(error.format_message())  # type: ignore[attr-defined]
             return 2
-        code = _report_usage(error)
+        _report("usage", *explain(error))
+        code = 2
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except (BrokenPipeError, SystemExit):

@@ -115,14 +115,11 @@ facts = _catalog("category", "fact")
 fact_categories = _catalog("category")
 fact_keys = _catalog("key")
 sessions = _catalog("session")
+kinds = _catalog("kind")
 _types = _catalog("type")
-
-
-def _working_keys(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
-    return {value.key for value in djinn.working.list(agent=line.agent, all=True).values}
-
-
-working_keys = _of_home(_working_keys)
+working_keys = _of_home(
+    lambda djinn, line: {v.key for v in djinn.working.list(agent=line.agent, all=True).values}
+)
 working_tasks = _of_home(
     lambda djinn, line: (t.task for t in djinn.working.tasks(agent=line.agent).tasks)
 )
@@ -133,23 +130,6 @@ def types(ctx: typer.Context) -> list[str]:
     return sorted({*_types(ctx), *(kind for kinds in PLANES.values() for kind in kinds)})
 
 
-_kinds = _catalog("kind")
-
-
-def entity_kinds(ctx: typer.Context) -> list[str]:
-    """The kinds of entities that djinn knows, then those of the user."""
-    from djinn_memory.memories.entities.requests import KINDS
-
-    return list(dict.fromkeys([*KINDS, *_kinds(ctx)]))
-
-
-def fact_sources(ctx: typer.Context) -> list[str]:
-    """The sources of facts that have a default confidence."""
-    from djinn_memory.memories.facts.requests import CONFIDENCES
-
-    return list(CONFIDENCES)
-
-
 def _models(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     from djinn_memory.chunking.strategies import CONTEXTS
 
@@ -157,13 +137,6 @@ def _models(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
 
 
 models = _of_home(_models)
-
-
-def chores() -> list[str]:
-    """The tasks of `djinn maintain`."""
-    from djinn_memory.upkeep.registry import JOBS
-
-    return list(JOBS)
 
 
 def _gaps(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
@@ -200,13 +173,3 @@ def proposal_kinds() -> list[str]:
     from djinn_memory.memories.proposals.kinds import KINDS
 
     return list(KINDS)
-
-
-def requests() -> list[str]:
-    """The names that can replace the id of a recall."""
-    return ["last"]
-
-
-def planes() -> list[str]:
-    """All planes."""
-    return list(PLANES)

@@ -33,7 +33,7 @@ class NoRequest(Struct, frozen=True):
     """The empty request of a command without options."""
 
 
-class PrintOptions(Struct, frozen=True):
+class _PrintOptions(Struct, frozen=True):
     """Options for the output of a command."""
 
     json: Annotated[bool, Meta(description="Print one JSON object and nothing else.")] = False
@@ -74,7 +74,7 @@ class Call:
         """The home that the command line names."""
         from djinn_memory.djinn import Djinn
 
-        djinn = Djinn.open(self.ctx.obj, self.progress or rebuilding(quiet=self.json))
+        djinn = Djinn.open(self.ctx.obj, self.progress or _rebuilding(quiet=self.json))
         if self.progress:
             interruptible()
         self.ctx.call_on_close(djinn.close)
@@ -160,7 +160,7 @@ class Declaration:
     """Whether an answer ends the command with exit code 1. By default an answer with problems does,
     if the operation writes. Problems of the index do not count: the written data is complete, and
     the next command indexes it."""
-    prints: type[Struct] = PrintOptions
+    prints: type[Struct] = _PrintOptions
     """The output options."""
 
     @property
@@ -217,7 +217,7 @@ class Declaration:
             if extra.words and value is not None:
                 values[name] = value = " ".join(value)
             if extra.stdin and value == "-":
-                text = text_from_stdin()
+                text = _text_from_stdin()
                 chomps = extra.stdin == "value"
                 values[name] = text.removesuffix("\n").removesuffix("\r") if chomps else text
         call = Call(ctx, self, values)
@@ -282,8 +282,8 @@ def interruptible() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def rebuilding(*, quiet: bool) -> ProgressCallback:
-    """Show progress only for unexpected long work: rebuilding an index."""
+def _rebuilding(*, quiet: bool) -> ProgressCallback:
+    """Show progress only for unexpected long work: _rebuilding an index."""
     show = output.progress_line(quiet).__enter__()
 
     def tell(progress: Progress) -> None:
@@ -294,7 +294,7 @@ def rebuilding(*, quiet: bool) -> ProgressCallback:
     return tell
 
 
-def text_from_stdin() -> str:
+def _text_from_stdin() -> str:
     """The text that is piped into the command. Raises `UsageError` if it is not text or empty."""
     from djinn_memory.notes.vault import MAX_BYTES
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import typer
 
 from djinn_memory.cli.candidates import CompletionLine
+from djinn_memory.cli.help import paragraphs
 from djinn_memory.cli.output import clean, say, say_verbatim, talk
 from djinn_memory.cli.parsing import is_text
 
@@ -73,8 +74,8 @@ def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
             if named is not None and not named.is_flag:
                 values[named.name] = value
                 option = None if equals else named
-        elif hasattr(command, "commands"):
-            command = command.commands.get(previous)
+        elif hasattr(command, "lines"):
+            command = command.get_command(None, previous)
             if command is None:
                 return []
         else:
@@ -89,7 +90,7 @@ def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
         option = _options(command).get(name)
         values_of = _values(root, option, line._replace(word=value)) if option is not None else []
         return None if values_of is None else [(f"{name}={text}", help) for text, help in values_of]
-    if hasattr(command, "commands"):
+    if hasattr(command, "lines"):
         return list(command.lines.items())
     params = [param for param in command.params if param.param_type_name == "argument"]
     if arguments < len(params):
@@ -121,7 +122,8 @@ def _options(command: Any) -> dict[str, Any]:
 
 def _flags(command: Any) -> list[Candidate]:
     options = _options(command).items()
-    flags = [(name, _first(param.help)) for name, param in options if name.startswith("--")]
+    long = [(name, paragraphs(param.help)) for name, param in options if name.startswith("--")]
+    flags = [(name, lines[0] if lines else "") for name, lines in long]
     return [*flags, ("--help", "Show this message and exit.")]
 
 
@@ -131,11 +133,6 @@ def _values(root: Any, param: Any, line: CompletionLine) -> list[Candidate] | No
     with root.make_context("djinn", [], resilient_parsing=True) as ctx:
         ctx.obj = line
         return [(value.value, value.help or "") for value in param.shell_complete(ctx, "")]
-
-
-def _first(text: str | None) -> str:
-    """The first paragraph of a help text, on one line."""
-    return " ".join((text or "").partition("\n\n")[0].split())
 
 
 class TypedLine(NamedTuple):

@@ -192,7 +192,7 @@ def _explained(hit: Hit) -> str:
     return "; ".join(parts) or "matched by filters only"
 
 
-def _spellings(result: SearchResult) -> str:
+def _spellings(result: SearchResult | RecallResult) -> str:
     return (
         f" Did you mean: {', '.join(map(clean, result.suggestions))}?" if result.suggestions else ""
     )
@@ -203,8 +203,7 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
     legs = {leg for memory in result.memories for leg in memory.why.legs}
     _print_reading(result, legs, explain=explain)
     if not result.memories:
-        near = ", ".join(map(clean, result.suggestions))
-        say(f"No memories found.{f' Did you mean: {near}?' if near else ''}")
+        say(f"No memories found.{_spellings(result)}")
         talk('Report what is missing with `djinn gap report "..."`.')
         return
     if not result.confident:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
 
 NARROWEST = 20
 """Minimum columns of a line, however deep its indent is."""
@@ -22,11 +20,6 @@ _PIECE = rf"\s+|[{_WIDE}]|[^\s|{_WIDE}]*\||[^\s|{_WIDE}]+"
 
 _MARKER = re.compile(r" *(?:[-*+]|\d+\.)\s+|[a-z]{1,10} {2,}")
 """The mark of a list item, or a label in a column of labels."""
-
-
-def terminal_width(stream: Any) -> int | None:
-    """The columns of a stream's terminal; None for a file or a pipe."""
-    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def cells(text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
 from djinn_memory.cli import tree
 from djinn_memory.errors import Remedy, UsageError
@@ -75,47 +75,37 @@ def _synonyms(name: str) -> list[str]:
     return [word for words in SYNONYMS if name in words for word in words]
 
 
-class UsageMistake(NamedTuple):
-    """An error in a command line and its remedy."""
-
-    message: str
-    remedy: str
-
-
-def explain(error: Any) -> UsageMistake:
-    """Explain an error of the parser."""
+def explain(error: Any) -> tuple[str, str]:
+    """The message for an error of the parser, and its remedy."""
     message = error.format_message().replace("Value error, ", "").rstrip(".")
     ctx = getattr(error, "ctx", None)
     kind = type(error).__name__
     if kind == "BadOptionUsage" and "does not take a value" in message:
-        return UsageMistake(f"{error.option_name} takes no value", "leave out = and what follows")
+        return f"{error.option_name} takes no value", "leave out = and what follows"
     if kind == "BadOptionUsage":
-        return UsageMistake(f"{error.option_name} needs a value", "write the value after it")
+        return f"{error.option_name} needs a value", "write the value after it"
     if ctx is None:
-        return UsageMistake(message, "")
+        return message, ""
     help_line = f"see `{ctx.command_path} --help`"
     extra = re.fullmatch(r"Got unexpected extra argument(?:\(s\)|s)? \((.*)\)", message)
     if extra:
-        return UsageMistake(f"too many arguments: {extra[1]}", _extra(ctx))
+        return f"too many arguments: {extra[1]}", _extra(ctx)
     if kind == "MissingParameter" and error.param.param_type_name == "argument":
-        return UsageMistake(
-            f"{_name(error.param).rstrip('.')} is missing", f"write `{_usage(ctx)}`"
-        )
+        return f"{_name(error.param).rstrip('.')} is missing", f"write `{_usage(ctx)}`"
     if kind == "MissingParameter" and error.param.param_type_name == "option":
         option = max(error.param.opts, key=len)
         metavar = (error.param.metavar or error.param.name).upper()
-        return UsageMistake(f"{option} is missing", f"write `{_usage(ctx)} {option} {metavar}`")
+        return f"{option} is missing", f"write `{_usage(ctx)} {option} {metavar}`"
     if kind == "NoSuchOption":
-        return UsageMistake(f"no option {error.option_name}", _option(error, ctx) or help_line)
+        return f"no option {error.option_name}", _option(error, ctx) or help_line
     if kind == "BadParameter" and error.param is not None:
-        return _value(error, ctx) or UsageMistake(message, help_line)
-    return UsageMistake(message, help_line)
+        return _value(error, ctx) or (message, help_line)
+    return message, help_line
 
 
 def _usage(ctx: Any) -> str:
     """The syntax of the command, without its options."""
-    params = [param for param in ctx.command.params if param.param_type_name == "argument"]
-    names = [_name(param) if param.required else f"[{_name(param)}]" for param in params]
+    names = [_name(each) if each.required else f"[{_name(each)}]" for each in _arguments(ctx)]
     return " ".join([ctx.command_path, *names])
 
 
@@ -124,12 +114,12 @@ def _name(argument: Any) -> str:
     return name if argument.nargs == 1 else f"{name}..."
 
 
-def _has_arguments(ctx: Any) -> bool:
-    return any(param.param_type_name == "argument" for param in ctx.command.params)
+def _arguments(ctx: Any) -> list[Any]:
+    return [param for param in ctx.command.params if param.param_type_name == "argument"]
 
 
 def _extra(ctx: Any) -> str:
-    if not _has_arguments(ctx):
+    if not _arguments(ctx):
         return f"`{ctx.command_path}` takes only options; see `{ctx.command_path} --help`"
     return f"write `{_usage(ctx)}`, with quotes around a value of several words"
 
@@ -147,12 +137,12 @@ def _option(error: Any, ctx: Any) -> str:
     if near:
         return f"did you mean {near[0]}?"
     remedy = f"see `{ctx.command_path} --help`"
-    if _has_arguments(ctx) and not error.possibilities:
+    if _arguments(ctx) and not error.possibilities:
         remedy += ", or write -- before a text that begins with -"
     return remedy
 
 
-def _value(error: Any, ctx: Any) -> UsageMistake | None:
+def _value(error: Any, ctx: Any) -> tuple[str, str] | None:
     """The problem with the value of an option or argument."""
     param, kind = error.param, error.param.type
     name = max(param.opts, key=len) if param.param_type_name == "option" else param.name.upper()
@@ -165,13 +155,13 @@ def _value(error: Any, ctx: Any) -> UsageMistake | None:
         listed = ", ".join(map(str, choices))
         flags = [flag for other in ctx.command.params for flag in other.opts]
         if f"--{said[1]}" in flags:
-            return UsageMistake(what, f"give one of {listed}, or use --{said[1]}")
-        return UsageMistake(f"{what}: not a valid choice", f"give one of {listed}")
+            return what, f"give one of {listed}, or use --{said[1]}"
+        return f"{what}: not a valid choice", f"give one of {listed}"
     least, most = getattr(kind, "min", None), getattr(kind, "max", None)
     if least is None and most is None and "int" not in kind.name and "float" not in kind.name:
         return None
     bounds = "" if least is None else f" from {least:,}"
     bounds += "" if most is None else f" to {most:,}"
     whole = "a whole number" if "int" in kind.name else "a number"
-    return UsageMistake(f"{what}: out of range" if re.fullmatch(r"-?[\d.]+", said[1]) else
-                        f"{what}: not a number", f"give {whole}{bounds}")  # fmt: skip
+    fault = "out of range" if re.fullmatch(r"-?[\d.]+", said[1]) else "not a number"
+    return f"{what}: {fault}", f"give {whole}{bounds}"

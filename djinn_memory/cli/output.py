@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from djinn_memory.cli.layout import hanging, table, terminal_width
+from djinn_memory.cli.layout import hanging, table
 from djinn_memory.models import Problem, Progress, ProgressCallback
+from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.store.index.records import CatalogStats
 
 # Control characters, and the marks that turn the direction of text: a note must not be able to
 # move the cursor, set a title, or show a path as another.
@@ -33,9 +38,14 @@ def clean_lines(text: str) -> str:
     return _UNSAFE.sub("\ufffd", text)
 
 
+def _width(stream: Any) -> int | None:
+    """The columns of a stream's terminal; None for a file or a pipe."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
 def say(text: str = "") -> None:
     """Print lines of data to stdout. At a terminal they are wrapped at words."""
-    typer.echo(hanging(text, terminal_width(sys.stdout)))
+    typer.echo(hanging(text, _width(sys.stdout)))
 
 
 def say_verbatim(text: str) -> None:
@@ -45,7 +55,7 @@ def say_verbatim(text: str) -> None:
 
 def talk(text: str) -> None:
     """Print a message to stderr, for the person at the terminal."""
-    typer.echo(hanging(text, terminal_width(sys.stderr)), err=True)
+    typer.echo(hanging(text, _width(sys.stderr)), err=True)
 
 
 def link(text: str, file: str, stream: Any = None) -> str:
@@ -107,24 +117,44 @@ def as_json(
     sys.stdout.buffer.flush()
 
 
+def place(record: Any) -> str:
+    """The vault and the path of a record, on one line."""
+    return clean(f"{record.vault}/{record.path}")
+
+
 def columns(
-    rows: Sequence[Sequence[str]], *, head: str = "", empty: str = "", files: Sequence[str] = ()
+    rows: Iterable[Sequence[object]], *, head: str = "", empty: str = "", files: Sequence[str] = ()
 ) -> None:
     """Print rows in aligned columns. The heading is printed only at a terminal.
 
     `head` contains a word for each column. `empty` is printed at a terminal when there are no rows.
     `files` are the absolute paths to which the last cells of the rows link.
     """
-    if not rows and empty:
+    listed = [[clean(str(cell)) for cell in row] for row in rows]
+    if not listed and empty:
         talk(empty)
-    width = terminal_width(sys.stdout)
-    listed = [[clean(cell) for cell in row] for row in rows]
+    width = _width(sys.stdout)
     for row, file in zip(listed, files, strict=False):
         row[-1] = link(row[-1], file)
-    if head and rows and width is not None:
+    if head and listed and width is not None:
         listed.insert(0, [typer.style(name, bold=True) for name in head.split()])
     for line in table(listed, width):
         say_verbatim(line)
+
+
+def sizes(stats: CatalogStats) -> str:
+    """Such as `2 notes, 5 chunks`, and the number of memories where a note has several."""
+    several = stats.memories != stats.notes
+    memories = f"{count(stats.memories, 'memory')}, " if several else ""
+    return f"{count(stats.notes, 'note')}, {memories}{count(stats.chunks, 'chunk')}"
+
+
+def print_page(skip: int, shown: int, total: int, noun: str) -> None:
+    """Print on stderr which part of a list is shown, if it is not the whole list."""
+    if 0 < shown < total:
+        end = skip + shown
+        following = f"; --offset {end} shows the next" if end < total else ""
+        talk(f"{skip + 1:,} to {end:,} of {count(total, noun)}{following}")
 
 
 EVERY = 5.0

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    Optional,
-    TypeVar,
-)
+from typing import Annotated, Any, Literal, NamedTuple, Optional, TypeVar
 
 import msgspec
 import typer
@@ -24,6 +17,7 @@ from msgspec import Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.parsing import path
+from djinn_memory.models import PLANES
 from djinn_memory.operations.checks import FieldType, field_types
 from djinn_memory.operations.wording import option as option_name
 
@@ -57,7 +51,7 @@ FIELDS = {
     "vaults": Field("NAME", candidates.vaults),
     "types": Field("TYPE", candidates.types),
     "tags": Field("TAG", candidates.tags),
-    "planes": Field("PLANE", candidates.planes),
+    "planes": Field("PLANE", lambda: [*PLANES]),
     "domain": Field("NAME", candidates.domains),
     "domains": Field("NAME", candidates.domains),
     "since": Field("DATE"),
@@ -80,33 +74,29 @@ FIELDS = {
 }
 """Additions for the fields with these names in every command."""
 
-STDIN = " `-` reads it from stdin."
+_STDIN = " `-` reads it from stdin."
 
 _METAVARS = {str: "TEXT", int: "N", float: "X", Path: "PATH"}
 """Placeholders for the values of options in help texts, by type."""
 
 Fields = Mapping[str, Field]
-NO_FIELDS: Fields = {}
 
 
 def parameters(
-    request: type[Struct],
-    arguments: Sequence[str] = (),
-    without: Sequence[str] = (),
-    fields: Fields = NO_FIELDS,
+    request: type[Struct], arguments: Sequence[str], without: Sequence[str], fields: Fields
 ) -> Iterator[Parameter]:
     """The parameters of a command: the positional ones in `arguments`, in order, then options."""
     declared = {info.name: info for info in msgspec.structs.fields(request)}
-    for name in (*arguments, *(name for name in declared if name not in {*arguments, *without})):
+    for name in dict.fromkeys((*arguments, *(each for each in declared if each not in without))):
         field = fields.get(name) or FIELDS.get(name) or Field()
         whole, info = field_types(request)[name], declared[name]
         repeated = list in whole.kinds
         value = whole.element if repeated and whole.element else whole
         parsed = _parsed(value)
-        default = info.default if info.default is not msgspec.NODEFAULT else None
+        default: Any = info.default if info.default is not msgspec.NODEFAULT else None
         required = info.required if field.optional is None else not field.optional
         settings: dict[str, Any] = {
-            "help": field.help or whole.description + STDIN * bool(field.stdin),
+            "help": _help(field, whole),
             "metavar": field.metavar,
             "autocompletion": field.complete,
             **_bounds(value),
@@ -128,7 +118,8 @@ def parameters(
             if parsed is bool and whole.nullable:
                 option = f"{option}/--no-{option.removeprefix('--')}"
             names = [option, *([field.short] if field.short else [])]
-            extra = typer.Option(*names, show_default=_shown(default), **settings)
+            shown = default is not None and not isinstance(default, bool)
+            extra = typer.Option(*names, show_default=shown, **settings)
         if required:
             default = Parameter.empty
         elif repeated or default == "":
@@ -136,6 +127,11 @@ def parameters(
         yield Parameter(
             name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, extra]
         )
+
+
+def _help(field: Field, value: FieldType) -> str:
+    text = field.help or value.description
+    return text if "`-`" in text else text + _STDIN * bool(field.stdin)
 
 
 def _parsed(value: FieldType) -> Any:
@@ -151,10 +147,6 @@ def _bounds(value: FieldType) -> dict[str, float]:
         return {}
     bounds = {"min": value.meta("ge"), "max": value.meta("le")}
     return {name: bound for name, bound in bounds.items() if bound is not None}
-
-
-def _shown(default: object) -> bool:
-    return default is not None and not isinstance(default, bool)
 
 
 def build(request: type[R], values: Mapping[str, Any]) -> R:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -37,26 +36,13 @@ class MemoryPlace(Struct, kw_only=True):
     """Its domain, such as `work`; several are separated by commas."""
 
 
-S = TypeVar("S", bound=Struct)
-
-
-def project(result: Any, kind: type[S], **more: Any) -> S:
-    """An answer from a result: the fields that both have, and `more`."""
-    shared = {name for name in kind.__struct_fields__ if hasattr(result, name)}
-    return kind(**{name: getattr(result, name) for name in shared - more.keys()}, **more)
-
-
-def name(memory: MemoryPlace) -> str:
-    """A name of the memory that is unambiguous in another call."""
-    return memory.id or f"{memory.vault}:{memory.path}"
-
-
 def headline(memory: MemoryPlace) -> str:
-    """A memory on one line."""
+    """A memory on one line, with a name that is unambiguous in another call."""
     about = [memory.type or "note", local_day(memory.date), *(f"#{tag}" for tag in memory.tags[:8])]
     about += [memory.holds] if memory.holds else []
     about += [f"domain {memory.domain}"] if memory.domain else []
-    return f"{memory.title} ({', '.join(about)}) [{name(memory)}]"
+    name = memory.id or f"{memory.vault}:{memory.path}"
+    return f"{memory.title} ({', '.join(about)}) [{name}]"
 
 
 def uri(memory: MemoryRef) -> str:

@@ -28,15 +28,8 @@ class ClientConfig(Struct, frozen=True):
     """A sentence about the place of the block."""
 
 
-class _Server(Struct, frozen=True):
-    command: str
-    args: Sequence[str]
-    env: Mapping[str, str]
-
-
-class _Format(Struct, frozen=True):
-    write: Callable[[_Server], str]
-    place: str
+_Writer = Callable[[Sequence[str], Mapping[str, str]], str]
+"""Writes the arguments and the environment variables of the server in a format."""
 
 
 def client_config(
@@ -50,34 +43,32 @@ def client_config(
     args = ["-P", "-m", "djinn_memory", "--home", str(home.root), "mcp", "--agent", agent]
     args += ["--read-only"] * read_only
     variables = {key: text for key, text in own_variables().items() if key != "DJINN_MCP_TOKEN"}
-    form = _FORMATS[client]
-    text = form.write(_Server(sys.executable, args, variables))
+    write, place = _FORMATS[client]
+    text = write(args, variables)
     try:
         text.encode()
     except UnicodeEncodeError:
         raise Unavailable(
             f"{home.root}: the path is not UTF-8, which client settings require; rename the folder"
         ) from None
-    return ClientConfig(text, form.place)
+    return ClientConfig(text, place)
 
 
-def _json(key: str, *, typed: bool) -> Callable[[_Server], str]:
-    def write(server: _Server) -> str:
+def _json(key: str, *, typed: bool) -> _Writer:
+    def write(args: Sequence[str], env: Mapping[str, str]) -> str:
         entry: dict[str, Any] = {"type": "stdio"} if typed else {}
-        entry |= {"command": server.command, "args": list(server.args)}
-        if server.env:
-            entry["env"] = dict(server.env)
+        entry |= {"command": sys.executable, "args": args, **({"env": env} if env else {})}
         return json.dumps({key: {NAME: entry}}, indent=2, ensure_ascii=False) + "\n"
 
     return write
 
 
-def _toml(server: _Server) -> str:
-    lines = [f"[mcp_servers.{NAME}]", f"command = {_quoted(server.command)}"]
-    lines.append(f"args = [{', '.join(map(_quoted, server.args))}]")
-    if server.env:
+def _toml(args: Sequence[str], env: Mapping[str, str]) -> str:
+    lines = [f"[mcp_servers.{NAME}]", f"command = {_quoted(sys.executable)}"]
+    lines.append(f"args = [{', '.join(map(_quoted, args))}]")
+    if env:
         lines += ["", f"[mcp_servers.{NAME}.env]"]
-        lines += [f"{key} = {_quoted(text)}" for key, text in server.env.items()]
+        lines += [f"{key} = {_quoted(text)}" for key, text in env.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -86,28 +77,26 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-_FORMATS: dict[ClientName, _Format] = {
-    "claude": _Format(
+_FORMATS: dict[ClientName, tuple[_Writer, str]] = {
+    "claude": (
         _json("mcpServers", typed=True),
         "Claude Code reads `.mcp.json` in the folder of a project, and `mcpServers` in "
         "`~/.claude.json` for all projects.",
     ),
-    "claude-desktop": _Format(
+    "claude-desktop": (
         _json("mcpServers", typed=False),
         "Claude Desktop reads `claude_desktop_config.json`, in `~/Library/Application "
         "Support/Claude/` on macOS and in `%APPDATA%\\Claude\\` on Windows. Restart it afterwards.",
     ),
-    "codex": _Format(_toml, "Codex reads `~/.codex/config.toml`."),
-    "cursor": _Format(
+    "codex": (_toml, "Codex reads `~/.codex/config.toml`."),
+    "cursor": (
         _json("mcpServers", typed=True),
         "Cursor reads `~/.cursor/mcp.json`, and `.cursor/mcp.json` in the folder of a project.",
     ),
-    "vscode": _Format(
+    "vscode": (
         _json("servers", typed=True),
         "VS Code reads `.vscode/mcp.json` in the folder of a project, and the file that `MCP: Open "
         "User Configuration` opens.",
     ),
-    "zed": _Format(
-        _json("context_servers", typed=False), "Zed reads `~/.config/zed/settings.json`."
-    ),
+    "zed": (_json("context_servers", typed=False), "Zed reads `~/.config/zed/settings.json`."),
 }

@@ -100,13 +100,9 @@ def _stored(state: Path) -> str:
 
 
 def _listen(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
-        # Before the address is printed, so that its reader can connect at once.
-        listener.listen()
+        # It listens before the address is printed, so that its reader can connect at once.
+        return socket.create_server((HOST, port))
     except OSError as error:
-        why = error.strerror or error
+        why = os.strerror(error.errno or 0)
         raise Unavailable(f"{port}: {why}; choose another, or 0 for any", argument="port") from None
-    return listener

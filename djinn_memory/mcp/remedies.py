@@ -59,12 +59,11 @@ class ToolWording(Wording):
 
 def _shown(arguments: Mapping[str, object], names: Mapping[str, str]) -> str:
     return " and ".join(
-        f"`{names.get(name, name)}`"
-        if value is None
-        else f"`{names.get(name, name)}: {_json(value)}`"
-        for name, value in arguments.items()
+        f"`{names.get(name, name)}{_given(value)}`" for name, value in arguments.items()
     )
 
 
-def _json(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _given(value: object) -> str:
+    if value is None:
+        return ""
+    return f": {value if isinstance(value, str) else json.dumps(value)}"

@@ -172,7 +172,9 @@ def _answer(
 
 
 def _described(tool: Tool, caller: Caller) -> types.Tool:
-    changes = (tool.writes or tool.logs) and not caller.read_only
+    verbs = tool.by_action.values()
+    # A use that is recorded affects ranking.
+    changes = any(verb.writes or verb.logs for verb in verbs) and not caller.read_only
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -182,7 +184,7 @@ def _described(tool: Tool, caller: Caller) -> types.Tool:
         # What is left out is false for read_only_hint, and true for destructive_hint.
         annotations=types.ToolAnnotations(
             read_only_hint=None if changes else True,
-            destructive_hint=False if changes and not tool.removes else None,
+            destructive_hint=False if changes and not any(verb.removes for verb in verbs) else None,
             open_world_hint=False,
         ),
     )

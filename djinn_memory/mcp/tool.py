@@ -26,17 +26,21 @@ _DAYS = frozenset({"since", "until", "as_of"})
 OTHER_NARROWING = frozenset({"planes", "domains", "paths", "where"})
 """Filters that no tool offers, because a model that uses many filters misses memories."""
 
-NARROWING_HINTS = {
+NAME_HINT = "An id, vault:path, path, title or alias."
+
+_HINTS = {
     "vaults": "Only these vaults.",
     "types": "Only these, such as decision.",
     "tags": "Only with all of these.",
     "since": "2026-03-01, 2026-03 or 30d.",
     "until": "Inclusive.",
     "as_of": "What held on this day.",
+    "name": NAME_HINT,
+    "importance": "0 to 1.",
+    "confidence": "0 to 1.",
+    "shared": "Write it for all agents.",
 }
-"""Descriptions of the narrowing arguments, for the tools that have them."""
-
-NAME_HINT = "An id, vault:path, path, title or alias."
+"""Shorter descriptions of arguments in the tools that have them, unless a tool has its own."""
 
 
 class Argument(Struct, frozen=True):
@@ -121,41 +125,25 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     def by_action(self) -> dict[str, Verb]:
         """The operations that agents may call. A tool without actions has one under the key ""."""
         names = {action: f"{self.operation}.{action}" for action in self.actions}
-        listed = {
-            action: OPERATIONS[name] for action, name in (names or {"": self.operation}).items()
-        }
-        return {action: entry for action, entry in listed.items() if AGENT.may_call(entry)}
+        verbs = ((key, OPERATIONS[name]) for key, name in (names or {"": self.operation}).items())
+        return {action: verb for action, verb in verbs if AGENT.may_call(verb)}
 
     def allowed(self, caller: Caller) -> dict[str, Verb]:
         """The operations that the caller may run; the tool is offered if there are any."""
         return {action: verb for action, verb in self.by_action.items() if caller.may_call(verb)}
 
-    @property
-    def writes(self) -> bool:
-        """Whether one of its operations writes to the memory."""
-        return any(entry.writes for entry in self.by_action.values())
-
-    @property
-    def logs(self) -> bool:
-        """Whether one of its operations records uses, which affect ranking."""
-        return any(entry.logs for entry in self.by_action.values())
-
-    @property
-    def removes(self) -> bool:
-        """Whether one of its operations can remove memories."""
-        return any(entry.removes for entry in self.by_action.values())
-
     @cached_property
     def description(self) -> str:
         """The description for a model: what the operations do, and when to use them."""
-        if not self.actions:
-            return _docstring(self.text)
-        actions = ", ".join(map(self._signature, self.by_action))
-        return _docstring(self.text).replace("{actions}", f"Actions: {actions}.")
+        actions = ", ".join(map(self._signature, self.by_action)) if self.actions else ""
+        return inspect.cleandoc(self.text.__doc__ or "").replace(
+            "{actions}", f"Actions: {actions}."
+        )
 
     def input_schema(self, caller: Caller = AGENT) -> dict[str, Any]:
         """The JSON Schema of the arguments, with the actions that the caller may run."""
-        root = arguments_schema(self._type, self.hints)
+        common = {name: _HINTS[name] for name in _HINTS.keys() & self._type.__struct_fields__}
+        root = arguments_schema(self._type, {**common, **self.hints})
         if self.actions:
             root["properties"]["action"]["enum"] = [*self.allowed(caller)]
         return root
@@ -291,10 +279,6 @@ def tool(title: str, operation: str, **settings: Any) -> Callable[[Text], Tool]:
         return Tool(text=text, title=title, operation=operation, **settings)
 
     return declare
-
-
-def _docstring(described: object) -> str:
-    return inspect.cleandoc(described.__doc__ or "")
 
 
 def _meaning(description: str) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
+import shutil
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -65,11 +67,13 @@ class ArchiveWriter:
                 if reader.size < info.st_size:
                     raise Changed(source) from None
                 raise
-        self.files.append(ArchivedFile(path, reader.size, reader.hash.hexdigest()))
+        self.files.append(reader.described(path))
 
     def finish(self, manifest: Manifest) -> None:
         """Write the manifest and end the archive."""
-        data = msgspec.json.format(_json(manifest), indent=1)
+        # A name that is no UTF-8 has lone surrogates, which JSON can only hold escaped.
+        text = json.dumps(msgspec.to_builtins(manifest))
+        data = msgspec.json.format(text.encode(), indent=1)
         self._tar.addfile(_entry(MANIFEST, len(data), 0), io.BytesIO(data))
         self._tar.close()
 
@@ -110,13 +114,6 @@ def read_archive(archive: Path, sink: Sink | None = None) -> Manifest:
     return manifest
 
 
-def _json(manifest: Manifest) -> bytes:
-    # A name that is no UTF-8 has lone surrogates, which JSON can only hold escaped.
-    import json
-
-    return json.dumps(msgspec.to_builtins(manifest)).encode()
-
-
 def _entry(path: str, size: int, changed: float) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(path)
     entry.size, entry.mtime, entry.mode = size, changed, 0o600
@@ -127,8 +124,7 @@ def _checked(member: tarfile.TarInfo) -> str:
     """The path of a member. Raises `ValueError` for a path that no backup contains."""
     path = member.name
     parts = path.split("/")
-    plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
-    if not plain:
+    if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise ValueError(f"{path[:200]!r} is not a regular file")
     inside = all(part not in ("", ".", "..") for part in parts) and not set(path) & {"\0", "\\"}
     known = path in _PLACES or (
@@ -142,14 +138,10 @@ def _checked(member: tarfile.TarInfo) -> str:
 def _unpacked(
     path: str, member: tarfile.TarInfo, data: IO[bytes], sink: Sink | None
 ) -> ArchivedFile:
-    digest, size = hashlib.sha256(), 0
-    with sink(path, member.mtime) if sink else io.BytesIO() as target:
-        while piece := data.read(PIECE):
-            digest.update(piece)
-            size += len(piece)
-            if sink:
-                target.write(piece)
-    return ArchivedFile(path, size, digest.hexdigest())
+    reader = _HashedReader(data)
+    with sink(path, member.mtime) if sink else Path(os.devnull).open("wb") as target:
+        shutil.copyfileobj(reader, target, PIECE)
+    return reader.described(path)
 
 
 def _compare(manifest: Manifest, files: list[ArchivedFile]) -> None:
@@ -188,16 +180,20 @@ def _explained(archive: Path) -> Iterator[None]:
 class _HashedReader:
     """Reads a file and computes the hash of the bytes that were read."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.hash = hashlib.sha256()
+        self._hash = hashlib.sha256()
         self.size = 0
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)
-        self.hash.update(data)
+        self._hash.update(data)
         self.size += len(data)
         return data
+
+    def described(self, path: str) -> ArchivedFile:
+        """What was read, as the file at a path of the archive."""
+        return ArchivedFile(path, self.size, self._hash.hexdigest())
 
 
 class _Bounded(gzip.GzipFile):

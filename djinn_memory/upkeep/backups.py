@@ -12,13 +12,13 @@ from datetime import datetime
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from djinn_memory.errors import ConfigError, NotFound, Refused, Unavailable
 from djinn_memory.home import config as configuration
 from djinn_memory.home import setup
 from djinn_memory.home.home import Change, Home
-from djinn_memory.models import Problem, Vault, extended
+from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.store import faults, sqlite
@@ -40,12 +40,14 @@ from djinn_memory.upkeep.requests import (
     FORMAT,
     LEDGER,
     WORKING,
+    BackupContent,
     CreateBackup,
     CreatedBackup,
     Manifest,
     RestoredHome,
-    content_of,
 )
+
+C = TypeVar("C", bound=BackupContent)
 
 
 class Backups(Namespace, name="backups"):
@@ -102,10 +104,18 @@ def _create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedB
     finally:
         scratch.unlink(missing_ok=True)
     sync_folder(file.parent)
-    content = content_of(manifest)
-    return extended(
-        content, CreatedBackup, file=file, bytes=size, left_out=left_out, problems=problems
+    return _content_of(
+        manifest, CreatedBackup, file=file, bytes=size, left_out=left_out, problems=problems
     )
+
+
+def _content_of(manifest: Manifest, kind: type[C], **more: Any) -> C:
+    """The content of an archive, from its manifest, with the other fields of `kind`."""
+    paths = [file.path for file in manifest.files]
+    vaults = {
+        name: sum(path.startswith(f"vaults/{name}/") for path in paths) for name in manifest.vaults
+    }
+    return kind(vaults, LEDGER in paths, WORKING in paths, **more)
 
 
 def _add_state(writer: ArchiveWriter, home: Home) -> Iterator[Problem]:
@@ -133,9 +143,8 @@ def _add_vault(
     """Add every file of a vault: notes, attachments, trash and hidden files."""
     if not vault.root.is_dir():
         raise NotFound(
-            f"the folder of vault {vault.name} does not exist: {vault.root}; restore it, or "
-            "name the "
-            "other vaults"
+            f"the folder of vault {vault.name} does not exist: {vault.root}; restore it, or name "
+            "the other vaults"
         )
     root = vault.root.resolve()
     skipped = {*skipped, *(root / inner for inner in vault.inner)}
@@ -224,8 +233,9 @@ def restore_backup(archive: Path, folder: Path) -> RestoredHome:
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     sync_folder(root.parent)
-    content = content_of(manifest)
-    return extended(content, RestoredHome, home=root, created=manifest.created, problems=problems)
+    return _content_of(
+        manifest, RestoredHome, home=root, created=manifest.created, problems=problems
+    )
 
 
 def _remove_abandoned(folder: Path) -> None:
@@ -243,14 +253,10 @@ def _require_empty(root: Path) -> None:
         home = Home(root)
         kept = {home.state, root / CONFIG}
         files = (path for path in root.rglob("*") if not path.is_dir() or path.is_symlink())
-        lost = next(
-            (path for path in files if not any(each in kept for each in (path, *path.parents))),
-            None,
-        )
+        lost = any(kept.isdisjoint((path, *path.parents)) for path in files)
         databases = (home.ledger_path, home.working_path)
-        lost = lost or next((path for path in databases if path.exists()), None)
         inside = home.state.is_relative_to(root)
-        if inside and not lost:
+        if inside and not lost and not any(path.exists() for path in databases):
             return
     raise Refused(f"{root} is not empty; choose a folder that is empty or does not exist")
 

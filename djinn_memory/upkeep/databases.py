@@ -163,19 +163,15 @@ def _misread(connection: Connection) -> Iterator[Check]:
 
 def _duplicates(connection: Connection) -> Iterator[Check]:
     for identity, place, older in inspection.duplicate_ids(connection):
-        what = (
-            f"{older} and {place} have the same id, {identity}; the older note, {older}, keeps it"
-        )
+        both = f"{older} and {place} have the same id, {identity}"
+        what = f"{both}; the older note, {older}, keeps it"
         yield warning("notes", what, f"write `id: {new_id()}` into {place}")
 
 
 def _unusable(part: str, path: Path, schema: Schema) -> Check | None:
     if path.is_symlink():
-        return error(
-            part,
-            f"{path} is a symbolic link, which djinn does not follow",
-            "replace the link with the file",
-        )
+        what = f"{path} is a symbolic link, which djinn does not follow"
+        return error(part, what, "replace the link with the file")
     if inspection.held(path):
         return _held(part, path, "read")
     if version := newer_database(path, schema):

@@ -60,10 +60,8 @@ def examine(home: Home, *, fix: bool, progress: ProgressCallback) -> Diagnosis:
             if fix and any(check.mend for check in results):
                 mended, failed = _mend(results)
                 findings += mended
-                results = [
-                    check for check in _results(part, checks, case)
-                    if check.finding.what not in failed
-                ]  # fmt: skip
+                again = _results(part, checks, case)
+                results = [check for check in again if check.finding.what not in failed]
             findings += [check.finding for check in results]
     finally:
         state.close()
@@ -115,11 +113,12 @@ def _mend(results: list[Check]) -> tuple[list[DoctorFinding], set[str]]:
     """
     findings = []
     failed = set()
-    for finding, mend in ((check.finding, check.mend) for check in results):
-        if mend is None:
+    for check in results:
+        finding = check.finding
+        if check.mend is None:
             continue
         try:
-            findings.append(replace(finding, fixed=mend()))
+            findings.append(replace(finding, fixed=check.mend()))
         except (DjinnError, OSError) as wrong:
             failed.add(finding.what)
             what = f"{finding.what}; the fix failed: {wrong}"

@@ -28,11 +28,12 @@ def move_vault(state: State, name: str, folder: Path) -> Vault:
     source, target = vault.root.resolve(), expand(folder).absolute().resolve()
     # Nobody may read the vault into the index, or write into it, while it is at no place.
     with state.lock(), state.vault_lock(vault):
-        mark = state.home.state / f"move-{name}"
-        moved = not source.exists() and _text(mark) == f"{source}\n{target}\n" and target.is_dir()
+        mark, places = home.state / f"move-{name}", f"{source}\n{target}\n".encode()
+        begun = mark.is_file() and mark.read_bytes() == places
+        moved = begun and target.is_dir() and not source.exists()
         if not moved:
             _require_room(home, vault, source, target)
-            write_atomic(mark, f"{source}\n{target}\n".encode(), private=True)
+            write_atomic(mark, places, private=True)
         copied = not moved and _move(source, target)
         place = target.relative_to(home.root) if target.is_relative_to(home.root) else target
         changes: list[Change] = [
@@ -45,10 +46,6 @@ def move_vault(state: State, name: str, folder: Path) -> Vault:
         if copied:
             shutil.rmtree(source)
     return home.named((name,))[0]
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _require_room(home: Home, vault: Vault, source: Path, target: Path) -> None:

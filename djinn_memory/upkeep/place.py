@@ -62,11 +62,8 @@ def _settings(home: Home) -> Iterator[Check]:
         yield warning("config", what, Remedy("init", {"folder": str(home.root)}))
     for vault in home.vaults:
         for inner in sorted(vault.inner):
-            yield hint(
-                "config",
-                f"the folder {inner} of vault {vault.name} is a separate vault, and its notes "
-                "belong to that vault only",
-            )
+            what = f"the folder {inner} of vault {vault.name} is a separate vault"
+            yield hint("config", f"{what}, and its notes belong to that vault only")
 
 
 def state(case: CheckedHome) -> Iterator[Check]:
@@ -98,10 +95,8 @@ def _state(folder: Path) -> Iterator[Check]:
     if above := synced(folder):
         what = f"{folder} is inside {above}, which a sync client copies; this can damage databases"
         yield hint("state", what, "set state_dir in config.yaml to a folder outside")
-    shut = [
-        path.name for path in sorted(folder.iterdir()) if not os.access(path, os.R_OK | os.W_OK)
-    ]
-    if shut:
+    entries = sorted(folder.iterdir())
+    if shut := [path.name for path in entries if not os.access(path, os.R_OK | os.W_OK)]:
         what = f"{some(shut)} in {folder} cannot be read and written by the current user"
         yield error("state", what, "correct the permissions or the owner of the files")
 
@@ -117,9 +112,8 @@ def disk(case: CheckedHome) -> Iterator[Check]:
     if free < LEAST:
         yield error("disk", f"only {what}: nothing can be indexed", "free disk space")
     elif free < need:
-        yield warning(
-            "disk", f"only {what}; an index run may need {_size(need)}", "free disk space"
-        )
+        what = f"only {what}; an index run may need {_size(need)}"
+        yield warning("disk", what, "free disk space")
     else:
         yield ok("disk", what)
 
@@ -134,10 +128,8 @@ def leftovers(case: CheckedHome) -> Iterator[Check]:
 
 
 def _locks(folder: Path) -> Iterator[Check]:
-    stale = [
-        path for path in sorted((folder / "locks").glob("ingest-*.lock")) if not is_locked(path)
-    ]
-    if stale:
+    locks = sorted((folder / "locks").glob("ingest-*.lock"))
+    if stale := [path for path in locks if not is_locked(path)]:
         what = f"locks left by {count(len(stale), 'ended run')} of ingest"
         yield hint("leftovers", what, FIX, removing(stale))
 

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from djinn_memory.models import Dialect, Problem, Vault, extended
 from djinn_memory.search.narrowing import OnlyAgent
 
+_OnlyVaults = Annotated[Sequence[str], Meta(description="Only these vaults. Default: all vaults.")]
 Severity = Literal["ok", "hint", "warning", "error"]
 
 
@@ -22,18 +23,15 @@ class IndexOptions(Struct, frozen=True):
     complete. Switching back embeds no text again.
     """
 
-    vaults: Annotated[
-        Sequence[str], Meta(description="Only these vaults. Default: all vaults.")
-    ] = ()
+    vaults: _OnlyVaults = ()
     rebuild: Annotated[
         bool, Meta(description="Read every note again. Unchanged texts are not embedded again.")
     ] = False
     model: Annotated[
         str | None,
         Meta(
-            description="Embed with this model from now on: local, ollama:NAME, "
-            "openai:NAME, or the "
-            "name or folder, as in ./mine, of a sentence-transformers model."
+            description="Embed with this model from now on: local, ollama:NAME, openai:NAME, or "
+            "the name or folder, as in ./mine, of a sentence-transformers model."
         ),
     ] = None
     agent: OnlyAgent = None
@@ -71,9 +69,7 @@ class DoctorOptions(Struct, frozen=True):
 class LintOptions(Struct, frozen=True):
     """Find dead links, ambiguous names and invalid front matter."""
 
-    vaults: Annotated[
-        Sequence[str], Meta(description="Only these vaults. Default: all vaults.")
-    ] = ()
+    vaults: _OnlyVaults = ()
     fix: Annotated[
         bool,
         Meta(description="Correct links to headings that differ only in case and punctuation."),
@@ -188,10 +184,8 @@ class Diagnosis(Struct, frozen=True):
     @property
     def well(self) -> bool:
         """Whether all findings are `ok` or hints."""
-        bad = ("error", "warning")
-        return not any(
-            finding.severity in bad and finding.fixed is None for finding in self.findings
-        )
+        left = {finding.severity for finding in self.findings if finding.fixed is None}
+        return not left & {"error", "warning"}
 
 
 FORMAT = "djinn.backup/1"
@@ -201,19 +195,7 @@ class CreateBackup(Struct, frozen=True):
     """Write vaults, ledger, working memory and settings into one archive."""
 
     file: Annotated[Path, Meta(description="The new file, such as memory.tar.gz.")]
-    vaults: Annotated[
-        Sequence[str], Meta(description="Only these vaults. Default: all vaults.")
-    ] = ()
-
-
-class RestoreBackup(Struct, frozen=True):
-    """Restore a home from an archive."""
-
-    file: Annotated[Path, Meta(description="A file that `djinn backup create` wrote.")]
-    folder: Annotated[
-        Path | None,
-        Meta(description="The folder of the new home; else --home, DJINN_HOME or ~/djinn."),
-    ] = None
+    vaults: _OnlyVaults = ()
 
 
 class ArchivedFile(Struct, frozen=True):
@@ -273,15 +255,6 @@ class RestoredHome(BackupContent, frozen=True):
     """The time when the archive was written."""
     problems: Sequence[Problem]
     """Differences from the original home."""
-
-
-def content_of(manifest: Manifest) -> BackupContent:
-    """The content of an archive, from its manifest."""
-    paths = [file.path for file in manifest.files]
-    vaults = {
-        name: sum(path.startswith(f"vaults/{name}/") for path in paths) for name in manifest.vaults
-    }
-    return BackupContent(vaults, LEDGER in paths, WORKING in paths)
 
 
 CONFIG, LEDGER, WORKING = "config.yaml", ".djinn/ledger.db", ".djinn/working.db"

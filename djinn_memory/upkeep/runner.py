@@ -81,13 +81,8 @@ def run_jobs(
             _record(runtime.state, job, len(report.actions), len(report.problems))
     # All notes were read before the jobs. What changed meanwhile is for the next run.
     problems += [problem for problem in runtime.state.problems if problem.what != SWEEP]
-    return MaintenanceReport(
-        tuple(run.task for run in runs),
-        tuple(runs),
-        tuple(skipped),
-        tuple(actions),
-        tuple(problems),
-    )
+    tasks = tuple(run.task for run in runs)
+    return MaintenanceReport(tasks, tuple(runs), tuple(skipped), tuple(actions), tuple(problems))
 
 
 def _read_notes(context: JobContext) -> list[Problem]:
@@ -143,16 +138,12 @@ def _guarded(job: Job, context: JobContext) -> JobReport:
     whys: dict[str, list[str]] = {}
     for problem in report.problems:
         whys.setdefault(problem.why, []).append(problem.what)
+    problems = []
     # What keeps a job from writing at all is not repeated for each agent and note.
-    problems = tuple(
-        Problem(f"task {job.name}, {what[0]}{_others(len(what) - 1)}", why)
-        for why, what in whys.items()
-    )
-    return JobReport(report.actions, problems)
-
-
-def _others(number: int) -> str:
-    return f" and {count(number, 'other')}" if number else ""
+    for why, (first, *others) in whys.items():
+        more = f" and {count(len(others), 'other')}" if others else ""
+        problems.append(Problem(f"task {job.name}, {first}{more}", why))
+    return JobReport(report.actions, tuple(problems))
 
 
 def due(jobs: Iterable[Job], state: State, now: datetime) -> tuple[Job, ...]:

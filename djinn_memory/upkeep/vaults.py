@@ -71,14 +71,13 @@ def profiles(case: CheckedHome) -> Iterator[Check]:
 def _vault(case: CheckedHome, vault: Vault, part: str, listing: VaultListing) -> Iterator[Check]:
     checks = list(_folder(vault, part))
     for problem in listing.problems[:20]:
-        checks.append(
-            warning(part, f"{problem.what}: {problem.why}", "correct or exclude the file")
-        )
-    conflicts, shut = _look(vault, listing)
-    if shut:
+        what = f"{problem.what}: {problem.why}"
+        checks.append(warning(part, what, "correct or exclude the file"))
+    paths = [file.path for file in listing.files]
+    if shut := [path for path in paths if not os.access(vault.root / path, os.R_OK)]:
         what = f"{some(shut)} cannot be read"
         checks.append(warning(part, what, "correct the permissions or the owner of the files"))
-    if conflicts:
+    if conflicts := [path for path in paths if _CONFLICT.search(path.rpartition("/")[2])]:
         what = f"a sync client left {some(conflicts)} beside the original notes"
         checks.append(warning(part, what, "merge the changes and delete the copies"))
     if is_private(vault):
@@ -113,14 +112,6 @@ def _scratch(state: State, vault: Vault, part: str) -> Iterator[Check]:
     if left := leftovers_below(vault.root, state.scratch_seconds(vault)):
         what = f"an interrupted process left {some([path.name for path in left])}"
         yield hint(part, what, FIX, mend)
-
-
-def _look(vault: Vault, listing: VaultListing) -> tuple[list[str], list[str]]:
-    """Find conflict copies, and notes that cannot be read."""
-    paths = [file.path for file in listing.files]
-    conflicts = [path for path in paths if _CONFLICT.search(path.rpartition("/")[2])]
-    shut = [path for path in paths if not os.access(vault.root / path, os.R_OK)]
-    return conflicts, shut
 
 
 _DOMAINS = "domains"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from queue import Empty
 
 from djinn_memory.errors import Busy, ConfigError, DjinnError, Refused, Unavailable
@@ -67,23 +68,20 @@ def follow(
         server.release()
 
 
+@dataclass(eq=False)
 class _Watch:
     """A run with the settings that were read at its start."""
 
-    def __init__(
-        self,
-        home: Home,
-        names: Sequence[str],
-        tell: Tell,
-        heard: Heard,
-        settled: dict[str, Mark],
-        server: KeptServer,
-        jobs: Sequence[Job],
-    ) -> None:
-        self._home = home
-        self._names = names
-        self._tell = tell
-        self._heard = heard
+    _home: Home
+    _names: Sequence[str]
+    _tell: Tell
+    _heard: Heard
+    _settled: dict[str, Mark]
+    _server: KeptServer
+    _jobs: Sequence[Job]
+
+    def __post_init__(self) -> None:
+        home, names = self._home, self._names
         self._settings = home.config.watch
         self._vaults = {vault.name: vault for vault in home.named(names)}
         self._runtime = Runtime(home)
@@ -91,12 +89,9 @@ class _Watch:
         self._runtime.problems = []
         self._state, self._models = self._runtime.state, self._runtime.models
         self._folders = FollowedFolders(
-            self._vaults.values(), heard, home.state, poll=self._settings.poll == "always"
+            self._vaults.values(), self._heard, home.state, poll=self._settings.poll == "always"
         )
         self._inbox: Inbox | None = None
-        self._settled = settled
-        self._server = server
-        self._jobs = jobs
         self._pending = PendingChanges(self._vaults)
         self._reading, self._making, self._taking = Backoff(), Backoff(), Backoff()
         self._serving = Backoff()

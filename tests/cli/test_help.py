@@ -24,8 +24,8 @@ def calls() -> Iterator[tuple[str, Any, Any]]:
     def walk(command: Any, words: str, parent: Any) -> Iterator[tuple[str, Any, Any]]:
         with command.make_context(words, [], parent=parent, resilient_parsing=True) as ctx:
             yield words, command, ctx
-            for name, inner in getattr(command, "commands", {}).items():
-                yield from walk(inner, f"{words} {name}".strip(), ctx)
+            for name in getattr(command, "lines", ()):
+                yield from walk(command.get_command(ctx, name), f"{words} {name}".strip(), ctx)
 
     yield from walk(root(), "", None)
 
@@ -55,8 +55,8 @@ def test_a_short_name_is_the_same_command(short: str) -> None:
     words = tree.canonical(short).split()
     full: Any = root()
     for word in words:
-        full = full.commands[word]
-    alias: Any = root().commands[short]
+        full = full.get_command(None, word)
+    alias: Any = root().get_command(None, short)
     assert [param.opts for param in alias.params] == [param.opts for param in full.params]
     assert (alias.help, alias.epilog) == (full.help, full.epilog)
 

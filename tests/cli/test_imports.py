@@ -67,7 +67,7 @@ def test_a_command_imports_no_other(home: Home, words: str) -> None:
 def test_the_line_of_a_command_is_the_first_of_its_help(words: str) -> None:
     command: Any = root()
     for name in words.split():
-        command = command.commands[name]
+        command = command.get_command(None, name)
     assert " ".join(command.help.partition("\n\n")[0].split()) == COMMANDS_OF_TREE[words]
     assert command.name == words.split()[-1]
 

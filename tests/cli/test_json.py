@@ -70,8 +70,8 @@ def commands() -> Iterator[str]:
     def walk(command: Any, path: list[str]) -> Iterator[str]:
         if any("--json" in option.opts for option in command.params):
             yield " ".join(path)
-        for name, inner in getattr(command, "commands", {}).items():
-            yield from walk(inner, [*path, name])
+        for name in getattr(command, "lines", ()):
+            yield from walk(command.get_command(None, name), [*path, name])
 
     yield from (words for words in walk(COMMAND, []) if words not in ALIASES)
 

@@ -15,14 +15,14 @@ DASHED = ("- ", "-- ", "---\n", "-\t", "- [ ] ", "-x ", "--tag ", "-5", "-0.5", 
 TEXTS = st.text().filter(lambda text: not text.startswith("-")) | st.builds(
     str.__add__, st.sampled_from(DASHED), st.text()
 )
-COMMANDS: Any = root().commands
+ROOT: Any = root()
 SHARED = ["--shared"]
 OPTIONS = st.lists(st.sampled_from([["--tag", "- a"], ["--tag=- b=c"], ["--tag", "-5"], SHARED]))
 
 
 def read(command: str, args: list[str]) -> dict[str, Any]:
     """The values that a command gets."""
-    return dict(COMMANDS[command].make_context(command, list(args)).params)
+    return dict(ROOT.get_command(None, command).make_context(command, list(args)).params)
 
 
 @given(TEXTS, TEXTS, OPTIONS, st.randoms())

@@ -114,4 +114,4 @@ def test_a_run_for_one_agent_leaves_the_others_and_is_not_the_last_run(
 
 @pytest.mark.parametrize("command", ["status", "index", "maintain", "doctor"])
 def test_the_help_says_whose_files_a_command_names(command: str) -> None:
-    assert "all agents" in root().commands[command].help
+    assert "all agents" in root().get_command(None, command).help

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
-from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.output import clean, place, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.profiles import requests
 
@@ -100,9 +100,9 @@ def _remove(call: Call) -> _RemovedAgent:
     setup.check_removal(home, agent)
     own = access.own_vault(home.vaults, agent)
     folder = own.root if own else None
-    place = "are moved to the trash of the home" if call.request.trash_vault else "are kept"
+    fate = "are moved to the trash of the home" if call.request.trash_vault else "are kept"
     about = (
-        f"{agent}: its notes {place} ({folder or 'it has none'}). The ledger keeps its events. "
+        f"{agent}: its notes {fate} ({folder or 'it has none'}). The ledger keeps its events. "
         f"A server that runs for {agent} refuses every call from that point on."
     )
     shared = own and server.goes_to_server(home, own)
@@ -211,12 +211,11 @@ def _print_profile_change(change: requests.ProfileChange, key: str) -> None:
         return
     value = getattr(shown, key)
     text = "; ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
-    say(f"{change.action} {key}: {clean(text) or 'none'} -> {clean(f'{shown.vault}/{shown.path}')}")
+    say(f"{change.action} {key}: {clean(text) or 'none'} -> {place(shown)}")
 
 
 def _print_profile(profile: AgentProfile) -> None:
-    place = output.link(clean(f"{profile.vault}/{profile.path}"), profile.file)
-    say(f"{clean(profile.title)}  {place}")
+    say(f"{clean(profile.title)}  {output.link(place(profile), profile.file)}")
     for key in get_args(requests.ProfileKeyName):
         value = getattr(profile, key)
         for text in value if isinstance(value, tuple) else () if value is None else (value,):

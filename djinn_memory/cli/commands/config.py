@@ -167,16 +167,13 @@ class _TrustedEndpoints(Struct, frozen=True):
 
 def _trust(call: Call) -> _TrustedEndpoints:
     home = call.djinn.home
-    waiting = list(home.untrusted)
     if call.request.revoke:
         home.distrust()
-        waiting = list(home.untrusted)
-    elif waiting and not call.request.listing:
-        about = "; ".join(map(str, waiting))
+    elif home.untrusted and not call.request.listing:
+        about = "; ".join(map(str, home.untrusted))
         if call.confirmed("Let this home use them?", about):
-            home.trust(waiting)
-            waiting = []
-    return _TrustedEndpoints(home.root, home.trusted, waiting)
+            home.trust(home.untrusted)
+    return _TrustedEndpoints(home.root, home.trusted, home.untrusted)
 
 
 @command(

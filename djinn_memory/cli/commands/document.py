@@ -11,7 +11,7 @@ import typer
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
-from djinn_memory.cli.output import EVERY, Bars, clean, dim, say, shortened, talk, warn
+from djinn_memory.cli.output import EVERY, Bars, clean, dim, place, say, shortened, talk, warn
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
 from djinn_memory.memories.library import requests
@@ -40,8 +40,8 @@ def list_(call: Call, answer: requests.DocumentList) -> None:
             [
                 document.status,
                 shortened(document.filename, WIDEST),
-                str(document.total_pages or "-"),
-                str(document.total_chunks),
+                document.total_pages or "-",
+                document.total_chunks,
                 document.document_type or "-",
                 document.reason or f"{document.vault}/{document.path or ''}".rstrip("/"),
             ]
@@ -69,7 +69,7 @@ def show(call: Call, answer: requests.DocumentText) -> None:
         count(document.total_chunks, "chunk"),
         document.document_type or "",
         f"version {document.version}" if document.version > 1 else "",
-        f"{document.vault}/{document.path}",
+        place(document),
     ]
     talk(dim(clean("  ".join(filter(None, parts)))))
     say(output.clean_lines(answer.text))
@@ -103,8 +103,8 @@ def remove(call: Call, answer: requests.RemovedDocument) -> None:
         talk("Aborted; nothing was removed.")
     else:
         say(f"removed {about}")
-        for place in answer.moved_to:
-            say(f"  {clean(str(place))}")
+        for moved in answer.moved_to:
+            say(f"  {clean(str(moved))}")
 
 
 @command("documents.reprocess", fields={"name": NAME}, progress=True)
@@ -120,9 +120,7 @@ def reprocess(call: Call, answer: requests.ReprocessedDocument) -> None:
 
 
 def _about(document: requests.DocumentEntry) -> str:
-    if not document.path:
-        return document.filename
-    return f"{document.filename}  ({document.vault}/{document.path})"
+    return f"{document.filename}  ({place(document)})" if document.path else document.filename
 
 
 PIPE = Path("-")
@@ -182,10 +180,10 @@ def _piped(folder: Path, title: str | None) -> Source:
 
     if sys.stdin.isatty():
         raise UsageError("`-` reads from stdin; write `djinn ingest - < FILE`")
-    place = folder / "piped"
-    with place.open("wb") as file:
+    path = folder / "piped"
+    with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
-    return Source(place, title or "text from stdin", lasting=False)
+    return Source(path, title or "text from stdin", lasting=False)
 
 
 def _print_file(outcome: requests.FileOutcome) -> None:
@@ -200,8 +198,7 @@ def _print_file(outcome: requests.FileOutcome) -> None:
         version = f", version {outcome.version}" if outcome.version > 1 else ""
         version += " (the previous version is in documents/.history)" if version else ""
         chunks = count(outcome.chunks_created, "chunk")
-        place = clean(f"{outcome.vault}/{outcome.path}")
-        say(f"{name}: {pages}{chunks}{version} -> {place}")
+        say(f"{name}: {pages}{chunks}{version} -> {place(outcome)}")
         for warning in outcome.warnings:
             warn(f"{name}: {clean(warning)}")
 
@@ -235,14 +232,14 @@ class _FileLines:
                 # Who reads along, `head` say, has enough; the files are to be done all the same.
                 self._quiet = True
         elif isinstance(event, FileStarted | PagesRead):
-            place = str(event.request.path)
+            path = str(event.request.path)
             done, total = (event.done, event.total) if isinstance(event, PagesRead) else (0, None)
             name = clean(event.request.name)
             if sys.stderr.isatty():
                 pages = f"{done:,} of {count(total, 'page')}" if total else ""
-                self._bars.show(place, name, done, total, pages)
+                self._bars.show(path, name, done, total, pages)
             else:
-                self._word(place, name, done, total)
+                self._word(path, name, done, total)
 
     def ask(self, name: str, why: str) -> str | None:
         """Ask for a password at the terminal. None for an empty answer."""
@@ -253,9 +250,9 @@ class _FileLines:
         )
         return answer or None
 
-    def _word(self, place: str, name: str, done: int, total: int | None) -> None:
+    def _word(self, path: str, name: str, done: int, total: int | None) -> None:
         now = time.monotonic()
-        if now - self._spoke.setdefault(place, now) > EVERY:
-            self._spoke[place] = now
+        if now - self._spoke.setdefault(path, now) > EVERY:
+            self._spoke[path] = now
             of = f"{done:,} of " if total else ""
             talk(f"{name}: {of}{count(total or done, 'page')} read")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, say, shortened, talk
+from djinn_memory.cli.output import clean, place, say, shortened, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.entities.requests import KINDS
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -22,7 +23,7 @@ WIDEST = 60
 """Maximum characters of a value in a list."""
 
 NAME = Field("NAME", candidates.entities)
-KIND = Field("KIND", candidates.entity_kinds)
+KIND = Field("KIND", lambda ctx: [*dict.fromkeys((*KINDS, *candidates.kinds(ctx)))])
 
 
 @command(
@@ -55,16 +56,10 @@ def list_(call: Call, answer: verbs.EntityPage) -> None:
         djinn entity list --kind person --json
     """
     output.columns(
-        [
-            [
-                entity.title,
-                entity.type or "-",
-                str(entity.mentioned),
-                ", ".join(entity.aliases),
-                f"{entity.vault}/{entity.path}",
-            ]
-            for entity in answer.entities
-        ],
+        (
+            (each.title, each.type or "-", each.mentioned, ", ".join(each.aliases), place(each))
+            for each in answer.entities
+        ),
         head="name kind mentions aliases path",
         empty=f"No entities of the kind {clean(kind)}."
         if (kind := call.request.kind)
@@ -125,15 +120,14 @@ def merge(call: Call, answer: EntityMerge) -> None:
         djinn entity merge Bob "Robert Alder"
     """
     entity = answer.entity
-    place = clean(f"{entity.vault}/{entity.path}")
+    into = f"{clean(call.request.name)} into {clean(entity.title)}"
     if call.request.dry_run:
-        say(f"would merge {clean(call.request.name)} into {clean(entity.title)} -> {place}")
+        say(f"would merge {into} -> {place(entity)}")
         for note in answer.notes:
             say(f"would change links in {clean(note)}")
         return
     links = f", {count(answer.links, 'link')} in {count(len(answer.notes), 'note')}"
-    merged = f"merged {clean(call.request.name)} into {clean(entity.title)}"
-    say(f"{merged}{links if answer.links else ''} -> {place}")
+    say(f"merged {into}{links if answer.links else ''} -> {place(entity)}")
     output.problems(answer.left)
 
 
@@ -148,7 +142,7 @@ def split(call: Call, answer: EntitySplit) -> None:
         djinn entity split "Robert Alder" Bob
     """
     for entity in (answer.entity, answer.other):
-        say(f"{clean(entity.title)} -> {clean(f'{entity.vault}/{entity.path}')}")
+        say(f"{clean(entity.title)} -> {place(entity)}")
     say(f"links changed in {count(len(answer.notes), 'note')}")
 
 
@@ -163,7 +157,7 @@ def remove(call: Call, answer: verbs.EntityRemoval) -> None:
     """
     entity = answer.entity
     if answer.moved_to is None:
-        say(f"would move {clean(f'{entity.vault}/{entity.path}')} to the trash")
+        say(f"would move {place(entity)} to the trash")
     else:
         say(f"moved {clean(entity.title)} to {clean(str(answer.moved_to))}")
 
@@ -171,8 +165,7 @@ def remove(call: Call, answer: verbs.EntityRemoval) -> None:
 def _print_change(change: verbs.EntityChange, what: str = "") -> None:
     entity = change.entity
     detail = f" {clean(what)}" if what else ""
-    place = clean(f"{entity.vault}/{entity.path}")
-    say(f"{change.action} {clean(entity.title)}{detail} -> {place}")
+    say(f"{change.action} {clean(entity.title)}{detail} -> {place(entity)}")
     for name, others in change.also_named.items():
         output.warn(clean(f"{name!r} is also a name of {', '.join(others)}"))
 
@@ -180,23 +173,17 @@ def _print_change(change: verbs.EntityChange, what: str = "") -> None:
 def _print_candidates(listed: tuple[EntityCandidate, ...]) -> None:
     talk("not sure which entity is meant; write a whole name, or the text around it as --context")
     output.columns(
-        [
-            [
-                f"{each.score:.2f}",
-                each.title,
-                each.type or "-",
-                f"{each.vault}/{each.path}",
-                each.evidence or "",
-            ]
+        (
+            (f"{each.score:.2f}", each.title, each.type or "-", place(each), each.evidence or "")
             for each in listed
-        ],
+        ),
         head="chance name kind path evidence",
     )
 
 
 def _print_entity(entity: EntityDetail) -> None:
-    place = output.link(clean(f"{entity.vault}/{entity.path}"), entity.file)
-    say(f"{clean(entity.title)}  {clean(entity.type or '')}  {place}")
+    linked = output.link(place(entity), entity.file)
+    say(f"{clean(entity.title)}  {clean(entity.type or '')}  {linked}")
     if entity.aliases:
         say(f"also: {clean(', '.join(entity.aliases))}")
     if entity.confidence is not None:
@@ -211,18 +198,13 @@ def _print_entity(entity: EntityDetail) -> None:
             holds = f"  ({relation.holds})" if relation.holds else ""
             say(f"  {clean(relation.relation)} of {clean(relation.name)}{holds}")
         elif not relation.current:
-            say(
-                output.dim(
-                    f"  earlier {clean(relation.relation)}: {clean(relation.name)}"
-                    f"  ({relation.holds})"
-                )
-            )
+            earlier = f"earlier {clean(relation.relation)}: {clean(relation.name)}"
+            say(output.dim(f"  {earlier}  ({relation.holds})"))
     say(f"{count(entity.mentioned, 'mention')}")
     for mention in entity.mentions:
         page = f" p. {mention.page_number}" if mention.page_number else f":{mention.line}"
         heading = f"  {' > '.join(mention.heading)}" if mention.heading else ""
-        place = f"{mention.vault}/{mention.path}{page}"
-        say(f"  {local_day(mention.date)}  {clean(place)}{clean(heading)}")
+        say(f"  {local_day(mention.date)}  {place(mention)}{clean(page + heading)}")
         say(f"      {clean(mention.text)}")
     if left := entity.mentioned - sum(each.count for each in entity.mentions):
         talk(f"{count(left, 'more mention')}; -n shows more")

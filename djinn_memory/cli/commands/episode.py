@@ -10,8 +10,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.counts import print_page
-from djinn_memory.cli.output import clean, columns, say, say_verbatim, talk
+from djinn_memory.cli.output import clean, columns, place, print_page, say, say_verbatim, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.memories.episodes import requests
@@ -19,7 +18,6 @@ from djinn_memory.memories.episodes.requests import Importance
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.episodes.requests import Importance
     from djinn_memory.memories.imports.requests import ImportReport
 
 
@@ -76,7 +74,7 @@ def _context(path: Path) -> dict[str, Any]:
     _NewEpisode,
     without=["context"],
     fields={
-        "message": Field(stdin="text", help="What was said, or seen. `-` reads it from stdin."),
+        "message": Field(stdin="text", help="What was said, or seen."),
         "response": Field(help="What the agent answered."),
         "at": Field("TIME"),
     },
@@ -98,7 +96,7 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
         djinn episode record --kind observation --message "The build is red." --channel api
         djinn episode record --message - --context state.json --explain < said.txt
     """
-    say(clean(f"{answer.id}  {answer.vault}/{answer.path}  importance {answer.importance.total}"))
+    say(clean(f"{answer.id}  {place(answer)}  importance {answer.importance.total}"))
     if answer.masked:
         talk(f"{count(answer.masked, 'secret')} masked.")
     if call.view.explain:
@@ -111,9 +109,7 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
 
 @command(
     "episodes.list",
-    fields={
-        "session": Field("NAME", candidates.sessions, help="Only episodes of this session."),
-    },
+    fields={"session": Field("NAME", candidates.sessions, help="Only episodes of this session.")},
 )
 def list_(call: Call, answer: requests.EpisodePage) -> None:
     """List episodes, newest first.
@@ -145,7 +141,7 @@ def show(call: Call, answer: requests.EpisodeDetail) -> None:
         djinn episode show mem_7k2m9q4dxw30hv5t
         djinn episode show "me:journal/2026-11-20.laptop.md#^mem-7k2m9q4dxw30hv5t" --json
     """
-    say(clean(f"{answer.created or answer.date}  {answer.type}  {answer.vault}/{answer.path}"))
+    say(clean(f"{answer.created or answer.date}  {answer.type}  {place(answer)}"))
     say(clean(f"session {answer.session or '-'}, channel {answer.channel or '-'}"))
     say()
     say_verbatim(answer.message)
@@ -190,14 +186,8 @@ def stats(call: Call, answer: requests.EpisodeStats) -> None:
 
 def _explain(parts: Importance) -> None:
     """Print how an importance adds up, on one line."""
-    named = {
-        "base": parts.base,
-        "length": parts.length,
-        "entities": parts.entities,
-        "action": parts.action,
-        "question": parts.question,
-    }
-    added = " + ".join(f"{name} {part}" for name, part in named.items() if part)
+    named = ((name, getattr(parts, name)) for name in parts.__struct_fields__ if name != "total")
+    added = " + ".join(f"{name} {part}" for name, part in named if part)
     say(f"importance {parts.total} = {added}")
 
 
@@ -242,6 +232,6 @@ def import_(call: Call, answer: ImportReport) -> None:
             say(clean(f"  left out: {reason} ({number:,})"))
     for note in answer.calendars:
         events = count(note.events, "event")
-        say(clean(f"{note.vault}/{note.path}: lists {events} of the calendar {note.calendar}"))
+        say(clean(f"{place(note)}: lists {events} of the calendar {note.calendar}"))
     if answer.masked:
         talk(f"{count(answer.masked, 'secret')} masked.")

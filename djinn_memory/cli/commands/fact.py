@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, say, say_verbatim, shortened, talk
+from djinn_memory.cli.output import clean, place, say, say_verbatim, shortened, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -53,8 +54,8 @@ def _read(call: Call) -> Any:
     "facts.set",
     fields={
         "category": Field(complete=candidates.fact_categories),
-        "value": Field(stdin="value", help="The value. `-` reads it from stdin."),
-        "source": Field("NAME", candidates.fact_sources),
+        "value": Field(stdin="value", help="The value."),
+        "source": Field("NAME", lambda: [*CONFIDENCES]),
     },
 )
 def set_(call: Call, answer: FactChange) -> None:
@@ -110,12 +111,8 @@ def list_(call: Call, answer: verbs.FactPage) -> None:
         djinn fact list --category anna
         djinn fact list --sort updated -n 20 --page 2
     """
-    none = (
-        ""
-        if answer.total
-        else 'No facts yet. Run, for example, `djinn fact set anna city "Warsaw"`.'
-    )
-    _print_table(answer.facts, none)
+    none = 'No facts yet. Run, for example, `djinn fact set anna city "Warsaw"`.'
+    _print_table(answer.facts, "" if answer.total else none)
     if max(answer.page, answer.pages) > 1:
         talk(f"page {answer.page} of {answer.pages}, {count(answer.total, 'fact')}")
 
@@ -159,34 +156,22 @@ def verify(call: Call, answer: FactChange) -> None:
 def _print_change(change: FactChange, value: str = "") -> None:
     fact = change.fact
     before = f" (was {shortened(change.before, WIDEST)})" if change.before is not None else ""
-    name, place = clean(f"{fact.category}/{fact.key}"), clean(f"{fact.vault}/{fact.path}")
+    name = clean(f"{fact.category}/{fact.key}")
     if change.action == "recorded":
         before = f" in the history (the current value is {shortened(fact.value, WIDEST)})"
     value = value if change.action == "recorded" else fact.value
-    say(f"{change.action} {name}: {shortened(value, WIDEST)}{before} -> {place}")
+    say(f"{change.action} {name}: {shortened(value, WIDEST)}{before} -> {place(fact)}")
 
 
 def _print_table(facts: Iterable[Fact], empty: str) -> None:
-    output.columns(
-        [
-            [
-                f"{fact.category}/{fact.key}",
-                _value_then(fact),
-                fact.source or "-",
-                _confidence(fact),
-                local_day(fact.updated or ""),
-            ]
-            for fact in facts
-        ],
-        head="fact value source confidence updated",
-        empty=empty,
-    )
+    output.columns(map(_row, facts), head="fact value source confidence updated", empty=empty)
 
 
-def _value_then(fact: Fact) -> str:
-    """The value of a fact, and its period if it no longer holds."""
-    value = shortened(fact.value, WIDEST)
-    return f"{value} ({fact.holds})" if fact.as_of and fact.valid_to and fact.holds else value
+def _row(fact: Fact) -> tuple[str, ...]:
+    name, value = f"{fact.category}/{fact.key}", shortened(fact.value, WIDEST)
+    if fact.as_of and fact.valid_to and fact.holds:
+        value = f"{value} ({fact.holds})"
+    return name, value, fact.source or "-", _confidence(fact), local_day(fact.updated or "")
 
 
 def _confidence(fact: Fact) -> str:

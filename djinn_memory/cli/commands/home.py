@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from djinn_memory.cli.command import Call, Confirm, command
-from djinn_memory.cli.counts import sizes
-from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.output import clean, say, sizes, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound
 from djinn_memory.system.files import make_folder, open_private

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, say
+from djinn_memory.cli.output import clean, place, say
 from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.registry import JOBS
@@ -21,8 +20,8 @@ def _print(call: Call, answer: MaintenanceReport) -> None:
         say(f"{run.task:{width}}  {_result(run, call.request.dry_run)}, {run.seconds:.1f} s")
         for action in answer.deeds:
             if action.task == run.task:
-                place = f"  {action.vault}/{action.path}" if action.path else ""
-                say(clean(f"  {action.what}{place}"))
+                note = f"  {place(action)}" if action.path else ""
+                say(clean(f"  {action.what}{note}"))
     for name in answer.skipped:
         say(f"{name:{width}}  skipped (upkeep.skip)")
 
@@ -48,6 +47,4 @@ Examples:
     djinn maintain --only promote --dry-run
 """
 
-maintain = command("maintain", fields={"only": Field("TASK", candidates.chores)}, warns=False)(
-    _print
-)
+maintain = command("maintain", fields={"only": Field("TASK", lambda: [*JOBS])}, warns=False)(_print)

@@ -9,9 +9,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, Confirm, command
-from djinn_memory.cli.counts import print_page, sizes
 from djinn_memory.cli.hits import print_hits
-from djinn_memory.cli.output import clean, dim, say, shortened, talk
+from djinn_memory.cli.output import clean, dim, place, print_page, say, shortened, sizes, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
@@ -85,15 +84,10 @@ def list_(call: Call, answer: MemoryPage) -> None:
         djinn list --limit 100 --offset 100
     """
     output.columns(
-        [
-            [
-                local_day(memory.date),
-                memory.type or "-",
-                memory.title,
-                f"{memory.vault}/{memory.path}",
-            ]
+        (
+            (local_day(memory.date), memory.type or "-", memory.title, place(memory))
             for memory in answer.memories
-        ],
+        ),
         head="date type title path",
         empty="" if answer.total else "nothing found",
         files=[memory.file for memory in answer.memories],
@@ -120,7 +114,7 @@ def show(call: Call, answer: MemoryWithOrigin) -> None:
 
 def _delete(call: Call) -> Any:
     memory = call.run("memories.find")
-    about = f"{memory.title}  ({memory.vault}/{memory.path})"
+    about = f"{memory.title}  ({place(memory)})"
     dry_run = call.declined("Move the note to the trash?", about)
     return call.run(name=memory.address, digest=memory.digest, dry_run=dry_run)
 
@@ -132,13 +126,12 @@ def delete(call: Call, answer: MemoryDeletion) -> None:
     Examples:
         djinn memory delete inbox/old-idea.md --yes
     """
-    place = clean(f"{answer.memory.vault}/{answer.memory.path}")
     if call.request.dry_run:
-        say(f"would move {place} to the trash")
+        say(f"would move {place(answer.memory)} to the trash")
     elif answer.moved_to is None:
         talk("Aborted; nothing was moved.")
     else:
-        say(f"moved {place} to {clean(str(answer.moved_to))}")
+        say(f"moved {place(answer.memory)} to {clean(str(answer.moved_to))}")
 
 
 @command("memories.restore")
@@ -152,7 +145,7 @@ def restore(call: Call, answer: RestoreReport) -> None:
         djinn memory restore inbox/old-idea.md
     """
     if call.request.name is None:
-        rows = [[note.title, f"{note.vault}/{note.path}", note.id or "-"] for note in answer.notes]
+        rows = [(note.title, place(note), note.id or "-") for note in answer.notes]
         output.columns(rows, head="title path id", empty="The trash is empty.")
     verb = "restored" if answer.restored else "would restore"
     for path in answer.files:
@@ -216,7 +209,7 @@ def stats(call: Call, answer: CatalogStats) -> None:
 
 def _print_memory(detail: MemoryWithOrigin) -> None:
     """Print the text of a note, and its links in both directions."""
-    talk(dim(output.link(clean(f"{detail.vault}/{detail.path}"), detail.file, sys.stderr)))
+    talk(dim(output.link(place(detail), detail.file, sys.stderr)))
     say(output.clean_lines(detail.text.rstrip("\n")))
     for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
         if links:
@@ -227,12 +220,12 @@ def _print_memory(detail: MemoryWithOrigin) -> None:
 
 
 def _link(link: LinkEnd, forward: bool) -> str:
-    place = f"{link.vault}/{link.path}" if link.path else ""
     if not forward:
-        return clean(f"{link.title}  ({place}{f':{link.line}' if link.line else ''})")
+        where = place(link) if link.path else ""
+        return clean(f"{link.title}  ({where}{f':{link.line}' if link.line else ''})")
     if link.path:
         name = f"{link.target} -> " if link.target != link.title else ""
-        return clean(f"{name}{link.title}  ({place}){'  ambiguous' if link.ambiguous else ''}")
+        return clean(f"{name}{link.title}  ({place(link)}){'  ambiguous' * link.ambiguous}")
     return clean(f"{link.target}  ({'attachment' if link.how else 'unresolved'})")
 
 

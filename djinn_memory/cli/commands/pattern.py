@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, clean_lines, columns, say, talk
+from djinn_memory.cli.output import clean, clean_lines, columns, place, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
 
@@ -51,18 +51,17 @@ def list_(call: Call, answer: requests.PatternList) -> None:
         djinn pattern list --habits --status active
         djinn pattern list --category preference --json
     """
-    rows = [
-        (
-            f"{pattern.confidence:.2f}" if pattern.confidence is not None else "-",
-            pattern.status or "-",
-            pattern.category or "-",
-            "yes" if pattern.habit else "no",
-            pattern.name,
-        )
-        for pattern in answer.patterns
-    ]
     columns(
-        rows,
+        [
+            (
+                f"{pattern.confidence:.2f}" if pattern.confidence is not None else "-",
+                pattern.status or "-",
+                pattern.category or "-",
+                "yes" if pattern.habit else "no",
+                pattern.name,
+            )
+            for pattern in answer.patterns
+        ],
         head="confidence status category habit pattern",
         empty="No patterns. `djinn consolidate` finds patterns in episodes.",
     )
@@ -78,13 +77,12 @@ def show(call: Call, answer: requests.PatternDetail) -> None:
         djinn pattern show "Plans the week on Mondays around 09:00"
         djinn pattern show mem_7k2m9q4dxw30hv5t --json
     """
-    say(clean(f"{answer.name}  {answer.vault}/{answer.path}"))
+    say(clean(f"{answer.name}  {place(answer)}"))
     confidence = f", confidence {answer.confidence:.2f}" if answer.confidence is not None else ""
     say(clean(f"{answer.category or 'pattern'}, {answer.status or 'no status'}{confidence}"))
     if answer.support:
-        chance = (
-            "" if answer.expected is None else f", of which chance explains {answer.expected:g}"
-        )
+        expected = answer.expected
+        chance = "" if expected is None else f", of which chance explains {expected:g}"
         say(f"{count(answer.support, 'day')} with evidence{chance}")
     if answer.first_seen and answer.last_seen:
         say(clean(f"from {answer.first_seen} to {answer.last_seen}"))
@@ -113,7 +111,7 @@ def correlations(call: Call, answer: requests.CorrelationList) -> None:
     rows = [
         (
             f"{each.strength:.2f}",
-            str(each.support),
+            each.support,
             f"{each.expected:g}",
             f"{each.q_value:.1e}",
             f"{each.first} / {each.second}",
@@ -142,7 +140,7 @@ def record_outcome(call: Call, answer: RecordedEpisode) -> None:
         djinn outcome record "restart the router" success
         djinn outcome record "deploy" failure --context "on a Friday"
     """
-    say(clean(f"{answer.id}  {answer.vault}/{answer.path}"))
+    say(clean(f"{answer.id}  {place(answer)}"))
 
 
 @command("outcomes.list")
@@ -155,18 +153,17 @@ def list_outcomes(call: Call, answer: requests.OutcomeList) -> None:
         djinn outcome list
         djinn outcome list --json
     """
-    rows = [
-        (
-            f"{row.effectiveness:.2f}",
-            str(row.successes),
-            str(row.partial),
-            str(row.failures),
-            row.action if row.context is None else f"  {row.context}",
-        )
-        for row in answer.actions
-    ]
     columns(
-        rows,
+        [
+            (
+                f"{row.effectiveness:.2f}",
+                row.successes,
+                row.partial,
+                row.failures,
+                row.action if row.context is None else f"  {row.context}",
+            )
+            for row in answer.actions
+        ],
         head="effect success partial failure action",
         empty="No outcomes. `djinn outcome record ACTION RESULT` records one.",
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, dim, say, shortened, talk
+from djinn_memory.cli.output import clean, dim, place, say, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
@@ -73,7 +73,9 @@ def show(call: Call, answer: requests.ProposalView) -> None:
     say(clean(proposal.reason))
     if proposal.evidence:
         say(dim(clean("  ".join(proposal.evidence))))
-    _print_subjects(proposal)
+    for subject in proposal.subjects:
+        name = place(subject) if subject.vault else subject.name
+        say(clean(f"  {subject.title or '(gone)'}  {name}"))
     if proposal.status == "open":
         talk(f"Acceptance: {proposal.action}")
     if proposal.change:
@@ -115,12 +117,6 @@ def _print_decided(answer: requests.ProposalReport, verb: str) -> None:
         say(clean(f"{verb} {proposal.id}: {proposal.kind} {_titles(proposal)}"))
     if not (answer.proposals or answer.problems):
         talk("No open proposals; nothing was done.")
-
-
-def _print_subjects(proposal: requests.Proposal) -> None:
-    for subject in proposal.subjects:
-        place = f"{subject.vault}/{subject.path}" if subject.vault else subject.name
-        say(clean(f"  {subject.title or '(gone)'}  {place}"))
 
 
 def _titles(proposal: requests.Proposal) -> str:
@@ -173,13 +169,13 @@ def settle(call: Call, answer: SettledContradiction) -> None:
         djinn contradiction settle con_3v9qk2m7xd --keep A --note "Anna said so."
     """
     if answer.closed:
-        say(clean(f"closed {answer.closed.title} -> {answer.closed.vault}/{answer.closed.path}"))
+        say(clean(f"closed {answer.closed.title} -> {place(answer.closed)}"))
     else:
         say(f"recorded that both hold: {answer.contradiction.id}")
 
 
 def _print_side(name: str, side: ContradictionSide) -> None:
-    about = [local_day(side.date), f"{side.vault}/{side.path}"]
+    about = [local_day(side.date), place(side)]
     about += [text for text in (side.source, side.rule, side.author) if text]
     about += side.evidence
     say(f"  {name}  {clean(side.title)}: {shortened(side.text, WIDEST)}")
@@ -199,14 +195,11 @@ def list_gaps(call: Call, answer: gaps.GapGroups) -> None:
     for group in answer.groups:
         for number, gap in enumerate(group.gaps):
             query = f"  (asked: {gap.query})" if gap.query else ""
-            closed = f"  closed{f' by {gap.closed_by}' if gap.closed_by else ''}"
-            status = closed if gap.status == "closed" else ""
+            by = f" by {gap.closed_by}" if gap.closed_by else ""
+            status = f"  closed{by}" if gap.status == "closed" else ""
             indent = "  " if number else ""
-            say(
-                clean(
-                    f"{indent}{gap.id}  {local_day(gap.created)}  {gap.description}{query}{status}"
-                )
-            )
+            about = f"{local_day(gap.created)}  {gap.description}{query}{status}"
+            say(clean(f"{indent}{gap.id}  {about}"))
 
 
 @command("gaps.report")
@@ -258,8 +251,8 @@ def suggest_answers(call: Call, answer: gaps.GapSuggestions) -> None:
     for suggestion in answer.suggestions:
         say(clean(f"{suggestion.gap.id}  {suggestion.gap.description}"))
         relation = "closed by" if suggestion.closed else "maybe"
-        place = f"{suggestion.vault}/{suggestion.path}"
-        say(clean(f"  {relation} {suggestion.title}  ({place})  {suggestion.likeness:.2f}"))
+        note = f"{suggestion.title}  ({place(suggestion)})"
+        say(clean(f"  {relation} {note}  {suggestion.likeness:.2f}"))
     if answer.suggestions and not call.request.close:
         talk(
             "Run `djinn gap suggest --close` to close all of them, or `djinn gap close ID "

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.cli.output import clean, dim, place, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
 
@@ -67,7 +67,7 @@ def _rate(call: Call) -> Any:
     without=["session"],
     fields={
         "target": Field(
-            complete=candidates.requests,
+            complete=lambda: ["last"],
             help="`last`, or the id that a recall printed. Without it, ranks refer to the last "
             "recall, and names are those of any memory.",
         ),
@@ -115,10 +115,10 @@ def show_score(call: Call, answer: MemoryScores) -> None:
             [
                 f"{memory.score.adaptive:.3f}",
                 f"x{memory.score.multiplier:.3f}",
-                str(memory.record.uses),
+                memory.record.uses,
                 f"{memory.record.useful}/{memory.record.valuations}",
                 memory.title,
-                f"{memory.vault}/{memory.path}",
+                place(memory),
             ]
             for memory in answer.scores
         ],
@@ -129,8 +129,7 @@ def show_score(call: Call, answer: MemoryScores) -> None:
 
 def _print_score(memory: MemoryScore) -> None:
     record, score = memory.record, memory.score
-    place = dim(clean(f"{memory.vault}/{memory.path}"))
-    say(f"{typer.style(clean(memory.title), bold=True)}  {place}")
+    say(f"{typer.style(clean(memory.title), bold=True)}  {dim(place(memory))}")
     stated = {"importance": memory.importance, "confidence": memory.confidence}
     any_stated = any(value is not None for value in stated.values())
     numbers = {

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, link, say, talk
+from djinn_memory.cli.output import link, place, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
 
@@ -47,11 +47,9 @@ def _remember(call: Call) -> Any:
     without=["existing", "fields"],
     fields={
         "type": Field(complete=candidates.types),
-        "text": Field(stdin="text", help="The text, in Markdown. `-` reads it from stdin."),
-        "tags": Field("TAG", candidates.tags, help="A tag, such as project/myapp; repeatable."),
-        "links": Field(
-            "NOTE", candidates.titles, help="A note to link to, by title or path; repeatable."
-        ),
+        "text": Field(stdin="text", help="The text, in Markdown."),
+        "tags": Field("TAG", candidates.tags, help="A tag, such as project/myapp."),
+        "links": Field("NOTE", candidates.titles, help="A note to link to, by title or path."),
         "status": Field(
             "WORD",
             help="The status, such as active or done. With --append it changes the status of "
@@ -76,7 +74,7 @@ def remember(call: Call, answer: RememberResult) -> None:
         djinn remember preference "Tabs or spaces" "Spaces after all." --revise
         djinn remember commitment "Send the offer" --append --status done
     """
-    say(f"{answer.id or '-'}  {link(clean(f'{answer.vault}/{answer.path}'), answer.file)}")
+    say(f"{answer.id or '-'}  {link(place(answer), answer.file)}")
     for line in _remarks(answer, call.request):
         talk(line)
 

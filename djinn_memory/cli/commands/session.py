@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from djinn_memory.cli import candidates, output
+from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.counts import print_page
-from djinn_memory.cli.output import clean, clean_lines, columns, say, talk
+from djinn_memory.cli.output import clean, clean_lines, columns, dim, place, print_page, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
@@ -16,10 +15,7 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from djinn_memory.memories.briefing.requests import ContextBundle, WakeContext
     from djinn_memory.memories.sessions import requests as session_requests
-    from djinn_memory.memories.sessions.requests import (
-        NarrativeSummary,
-        SummaryChange,
-    )
+    from djinn_memory.memories.sessions.requests import NarrativeSummary, SummaryChange
     from djinn_memory.memories.writing.remember import RememberResult
 
 
@@ -45,10 +41,8 @@ def wake(call: Call, answer: WakeContext) -> None:
 @command(
     "checkpoint",
     fields={
-        "text": Field(
-            stdin="text", help="The state of the work, in Markdown. `-` reads it from stdin."
-        ),
-        "decisions": Field(help="A decision that was made; repeatable."),
+        "text": Field(stdin="text", help="The state of the work, in Markdown."),
+        "decisions": Field(help="A decision that was made."),
     },
 )
 def checkpoint(call: Call, answer: RememberResult) -> None:
@@ -62,17 +56,15 @@ def checkpoint(call: Call, answer: RememberResult) -> None:
         djinn checkpoint "half of the tests pass" --focus "error messages" --decision "keep the old
             format"
     """
-    say(f"{answer.id}  {answer.vault}/{answer.path}")
+    say(f"{answer.id}  {place(answer)}")
 
 
 @command(
     "sleep",
     fields={
-        "summary": Field(
-            "TEXT", stdin="text", help="What was done, in Markdown. `-` reads it from stdin."
-        ),
-        "next": Field(help="A next step; repeatable."),
-        "blocked": Field(help="A blocked task and what blocks it; repeatable."),
+        "summary": Field("TEXT", stdin="text", help="What was done, in Markdown."),
+        "next": Field(help="A next step."),
+        "blocked": Field(help="A blocked task and what blocks it."),
     },
 )
 def sleep(call: Call, answer: RememberResult) -> None:
@@ -82,7 +74,7 @@ def sleep(call: Call, answer: RememberResult) -> None:
         djinn sleep --summary "The parser is done." --next "write its manual" --blocked "the
             licence is not decided"
     """
-    say(f"{answer.id}  {answer.vault}/{answer.path}")
+    say(f"{answer.id}  {place(answer)}")
 
 
 @command("sessions.start")
@@ -235,14 +227,11 @@ def show_summary(call: Call, answer: NarrativeSummary) -> None:
     Examples:
         djinn summary show
     """
-    talk(output.dim(clean(f"{answer.vault}/{answer.path}, by {answer.by}")))
-    say(output.clean_lines(answer.text))
+    talk(dim(clean(f"{place(answer)}, by {answer.by}")))
+    say(clean_lines(answer.text))
 
 
-@command(
-    "summary.set",
-    fields={"text": Field(stdin="text", help="The summary, in Markdown. `-` reads it from stdin.")},
-)
+@command("summary.set", fields={"text": Field(stdin="text", help="The summary, in Markdown.")})
 def set_summary(call: Call, answer: SummaryChange) -> None:
     """Write the summary. The previous one is kept.
 
@@ -267,4 +256,4 @@ def build_summary(call: Call, answer: SummaryChange) -> None:
 
 def _print_summary_change(change: SummaryChange) -> None:
     previous = f" (before: {change.previous})" if change.previous else ""
-    say(clean(f"{change.action} {change.summary.vault}/{change.summary.path}{previous}"))
+    say(clean(f"{change.action} {place(change.summary)}{previous}"))

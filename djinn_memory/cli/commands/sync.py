@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, say, talk
+from djinn_memory.cli.output import clean, place, say, talk
 from djinn_memory.errors import Unavailable
 from djinn_memory.system.plural import count
 
@@ -123,7 +123,7 @@ def conflicts(call: Call, answer: requests.ConflictList) -> None:
         talk("No conflicts.")
     for conflict in answer.conflicts:
         original = conflict.original or "(the note is gone)"
-        say(clean(f"{conflict.vault}/{conflict.path}  ->  {original}"))
+        say(clean(f"{place(conflict)}  ->  {original}"))
 
 
 @command("sync.verify", progress=True, failed=lambda answer: bool(answer.drifts))
@@ -140,7 +140,7 @@ def verify(call: Call, answer: requests.SyncComparison) -> None:
     """
     for drift in answer.drifts:
         if drift.path:
-            say(clean(f"{drift.vault}/{drift.path} {drift.why}"))
+            say(clean(f"{place(drift)} {drift.why}"))
         elif drift.table:
             say(clean(f"{drift.vault}: table {drift.table} {drift.why}"))
         else:

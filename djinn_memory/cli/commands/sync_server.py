@@ -229,20 +229,15 @@ def stats(call: Call, answer: SyncStats) -> None:
         djinn sync stats --all
     """
     output.columns(
-        [
-            [kind.kind, f"{kind.total:,}", f"{kind.with_embedding:,} with an embedding"]
-            for kind in answer.memories
-        ]
+        (kind.kind, f"{kind.total:,}", f"{kind.with_embedding:,} with an embedding")
+        for kind in answer.memories
     )
     say(f"notes: {answer.notes:,}")
     for kind in answer.documents:
         name = clean(kind.document_type or "no type")
         say(f"{name}: {count(kind.documents, 'document')}, {count(kind.chunks, 'chunk')}")
-    say(f"consolidated: {answer.consolidated:,} of {count(_episodes(answer), 'episode')}")
-
-
-def _episodes(answer: SyncStats) -> int:
-    return answer.consolidated + answer.unconsolidated
+    episodes = count(answer.consolidated + answer.unconsolidated, "episode")
+    say(f"consolidated: {answer.consolidated:,} of {episodes}")
 
 
 @command("sync.facts", fields={"query": Field(words=True)})
@@ -255,46 +250,39 @@ def facts(call: Call, answer: requests.ServerFacts) -> None:
         djinn sync facts "where does Maren live"
         djinn sync facts --all city
     """
-    if not answer.facts:
-        talk("No facts.")
-    output.columns(
-        [
-            [f"{fact.vault}: {fact.category}/{fact.key}", " ".join(fact.value.split())]
-            for fact in answer.facts
-        ]
-    )
+    rows = [
+        (f"{fact.vault}: {fact.category}/{fact.key}", " ".join(fact.value.split()))
+        for fact in answer.facts
+    ]
+    output.columns(rows, empty="No facts.")
 
 
 def _print_vaults(vaults: Iterable[requests.SyncedVault]) -> None:
     """Print a line for each vault."""
     output.columns(
-        [
-            [
-                f"vault {vault.name}",
-                vault.scope,
-                count(vault.notes, "note"),
-                count(len(vault.homes), "home"),
-                f"revision {vault.rev}",
-            ]
-            for vault in vaults
-        ]
+        (
+            f"vault {vault.name}",
+            vault.scope,
+            count(vault.notes, "note"),
+            count(len(vault.homes), "home"),
+            f"revision {vault.rev}",
+        )
+        for vault in vaults
     )
 
 
 def _print_homes(vaults: Iterable[requests.SyncedVault]) -> None:
     """Print a line for each home of each vault."""
     output.columns(
-        [
-            [
-                f"home {home.name}",
-                home.id,
-                f"vault {vault.name}",
-                f"last seen {home.seen}",
-                f"revision {home.rev}{_remarks(home)}",
-            ]
-            for vault in vaults
-            for home in vault.homes
-        ]
+        (
+            f"home {home.name}",
+            home.id,
+            f"vault {vault.name}",
+            f"last seen {home.seen}",
+            f"revision {home.rev}{_remarks(home)}",
+        )
+        for vault in vaults
+        for home in vault.homes
     )
 
 

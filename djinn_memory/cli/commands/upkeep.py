@@ -11,12 +11,12 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, NoRequest, command
-from djinn_memory.cli.output import clean, dim, problems, say, talk
+from djinn_memory.cli.output import clean, dim, place, problems, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound, Remedy
 from djinn_memory.notes.dates import local_minute
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.requests import RestoreBackup, RestoredHome
+from djinn_memory.upkeep.requests import RestoredHome
 
 if TYPE_CHECKING:
     from djinn_memory.upkeep.lint import LintReport
@@ -43,7 +43,7 @@ def lint(call: Call, answer: LintReport) -> None:
     """
     for issue in answer.issues:
         line = f":{issue.line}" if issue.line else ""
-        say(clean(f"{issue.vault}/{issue.path}{line}: {issue.what} [{issue.code}]"))
+        say(clean(f"{place(issue)}{line}: {issue.what} [{issue.code}]"))
         if issue.fixed:
             say(dim(clean(f"    fixed: {issue.fix}")))
         elif issue.fix:
@@ -110,6 +110,16 @@ def create(call: Call, answer: CreatedBackup) -> None:
     _print_content(answer)
 
 
+class _RestoreBackup(Struct, frozen=True):
+    """Restore a home from an archive."""
+
+    file: Annotated[Path, Meta(description="A file that `djinn backup create` wrote.")]
+    folder: Annotated[
+        Path | None,
+        Meta(description="The folder of the new home; else --home, DJINN_HOME or ~/djinn."),
+    ] = None
+
+
 def _restore(call: Call) -> RestoredHome:
     from djinn_memory.home.config import variable
     from djinn_memory.upkeep.backups import restore_backup
@@ -121,11 +131,10 @@ def _restore(call: Call) -> RestoredHome:
 
 @command(
     "backups.restore",
-    request=RestoreBackup,
+    request=_RestoreBackup,
     arguments=["file", "folder"],
     fields={"file": Field("FILE"), "folder": Field("[DIR]")},
     run=_restore,
-    failed=lambda answer: False,
 )
 def restore(call: Call, answer: RestoredHome) -> None:
     """Restore a home from an archive.
@@ -165,18 +174,18 @@ class _ShowSchema(Struct, frozen=True):
     ] = None
 
 
-def schema_names() -> list[str]:
+def _schema_names() -> list[str]:
     """The names of all schemas."""
     return sorted(file.stem for file in _SCHEMAS.glob("*.json"))
 
 
 def _print_schema(call: Call) -> None:
     if call.request.name is None:
-        for name in schema_names():
+        for name in _schema_names():
             say(name)
         return
     name = call.request.name.removeprefix("djinn.").partition("/")[0]
-    if name not in schema_names():
+    if name not in _schema_names():
         remedy = Remedy("schema", purpose="list the names")
         raise NotFound(f"no schema {call.request.name!r}", remedy)
     sys.stdout.write((_SCHEMAS / f"{name}.json").read_text("utf-8"))
@@ -186,7 +195,7 @@ def _print_schema(call: Call) -> None:
     "schema",
     request=_ShowSchema,
     arguments=["name"],
-    fields={"name": Field("[NAME]", schema_names)},
+    fields={"name": Field("[NAME]", _schema_names)},
     prints=NoRequest,
     run=_print_schema,
 )
@@ -262,4 +271,4 @@ def undo(call: Call, answer: Any) -> None:
         return
     say(clean(f"{verb} {answer.change.id}: {answer.change.what}"))
     for file in answer.files:
-        say(clean(f"  {file.action} {file.vault}/{file.path}"))
+        say(clean(f"  {file.action} {place(file)}"))

@@ -148,18 +148,15 @@ def list_(call: Call, answer: _VaultEntries) -> None:
         djinn vault list
     """
     output.columns(
-        [
-            [
-                vault.name,
-                f"for {vault.agent}" if vault.agent else "everybody",
-                ", ".join(
-                    ["read-only"] * vault.read_only
-                    + [vault.dialect] * (vault.dialect != "obsidian")
-                ),
-                str(vault.root),
-            ]
-            for vault in answer.vaults
-        ]
+        (
+            vault.name,
+            f"for {vault.agent}" if vault.agent else "everybody",
+            ", ".join(
+                ["read-only"] * vault.read_only + [vault.dialect] * (vault.dialect != "obsidian")
+            ),
+            vault.root,
+        )
+        for vault in answer.vaults
     )
 
 

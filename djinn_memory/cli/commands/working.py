@@ -160,23 +160,14 @@ def list_(call: Call, answer: Any) -> None:
         djinn working list --tasks --json
     """
     if call.schema:
-        output.columns(
-            [
-                [task.task, task.status, f"{task.completed} of {task.total}", task.updated]
-                for task in answer.tasks
-            ],
-            head="task status steps updated",
-            empty="No tasks.",
-        )
+        rows = [
+            (task.task, task.status, f"{task.completed} of {task.total}", task.updated)
+            for task in answer.tasks
+        ]
+        output.columns(rows, head="task status steps updated", empty="No tasks.")
         return
-    output.columns(
-        [
-            [value.key, _place(value), value.expires, _preview(value.value)]
-            for value in answer.values
-        ],
-        head="key of expires value",
-        empty="No values.",
-    )
+    rows = [(each.key, _place(each), each.expires, _preview(each.value)) for each in answer.values]
+    output.columns(rows, head="key of expires value", empty="No values.")
 
 
 def _clear(call: Call) -> Any:

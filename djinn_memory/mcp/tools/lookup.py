@@ -7,18 +7,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project, uri
+from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, uri
 from djinn_memory.mcp.tool import (
-    NAME_HINT,
-    NARROWING_HINTS,
     OTHER_NARROWING,
     Argument,
     number,
     required_text,
     tool,
 )
-from djinn_memory.memories.verbs import LinkEnd, MemoryLinks, MemoryWithOrigin
-from djinn_memory.models import Hit, Mode, Problem, SearchResult
+from djinn_memory.memories.verbs import MemoryLinks, MemoryWithOrigin
+from djinn_memory.models import Hit, Mode, Problem, SearchResult, extended
 from djinn_memory.search.query import SearchOptions
 
 PAGE = 20_000
@@ -47,7 +45,7 @@ class _SearchAnswer(Answer):
 
 def _present_passages(result: SearchResult, _: object) -> _SearchAnswer:
     passages = [
-        project(
+        extended(
             hit,
             _Passage,
             score=round(hit.score, 3),
@@ -56,7 +54,7 @@ def _present_passages(result: SearchResult, _: object) -> _SearchAnswer:
         )
         for hit in result.hits
     ]
-    return project(result, _SearchAnswer, passages=passages)
+    return extended(result, _SearchAnswer, passages=passages)
 
 
 @tool(
@@ -65,7 +63,6 @@ def _present_passages(result: SearchResult, _: object) -> _SearchAnswer:
     present=_present_passages,
     separator="\n\n",
     without=OTHER_NARROWING | {"rerank", "expand", "expired"},
-    hints=NARROWING_HINTS,
     programs=True,
     arguments={
         "query": required_text(
@@ -120,7 +117,7 @@ def _present_note(note: MemoryWithOrigin, arguments: Any) -> _ReadAnswer:
         if size + len(line) > arguments.max_characters and size:
             break
         last, size = last + 1, size + len(line)
-    return project(
+    return extended(
         note,
         _ReadAnswer,
         uri=uri(note),
@@ -137,7 +134,6 @@ def _present_note(note: MemoryWithOrigin, arguments: Any) -> _ReadAnswer:
     present=_present_note,
     separator="\n\n",
     without=frozenset({"why"}),
-    hints={"name": NAME_HINT},
     arguments={
         "from_line": number(1, 10_000_000, default=1),
         "max_characters": number(200, 200_000, default=PAGE),
@@ -180,15 +176,11 @@ class _NeighboursAnswer(Answer):
 
 
 def _present_links(result: MemoryLinks, _: object) -> _NeighboursAnswer:
-    return _NeighboursAnswer(
-        project(result.memory, MemoryPlace),
-        [_neighbour(link) for link in result.links],
-        [_neighbour(link) for link in result.backlinks],
+    links, backlinks = (
+        [extended(link, _Neighbour, title=link.title or link.target) for link in ends]
+        for ends in (result.links, result.backlinks)
     )
-
-
-def _neighbour(link: LinkEnd) -> _Neighbour:
-    return project(link, _Neighbour, title=link.title or link.target)
+    return _NeighboursAnswer(extended(result.memory, MemoryPlace), links, backlinks)
 
 
 @tool(
@@ -196,7 +188,6 @@ def _neighbour(link: LinkEnd) -> _Neighbour:
     "memories.links",
     present=_present_links,
     separator="\n\n",
-    hints={"name": NAME_HINT},
 )
 def neighbours(answer: _NeighboursAnswer) -> list[str]:
     """List what a note links to and what links to it.
@@ -226,7 +217,6 @@ class _ListAnswer(Answer):
     "memories.list",
     without=OTHER_NARROWING | {"skip", "expired"},
     arguments={"limit": number(1, 200, default=50)},
-    hints=NARROWING_HINTS,
     programs=True,
 )
 def list_(answer: _ListAnswer) -> list[str]:
@@ -263,10 +253,10 @@ def _present_similar(result: SearchResult, _: object) -> _SimilarAnswer:
     for hit in result.hits:
         best.setdefault(hit.address, hit)
     memories = [
-        project(hit, _SimilarMemory, similarity=hit.score, content=hit.excerpt or hit.snippet)
+        extended(hit, _SimilarMemory, similarity=hit.score, content=hit.excerpt or hit.snippet)
         for hit in best.values()
     ]
-    return project(result, _SimilarAnswer, memories=memories)
+    return extended(result, _SimilarAnswer, memories=memories)
 
 
 def _by_meaning(fields: dict[str, Any]) -> None:

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, project
+from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import (
     NAME_HINT,
-    NARROWING_HINTS,
     OTHER_NARROWING,
     Argument,
     number,
@@ -21,6 +20,7 @@ from djinn_memory.memories.proposals.gaps import GapGroup, GapSuggestion
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
+from djinn_memory.models import extended
 from djinn_memory.notes.dates import local_day
 from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.system.plural import count
@@ -54,9 +54,9 @@ class _RecallAnswer(Answer):
 
 def _present_recall(result: RecallResult, _: object) -> _RecallAnswer:
     memories = [
-        project(memory, _RecallAnswerMemory, why=_why(memory)) for memory in result.memories
+        extended(memory, _RecallAnswerMemory, why=_why(memory)) for memory in result.memories
     ]
-    return project(result, _RecallAnswer, memories=memories)
+    return extended(result, _RecallAnswer, memories=memories)
 
 
 def _why(memory: RecalledMemory) -> str:
@@ -76,7 +76,7 @@ def _why(memory: RecalledMemory) -> str:
     present=_present_recall,
     separator="\n\n",
     without=OTHER_NARROWING,
-    hints=NARROWING_HINTS | {"profile": "planning, incident, handoff, or your own."},
+    hints={"profile": "planning, incident, handoff, or your own."},
     arguments={
         "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),
@@ -196,7 +196,7 @@ class _GapAnswer(Answer, kw_only=True):
 
 def _present_gaps(result: Any, _: object) -> _GapAnswer:
     reported, closed = getattr(result, "gap_id", None), getattr(result, "gap", None)
-    return project(result, _GapAnswer, reported=reported, closed=closed)
+    return extended(result, _GapAnswer, reported=reported, closed=closed)
 
 
 @tool(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from djinn_memory.mcp.answers import Answer, project
+from djinn_memory.mcp.answers import Answer
 from djinn_memory.mcp.tool import Argument, number, optional_text, required_text, tool
 from djinn_memory.mcp.tools.writing import saved_lines
 from djinn_memory.memories.briefing.markdown import markdown
@@ -14,6 +14,7 @@ from djinn_memory.memories.briefing.requests import ContextBundle, WakeContext
 from djinn_memory.memories.catalog.requests import MIN_BUDGET
 from djinn_memory.memories.sessions.requests import NarrativeSummary
 from djinn_memory.memories.writing.remember import RememberResult
+from djinn_memory.models import extended
 from djinn_memory.operations.caller import Caller
 
 _LONGEST = 20_000
@@ -130,7 +131,7 @@ class _SummaryAnswer(Answer):
 def _present_summary(result: Any, arguments: Any) -> _SummaryAnswer:
     if arguments.action == "show":
         return _SummaryAnswer(result)
-    return project(result, _SummaryAnswer, done=result.action)
+    return extended(result, _SummaryAnswer, done=result.action)
 
 
 @tool(

@@ -13,10 +13,11 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
-from djinn_memory.mcp.tool import NAME_HINT, Argument, optional_text, required_text, tool
+from djinn_memory.mcp.tool import Argument, optional_text, required_text, tool
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
 from djinn_memory.memories.library.requests import IngestOptions
 from djinn_memory.memories.writing.remember import RememberResult
+from djinn_memory.models import extended
 from djinn_memory.operations.caller import Caller
 from djinn_memory.system.files import expand
 
@@ -39,8 +40,6 @@ def saved_lines(result: RememberResult) -> list[str]:
     hints={
         "tags": "Such as project/myapp.",
         "links": "Titles of notes to link to.",
-        "importance": "0 to 1.",
-        "confidence": "0 to 1.",
         "expires": "30d, 12h or 2026-12-31.",
         "domain": "Such as work.",
         "due": "2w, tomorrow or 2026-12-31.",
@@ -48,7 +47,6 @@ def saved_lines(result: RememberResult) -> list[str]:
         "supersedes": "The note that it replaces.",
         "existing": "What to do if a note has the title. revise keeps the old version.",
         "force": "Write it even if another note says the same.",
-        "shared": "Write it for all agents.",
     },
     arguments={
         "type": required_text(
@@ -87,7 +85,6 @@ class _ForgetAnswer(Answer):
     "Forget a memory",
     "memories.delete",
     without=frozenset({"digest", "dry_run"}),
-    hints={"name": NAME_HINT},
 )
 def forget(answer: _ForgetAnswer) -> list[str]:
     """Move a note with its earlier versions to the trash, from which a person can restore it.
@@ -196,11 +193,7 @@ def ingest(answer: _IngestAnswer) -> list[str]:
     return lines or ["There are no files."]
 
 
-_EPISODE_HINTS = {
-    "channel": "",
-    "context": "A JSON object.",
-    "at": "Default: now.",
-}
+_EPISODE_HINTS = {"channel": "", "context": "A JSON object.", "at": "Default: now."}
 
 
 class _EpisodeAnswer(Answer):
@@ -216,15 +209,7 @@ class _EpisodeAnswer(Answer):
 
 
 def _present_episode(episode: RecordedEpisode, _: object) -> _EpisodeAnswer:
-    return _EpisodeAnswer(
-        str(episode.id),
-        episode.vault,
-        episode.path,
-        episode.session,
-        episode.importance.total,
-        episode.masked,
-        problems=episode.problems,
-    )
+    return extended(episode, _EpisodeAnswer, importance=episode.importance.total)
 
 
 def _episode_lines(answer: _EpisodeAnswer) -> list[str]:

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.catalog import domains_in
-from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.provenance import Provenance, evidence_line
@@ -45,21 +44,13 @@ def _write(context: JobContext, agent: str, day: str) -> JobAction | None:
     scope = runtime.fresh_scope(agent)
     vault = runtime.home.personal(agent)
     path = f"{folder(TYPE)}/{day}.md"
-    written = (vault.root / path).exists() or any(
-        # A note that was moved, deleted or taken back does not return.
-        (file.vault, file.path) == (vault.id, path)
-        for change in past_changes(runtime.state, scope)
-        for file in change.record.plan.files
-    )
+    written = context.was_written(vault, path, scope)
     episodes, total = ([], 0) if written else _memories(runtime, (vault,), day, episodic=True)
     if not episodes:
         return None
     notes, others = _memories(runtime, scope, day, episodic=False)
-    text = "\n\n".join(
-        part
-        for part in (_section("Episodes", episodes, total), _section("Notes", notes, others))
-        if part
-    )
+    sections = (_section("Episodes", episodes, total), _section("Notes", notes, others))
+    text = "\n\n".join(filter(None, sections))
     about = f"the note about {day} with {count(total, 'episode')} of {agent}"
     if context.dry_run:
         return JobAction("daily", f"{about} is to be written")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.sqlite import DamagedDatabase
@@ -34,6 +36,17 @@ class JobContext(Struct, frozen=True):
     """The vaults that the job may read and change."""
     dry_run: bool
     """Whether only to report what would be done."""
+
+    def was_written(self, vault: Vault, path: str, seen: Sequence[Vault]) -> bool:
+        """Whether a note exists, or existed before it was moved, deleted or taken back.
+
+        `seen` are the vaults whose changes are looked at.
+        """
+        return os.path.lexists(vault.root / path) or any(
+            (file.vault, file.path) == (vault.id, path)
+            for change in past_changes(self.runtime.state, seen)
+            for file in change.record.plan.files
+        )
 
 
 Work = tuple[Iterable[JobAction], Iterable[Problem]]

@@ -110,15 +110,11 @@ def _run(context: JobContext) -> JobReport:
         journals = _old_observations(runtime, agent)
         if not context.dry_run:
             _archive(runtime, agent, vault, journals)
-        return [
-            JobAction(
-                "observations",
-                f"{agent}: {count(len(each.blocks), 'observation')} of {each.day} {verb}",
-                vault.name,
-                each.path,
-            )
-            for each in journals
-        ], ()
+        actions = []
+        for each in journals:
+            what = f"{agent}: {count(len(each.blocks), 'observation')} of {each.day} {verb}"
+            actions.append(JobAction("observations", what, vault.name, each.path))
+        return actions, ()
 
     return for_each_agent(context, "observations", work)
 

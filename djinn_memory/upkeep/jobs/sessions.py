@@ -7,14 +7,12 @@ undo` takes the handoff back, and `djinn session start` with the name opens the 
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.memories.catalog.standing import StandingMemories
-from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.episodes.reading import EPISODES
 from djinn_memory.memories.patterns.consolidate import consolidate
 from djinn_memory.memories.patterns.requests import Consolidate, PatternChange
@@ -28,7 +26,6 @@ from djinn_memory.memories.sessions.verbs import turns_of
 from djinn_memory.memories.writing.change_set import change_set, check_writable
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.memories.writing.provenance import Provenance, evidence_line, evidence_link
-from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.slugs import fold, folder, slug
 from djinn_memory.runtime import Runtime
@@ -70,7 +67,7 @@ def _end(context: JobContext, agent: str, left: _LeftOpen) -> JobAction:
         return JobAction("sessions", what)
     vault = context.runtime.home.personal(agent)
     check_writable(vault)
-    path = _end_session(context.runtime, agent, left)
+    path = _end_session(context, agent, left)
     return JobAction("sessions", what, vault.name if path else None, path)
 
 
@@ -91,17 +88,17 @@ def _left_open(runtime: Runtime, agent: str) -> list[_LeftOpen]:
     return sorted((each for each in idle if each.last < limit), key=lambda each: each.last)
 
 
-def _end_session(runtime: Runtime, agent: str, left: _LeftOpen) -> str | None:
+def _end_session(context: JobContext, agent: str, left: _LeftOpen) -> str | None:
     """End a session. Returns the path of its handoff in the agent's vault, if one was written.
 
     The handoff has the time of the last activity, so that it is not newer than the handoff of a
     later session. It is written once: one that was deleted or taken back does not return. A session
     without turns and without a checkpoint has nothing to hand over.
     """
+    runtime, written = context.runtime, None
     vault = runtime.home.personal(agent)
-    path = _handoff_path(left)
-    written = None
-    if runtime.now() - left.last < FORGOTTEN and not _is_known(runtime, vault, path):
+    path = f"{folder(_HANDOFF)}/{slug(_handoff_title(left))}.md"
+    if runtime.now() - left.last < FORGOTTEN and not context.was_written(vault, path, (vault,)):
         draft = _handoff(runtime, agent, left)
         if draft:
             what = f"Ended the session {left.session.id} of {agent} with a handoff"
@@ -121,19 +118,6 @@ def _time(text: str) -> datetime:
 def _handoff_title(left: _LeftOpen) -> str:
     when = left.last.astimezone().strftime("%Y-%m-%d %H:%M")
     return f"Handoff {when}: session {left.session.id} was left open"
-
-
-def _handoff_path(left: _LeftOpen) -> str:
-    return f"{folder(_HANDOFF)}/{slug(_handoff_title(left))}.md"
-
-
-def _is_known(runtime: Runtime, vault: Vault, path: str) -> bool:
-    """Whether a handoff was written before, by a run that was interrupted or taken back."""
-    return os.path.lexists(vault.root / path) or any(
-        (file.vault, file.path) == (vault.id, path)
-        for change in past_changes(runtime.state, (vault,))
-        for file in change.record.plan.files
-    )
 
 
 def _handoff(runtime: Runtime, agent: str, left: _LeftOpen) -> Draft | None:

@@ -22,18 +22,11 @@ def _expire(context: JobContext) -> JobReport:
     if not context.dry_run:
         facts, problems = mark_expired(context.runtime, facts)
     verb = "is to be marked" if context.dry_run else "is marked"
-    return JobReport(
-        tuple(
-            JobAction(
-                "expire",
-                f"{fact.category}/{fact.key} {verb} as expired",
-                fact.vault.name,
-                fact.path,
-            )
-            for fact in facts
-        ),
-        tuple(problems),
-    )
+    actions = []
+    for fact in facts:
+        what = f"{fact.category}/{fact.key} {verb} as expired"
+        actions.append(JobAction("expire", what, fact.vault.name, fact.path))
+    return JobReport(tuple(actions), tuple(problems))
 
 
 EXPIRE = Job(
@@ -61,9 +54,8 @@ def _empty_trash(context: JobContext) -> JobReport:
                 if not context.dry_run:
                     file.unlink()
             except OSError as error:
-                problems.append(
-                    Problem(f"{vault.name}/{path}", f"was not deleted: {error.strerror}")
-                )
+                why = f"was not deleted: {error.strerror}"
+                problems.append(Problem(f"{vault.name}/{path}", why))
             else:
                 actions.append(JobAction("trash", f"{verb} from the trash", vault.name, path))
         if not context.dry_run:
