@@ -1,35 +1,28 @@
 """The command line: the error handler and the tree of commands."""
 
 from __future__ import annotations
+
 import os
 import sys
 import time
-import typer
-from djinn_memory import __version__
-from djinn_memory.cli import INTERRUPTED
-from djinn_memory.cli import INTERRUPTION
-from djinn_memory.cli import completion
-from djinn_memory.cli import output
-from djinn_memory.cli import parsing
-from djinn_memory.cli import tree
-from djinn_memory.cli.help import write_help
-from djinn_memory.cli.mistakes import explain
-from djinn_memory.cli.mistakes import unknown_command
-from djinn_memory.cli.output import say
-from djinn_memory.cli.output import talk
-from djinn_memory.errors import DjinnError
-from djinn_memory.errors import current_wording
-from djinn_memory.errors import using_wording
-from djinn_memory.operations.wording import CommandWording
-from djinn_memory.system.waits import seconds_waited
 from functools import partial
-from msgspec import Struct
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from msgspec import Struct
 from typer.core import TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
-from typing import Annotated
-from typing import Any
+
+from djinn_memory import __version__
+from djinn_memory.cli import INTERRUPTED, INTERRUPTION, completion, output, parsing, tree
+from djinn_memory.cli.help import write_help
+from djinn_memory.cli.mistakes import explain, unknown_command
+from djinn_memory.cli.output import say, talk
+from djinn_memory.errors import DjinnError, current_wording, using_wording
+from djinn_memory.operations.wording import CommandWording
+from djinn_memory.system.waits import seconds_waited
 
 
 class _CommandGroup(TyperGroup):

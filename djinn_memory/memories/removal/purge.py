@@ -1,65 +1,47 @@
 """Removes a memory permanently: its note, all copies, and all traces in the databases."""
 
 from __future__ import annotations
-import msgspec
+
 import re
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from djinn_memory.errors import DjinnError
-from djinn_memory.errors import Refused
-from djinn_memory.errors import Unavailable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from djinn_memory.errors import DjinnError, Refused, Unavailable
 from djinn_memory.home import access
 from djinn_memory.home.home import Home
-from djinn_memory.indexing.indexer import cut
-from djinn_memory.indexing.indexer import resolve_links
-from djinn_memory.indexing.indexer import update
+from djinn_memory.indexing.indexer import cut, resolve_links, update
 from djinn_memory.memories.catalog.requests import PurgeMemory
 from djinn_memory.memories.changes.commit import recover
-from djinn_memory.memories.changes.plan import KeptBytes
-from djinn_memory.memories.changes.plan import PLANNED
-from djinn_memory.memories.changes.plan import RecordedChange
+from djinn_memory.memories.changes.plan import PLANNED, KeptBytes, RecordedChange
 from djinn_memory.memories.facts.queries import FACT
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.hooks.payloads import NAMES
 from djinn_memory.memories.hooks.spool import Spool
-from djinn_memory.memories.writing.memory_files import MemoryFiles
-from djinn_memory.memories.writing.memory_files import find_files
-from djinn_memory.memories.writing.memory_files import notes_of
-from djinn_memory.models import Problem
-from djinn_memory.models import Vault
+from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
+from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dialects.rules import RULES
-from djinn_memory.notes.fact_note import history_of
-from djinn_memory.notes.fact_note import value_of
-from djinn_memory.notes.note import Note
-from djinn_memory.notes.note import domains_of
+from djinn_memory.notes.fact_note import history_of, value_of
+from djinn_memory.notes.note import Note, domains_of
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.expiring import forget
-from djinn_memory.store.index import memories
-from djinn_memory.store.index import words
-from djinn_memory.store.ledger import EPISODE_PURGED
-from djinn_memory.store.ledger import Event
+from djinn_memory.store.index import memories, words
+from djinn_memory.store.ledger import EPISODE_PURGED, Event
 from djinn_memory.store.ledger.reading import events_of
-from djinn_memory.store.ledger.redaction import CONTAINED
-from djinn_memory.store.ledger.redaction import phrases
-from djinn_memory.store.ledger.redaction import redacted
+from djinn_memory.store.ledger.redaction import CONTAINED, phrases, redacted
 from djinn_memory.store.ledger.sync_state import mark_purged
-from djinn_memory.store.sqlite import erase
-from djinn_memory.store.sqlite import transaction
+from djinn_memory.store.sqlite import erase, transaction
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import lock
-from functools import partial
-from msgspec import Struct
-from msgspec import field
-from msgspec.structs import replace
-from pathlib import Path
-from typing import Any
 
 SENTENCE = 20
 """Minimum length at which text inside a value identifies the memory. Shorter text, such as a title,
