@@ -45,7 +45,7 @@ from djinn_memory.search.query import SearchOptions, plain
 from djinn_memory.search.search import search
 from djinn_memory.search.time.now import is_history, shows_history
 from djinn_memory.secrets import mask
-from djinn_memory.store.ledger import Event
+from djinn_memory.store.ledger import Event, reading
 
 if TYPE_CHECKING:
     from djinn_memory.home.settings import RecallConfig
@@ -203,8 +203,10 @@ def recall(
     request_id: str | None = None
     failure, losses = rescorer.failure, ["ratings are not counted"] if rescorer.failure else []
     try:
+        session = named or session_log.current(state, agent)
         data = {
-            "agent": agent, "session": named or session_log.current(state, agent), "run": None,
+            "agent": agent, "session": session,
+            "run": reading.last_start(state.ledger, agent, session),
             "query": mask(request.query), "profile": profile, "source": source,
             "memories": [_shown(*pair) for pair in zip(memories, judged, strict=False)],
         }  # fmt: skip

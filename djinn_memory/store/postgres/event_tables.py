@@ -15,6 +15,7 @@ from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger.events import StoredEvent
 from djinn_memory.store.ledger.projections import (
     GAPS,
+    RETRIEVED,
     USES,
     AffectedKeys,
     DerivedTables,
@@ -41,6 +42,9 @@ RATING_TABLES = {
 EVENT_TABLES = (*RATING_TABLES, "session_memory_state")
 """The tables whose rows follow from events."""
 
+SHOWN = "shown"
+"""The key in `context_snapshot` that tells what the agent had been shown before an interaction."""
+
 CONSOLIDATED = "consolidation.read"
 _EXTRACTED = "extraction.read"
 """Kinds of events: episodes were read for patterns, and a session was read for facts."""
@@ -57,6 +61,9 @@ def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringCo
     _note_sessions(writer, events)
     if any(stored.event.kind == CONSOLIDATED for stored in events):
         _mark_newly_read(writer)
+    recalls = (stored.event for stored in events if stored.event.kind == RETRIEVED)
+    if sessions := {str(recall.data.get("session")) for recall in recalls}:
+        _note_shown(writer.tx, writer.scope, "session_id", sorted(sessions))
     if names := {memory for _, memory in keys.memories}:
         _count_uses(writer.tx, writer.scope, sorted(names))
 
@@ -156,12 +163,14 @@ def _extractions(
 
 
 def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
-    """Set what the events say of episodes: how often they were used, and whether they were read.
+    """Set what the events say of episodes: how often they were used, whether they were read, and
+    what the agent had been shown.
 
     Without names all episodes of the scope are marked. `consolidation.read` names the time until
     which the episodes were read, and the younger ones that a person had marked.
     """
     _count_uses(tx, scope, names)
+    _note_shown(tx, scope, "djinn_id", names)
     where, values = _named(scope, names)
     tx.execute(_READ.format(where=where).encode(), values)
 
@@ -170,6 +179,13 @@ def _count_uses(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> 
     """Set how often episodes were used."""
     where, values = _named(scope, names)
     tx.execute(_USES.format(where=where).encode(), values)
+
+
+def _note_shown(tx: Cursor, scope: UUID, column: str, names: Sequence[str] | None) -> None:
+    """Set what agents had been shown before the interactions with some values in a column."""
+    where = "" if names is None else f"and {column} = any(%(names)s)"
+    values = {"scope": scope, "names": list(names or ())}
+    tx.execute(f"{_SHOWN} {where}".encode(), values)
 
 
 def _mark_newly_read(writer: ScopeWriter) -> None:
@@ -191,6 +207,39 @@ USES_OF_EPISODE = (
 _USES = (
     f"update episodic_memories as episode set access_count = {USES_OF_EPISODE} "
     f"where user_id = %(scope)s {{where}} and access_count <> {USES_OF_EPISODE}"
+)
+
+OWN_CONTEXT = (
+    f"nullif(case jsonb_typeof(context_snapshot) when 'object' "
+    f"then context_snapshot - '{SHOWN}' end, '{{}}')"
+)
+"""What the note of an episode says in `context_snapshot`."""
+
+CONTEXT_OF_EPISODE = f"""
+(select nullif(coalesce({OWN_CONTEXT}, '{{}}') || coalesce((
+    select jsonb_set('{{"{SHOWN}": null}}', '{{{SHOWN}}}', jsonb_set(
+        jsonb_object(array[
+            'request_id', subject, 'source', data ->> 'source', 'profile', data ->> 'profile'
+        ]) || '{{"memories": null}}',
+        '{{memories}}', jsonb_path_query_array(data, '$.memories[*].memory')
+    ))
+    from events as recall
+    where recall.user_id = %(scope)s and recall.kind = 'memory.retrieved'
+        and recall.data ->> 'session' = episode.session_id
+        and recall.at > occurred_at - interval '24 hours'
+        and recall.at < occurred_at + interval '10 seconds'
+        and (data ->> 'source' = 'hook' or recall.at < occurred_at + interval '1 second')
+    order by recall.at desc, recall.id desc limit 1
+), '{{}}'), '{{}}'))
+"""
+"""The `context_snapshot` of an interaction: that of its note, and the last recall before it in its
+session, at most a day ago. Journals tell times to the second. A hook recalls after the time of the
+prompt, and before the agent answers it."""
+
+_SHOWN = (
+    f"update episodic_memories as episode set context_snapshot = {CONTEXT_OF_EPISODE} "
+    "where user_id = %(scope)s and episode_type = 'interaction' "
+    f"and context_snapshot is distinct from {CONTEXT_OF_EPISODE}"
 )
 
 _OF_READING = "user_id = %(scope)s and kind = 'consolidation.read'"
