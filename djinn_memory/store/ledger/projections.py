@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,16 @@ TABLES = (
     "memory_retrieval_log", "memory_valuations", "memory_uses", "memory_hashes", "memory_gaps",
     "memory_scores", "tool_calls",
 )  # fmt: skip
+
+
+KEYED_TABLES = {
+    "memory_retrieval_log": "memory_id",
+    "memory_valuations": "memory_id",
+    "memory_uses": "memory_id",
+    "memory_gaps": "id",
+    "memory_scores": "memory_id",
+}
+"""The tables whose rows are about memories and gaps, and the column that names these."""
 
 
 def project(
@@ -191,22 +202,19 @@ def parse_data(text: str) -> dict[str, object]:
 _SCRIPTS = Path(__file__).parent / "schema"
 
 
-class DerivedTables:
-    """The tables that follow from some events."""
+TableReader = Callable[[str], Iterator[dict[str, Any]]]
+"""Reads the rows of a table, with their values by column."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
 
-    def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """The rows of a table, with their values by column."""
-        cursor = self._connection.execute(f"select * from {table}")
-        for row in cursor:
-            names = (name for name, *_ in cursor.getdescription())
-            yield dict(zip(names, row, strict=True))
+def _rows_by_column(connection: apsw.Connection, table: str) -> Iterator[dict[str, Any]]:
+    cursor = connection.execute(f"select * from {table}")
+    for row in cursor:
+        names = (name for name, *_ in cursor.getdescription())
+        yield dict(zip(names, row, strict=True))
 
 
 @contextmanager
-def derived_tables(events: Iterable[StoredEvent], config: ScoringConfig) -> Iterator[DerivedTables]:
+def derived_tables(events: Iterable[StoredEvent], config: ScoringConfig) -> Iterator[TableReader]:
     """The tables that follow from these events, by the rules of the ledger."""
     with closing(apsw.Connection(":memory:")) as connection:
         for script in sorted(_SCRIPTS.glob("[0-9]*.sql")):
@@ -215,4 +223,4 @@ def derived_tables(events: Iterable[StoredEvent], config: ScoringConfig) -> Iter
         with connection:
             ordered = (unique[key] for key in sorted(unique))
             project(connection, ordered, config)
-        yield DerivedTables(connection)
+        yield partial(_rows_by_column, connection)

@@ -13,6 +13,7 @@ from uuid import UUID
 from djinn_memory.store.postgres.event_tables import (
     CONTEXT_OF_EPISODE,
     OWN_CONTEXT,
+    READING_OF_EPISODE,
     USES_OF_EPISODE,
 )
 from djinn_memory.store.postgres.index import postings
@@ -113,18 +114,10 @@ def outdated(tx: Cursor, scope: UUID) -> dict[str, int]:
 
 _OUTDATED = {
     "episodic_memories": f"""
-with readings as (
-    select data from events where user_id = %(scope)s and kind = 'consolidation.read'
-)
 select count(*) from episodic_memories as episode where user_id = %(scope)s and (
     access_count <> {USES_OF_EPISODE}
     or episode_type = 'interaction' and context_snapshot is distinct from {CONTEXT_OF_EPISODE}
-    or consolidated_to_semantic <> coalesce(
-        occurred_at <= (select max((data ->> 'until')::timestamptz) from readings)
-        or djinn_id in (
-            select jsonb_array_elements_text(data -> 'marked') from readings
-            where jsonb_typeof(data -> 'marked') = 'array'
-        ), false)
+    or consolidated_to_semantic <> coalesce({READING_OF_EPISODE}, false)
 )
 """,
     "knowledge_relations": f"""

@@ -184,10 +184,7 @@ def reading(connection: Connection, address: ServerAddress) -> Iterator[Cursor]:
 
 @contextmanager
 def snapshot(
-    connection: Connection,
-    address: ServerAddress,
-    settings: Sequence[str],
-    queries: Sequence[str],
+    connection: Connection, address: ServerAddress, settings: Sequence[str], queries: Sequence[str]
 ) -> Iterator[tuple[Cursor, list[list[tuple[Any, ...]]]]]:
     """A transaction that sees one snapshot and writes nothing, and the rows of each first query.
 

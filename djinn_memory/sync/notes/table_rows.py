@@ -296,11 +296,7 @@ _READERS: dict[NoteTable, Callable[[SourceMemory], Iterator[Row]]] = {
 
 
 def table_rows(
-    scope: UUID,
-    vault: Vault,
-    note: PushedNote,
-    at: datetime,
-    taken: Collection[UUID] = (),
+    scope: UUID, vault: Vault, note: PushedNote, at: datetime, taken: Collection[UUID] = ()
 ) -> list[NoteRow]:
     """The rows that follow from a note. Those that others refer to come first.
 
