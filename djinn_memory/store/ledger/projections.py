@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from djinn_memory.scoring import Record, ScoringConfig, score
-from djinn_memory.store.ledger.events import PROJECTED, Event, ScoreKey, StoredEvent, effect
+from djinn_memory.store.ledger.events import PROJECTED, AgentMemory, Event, StoredEvent, effect
 from djinn_memory.store.sqlite import Row, rows
 
 GAPS = ("gap.reported", "gap.closed", "gap.reopened")
@@ -93,7 +93,7 @@ def project(
     connection: apsw.Connection, events: Iterable[StoredEvent], config: ScoringConfig
 ) -> None:
     """Update the tables with these events, in the transaction that writes the events."""
-    changed: dict[ScoreKey, str] = {}
+    changed: dict[AgentMemory, str] = {}
     for event in events:
         statements, key = effect(event)
         for sql, values in statements:
@@ -118,7 +118,7 @@ def renew(connection: apsw.Connection, config: ScoringConfig) -> None:
         rebuild(connection, config)
         return
     pairs = rows(connection, "select agent_id, memory_id, updated_at from memory_scores")
-    _score(connection, {ScoreKey(agent, memory): at for agent, memory, at in pairs}, config)
+    _score(connection, {(agent, memory): at for agent, memory, at in pairs}, config)
     _mark(connection, config)
 
 
@@ -140,7 +140,7 @@ def _all(connection: apsw.Connection) -> Iterator[StoredEvent]:
 
 
 def _score(
-    connection: apsw.Connection, changed: Mapping[ScoreKey, str], config: ScoringConfig
+    connection: apsw.Connection, changed: Mapping[AgentMemory, str], config: ScoringConfig
 ) -> None:
     for key, at in changed.items():
         record = _record(connection, key)
@@ -156,9 +156,10 @@ def _score(
         )  # fmt: skip
 
 
-def _record(connection: apsw.Connection, key: ScoreKey) -> Record:
+def _record(connection: apsw.Connection, key: AgentMemory) -> Record:
     """An agent's uses and ratings of a memory. A useful rating counts as a use."""
-    values = (key.memory, key.agent)
+    agent, memory = key
+    values = (memory, agent)
     [(opened, last_opened)] = rows(
         connection,
         "select count(*), max(created_at) from memory_uses where memory_id = ? and agent_id = ?",
