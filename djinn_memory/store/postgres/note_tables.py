@@ -186,8 +186,8 @@ def resolve_relations(
     With `names` only those relations are read that use one of them or follow from one of `notes`. A
     name of several entities means the first by its id.
     """
-    where = "and (target_key = any(%(names)s) or note_id = any(%(notes)s))"
-    sql = _RESOLVE.format(where="" if names is None else where)
+    narrowed = " and (target_key = any(%(names)s) or note_id = any(%(notes)s))"
+    sql = _RESOLVE if names is None else _RESOLVE + narrowed
     tx.execute(sql.encode(), {"scope": scope, "names": [*(names or ())], "notes": [*notes]})
 
 
@@ -209,7 +209,7 @@ TARGET_ENTITY = (
 
 _RESOLVE = (
     f"update knowledge_relations as relation set target_entity_id = {TARGET_ENTITY} "
-    f"where user_id = %(scope)s {{where}} and target_entity_id is distinct from {TARGET_ENTITY}"
+    f"where user_id = %(scope)s and target_entity_id is distinct from {TARGET_ENTITY}"
 )
 
 
