@@ -84,7 +84,7 @@ def exchange(link: VaultLink, direction: Direction = "both") -> tuple[int, int]:
 def pull(link: VaultLink) -> int:
     """Take in the events of the scope that were written since the last pull. Returns how many."""
     cursor, taken = sync_state.event_cursor(link.ledger, link.scope), 0
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         head = server_notes.head(tx, link.scope)
         if head is None or head.rev == cursor.rev:
             return 0
@@ -123,7 +123,7 @@ def push(link: VaultLink, since: int) -> int:
     own = outgoing(link, recorded)
     # A purge changes events that were pushed before, and their memory is gone.
     purged = as_sent(link, reading.purged_events(ledger, SYNCED))
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         waiting = server_events.pending(tx, link.scope, own)
         waiting += server_events.pending(tx, link.scope, purged, known_only=True)
         changed_correlations = _changed_correlations(tx, link, waiting, since)

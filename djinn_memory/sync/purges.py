@@ -71,7 +71,7 @@ def send_sections(link: VaultLink) -> None:
     own = [stored for stored in recorded if stored.event.data.get("vault") == link.vault.id]
     if not own:
         return
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         waiting = server_events.pending(tx, link.scope, own)
     if not waiting:
         return
@@ -107,7 +107,7 @@ def waiting_sections(link: VaultLink) -> list[MemoryFiles]:
     if link.vault.read_only:
         return []
     rev = sync_state.event_cursor(link.ledger, link.scope).rev
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         purged = server_events.of_kind(tx, link.scope, EPISODE_PURGED, rev)
     names = {stored.event.subject for stored in purged}
     if not names:

@@ -12,8 +12,7 @@ from djinn_memory.search.narrowing import RawText
 from djinn_memory.store.postgres.queries import ServerFact
 
 VaultNames = Annotated[
-    tuple[str, ...],
-    Meta(description="Only these vaults of sync.vaults; repeatable."),
+    tuple[str, ...], Meta(description="Only these vaults of sync.vaults; repeatable.")
 ]
 DryRun = Annotated[bool, Meta(description="Show which files would change, and change nothing.")]
 
@@ -223,8 +222,7 @@ class BackfillSync(Struct, frozen=True):
         int, Meta(ge=1, le=1000, description="The number of notes in a transaction.")
     ] = 8
     all: Annotated[
-        bool,
-        Meta(description="Write the rows of all notes and events again, even complete ones."),
+        bool, Meta(description="Write the rows of all notes and events again, even complete ones.")
     ] = False
 
 

@@ -61,10 +61,7 @@ class _Snapshot(Struct):
 
 
 def exchange(
-    link: VaultLink,
-    direction: Direction = "both",
-    *,
-    dry_run: bool = False,
+    link: VaultLink, direction: Direction = "both", *, dry_run: bool = False
 ) -> VaultExchange:
     """Synchronize a vault. The caller holds the home's lock for synchronization.
 
@@ -198,7 +195,7 @@ def _plan(link: VaultLink, states: SyncStates) -> SyncPlan:
 
 def _read_server(link: VaultLink, state: ScopeState) -> _Snapshot:
     """Read what changed on the server, and the notes that the last round did not finish."""
-    with link.reading() as cursor:
+    with link.server.reading() as cursor:
         head = server_notes.head(cursor, link.scope)
         if head is None:
             raise unregistered(link.server.address, link.vault)
@@ -293,14 +290,14 @@ def _finish(link: VaultLink, snapshot: _Snapshot, state: ScopeState) -> None:
     after = state if link.lacks_changes else ScopeState(snapshot.head.rev, whole=False)
     sync_state.advance(link.ledger, link.scope, after, snapshot.mark)
     sync_state.plan(link.ledger, link.scope, [])
-    with link.transaction() as cursor:
+    with link.server.transaction() as cursor:
         record_home(cursor, link.scope, link.home_id, link.home_name, after.rev, link.too_large)
 
 
 def _elsewhere(link: VaultLink) -> list[FileElsewhere]:
     if not link.attachment_bytes:
         return []
-    with link.reading() as cursor:
+    with link.server.reading() as cursor:
         files = large_files(cursor, link.scope, link.home_id)
     return [
         FileElsewhere(path, home)

@@ -355,16 +355,8 @@ def server_homes(runtime: Runtime, cursor: Cursor, scope: UUID) -> list[ServerHo
     """The homes that synchronize a vault of the server, the one seen last first."""
     ledger = runtime.state.ledger_if_any
     own = home_id_if_any(ledger) if ledger else None
-    kept = timedelta(days=runtime.home.config.sync.keep_days)
+    active = runtime.now() - timedelta(days=runtime.home.config.sync.keep_days)
     return [
-        ServerHome(
-            str(home.home_id),
-            home.name,
-            moment(home.seen_at),
-            home.rev,
-            home.unseen,
-            home.seen_at > runtime.now() - kept,
-            home.home_id == own,
-        )
-        for home in homes(cursor, scope, runtime.now())
+        ServerHome(str(home), name, moment(seen), rev, unread, seen > active, home == own)
+        for home, name, rev, seen, unread in homes(cursor, scope, runtime.now())
     ]

@@ -95,7 +95,7 @@ def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> tupl
         exchanged = events.exchange(link, direction)
     if direction != "pull":
         keep_days = link.runtime.home.config.sync.keep_days
-        with link.transaction() as cursor:
+        with link.server.transaction() as cursor:
             prune_history(cursor, link.scope, keep_days)
     return exchanged
 

@@ -60,7 +60,7 @@ def compare(link: VaultLink) -> tuple[int, list[Drift]]:
     files = list_files(link, known)
     left = unlisted(link, files, known)
     matches = match(files, {key: base for key, base in known.items() if key not in left})
-    with link.reading() as cursor:
+    with link.server.reading() as cursor:
         rows = changed(cursor, link.scope, -1)
         live = exchanged(link, {note.note_id: note for note in rows if not note.deleted})
         hashes: dict[UUID, bytes] = {}
@@ -130,7 +130,7 @@ def _differing_notes(link: VaultLink, notes: Sequence[ServerNote]) -> Iterator[t
     """
     embedder = link.runtime.models.embedder
     embeds = embedder is not None and embedder.identity == link.server.state.model.identity
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         pending = note_tables.waiting_notes(tx, link.scope, "rows")
         unembedded = note_tables.waiting_notes(tx, link.scope, "vectors") - pending
         lost = comparison.lost_names(tx, link.scope)
@@ -189,7 +189,7 @@ def differing_event_tables(link: VaultLink) -> Iterator[tuple[str, str]]:
     follows from. Correlations depend on the time zone of the home that computed them, so only this
     home compares them.
     """
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         sent = _events_on_server(tx, link)
         fit = [stored for stored in sent if events.is_exchangeable(stored)]
         for number, why in _event_differences(tx, link, sent, fit):
@@ -261,13 +261,13 @@ def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, in
 
     Returns how many notes are complete now, and how many this home could not complete.
     """
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         waiting = note_tables.waiting_notes(tx, link.scope, lacking)
     ids = sorted(waiting)
     left = 0
     for start in range(0, len(ids), batch):
         page = ids[start : start + batch]
-        with link.reading() as tx:
+        with link.server.reading() as tx:
             notes = server_notes.states(tx, link.scope, page)
         changes = [*derived.unchanged(link, notes.values())]
         written = {note.note_id for note in derived.indexed(link, changes)}
@@ -292,14 +292,14 @@ def _restore_bytes(link: VaultLink) -> None:
 
     Those that this home has in another version stay as they are.
     """
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         notes = server_notes.changed(tx, link.scope, -1)
         damaged = {note.note_id: note for note in notes if not note.deleted}
         for note_id, data in server_notes.contents(tx, link.scope, [*damaged.values()]):
             if content_hash(data) == damaged[note_id].hash:
                 del damaged[note_id]
     for change in derived.unchanged(link, damaged.values()):
-        with link.transaction() as tx:
+        with link.server.transaction() as tx:
             server_notes.restore(tx, link.scope, damaged[change.note_id], change.content or b"")
 
 
@@ -309,7 +309,7 @@ def _restore_events(link: VaultLink) -> None:
     The next run exchanges all events again: those that either side lacks may have to wait for it,
     because they quote what another home purged.
     """
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         correlations = events.own_correlations(tx, link)
     with link.writing() as writer:
         sent = filter(events.is_exchangeable, _events_on_server(writer.tx, link))

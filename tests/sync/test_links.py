@@ -25,7 +25,7 @@ def anna(tmp_path: Path, home_template: Path, postgres: DatabaseServer) -> Itera
 def ends(home: SyncedHome) -> dict[str, str | None]:
     """Where the links of the vault lead on the server, and that it is where they lead here."""
     vaults = [home.home.shared]
-    with home.link() as link, link.transaction() as tx:
+    with home.link() as link, link.server.transaction() as tx:
         there = _ends(PostgresIndex(Scopes(tx, vaults, {})))
     with home.djinn.runtime.index(vaults) as index:
         assert _ends(index) == there

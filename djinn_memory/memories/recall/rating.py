@@ -85,6 +85,7 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
     shown: list[ShownMemory] = []
     if target:
         recall_id, shown = _recall(state, target, agent, session, rated=bool(ratings))
+    run = reading.last_start(state.ledger, agent, session)
     judged: list[RatedMemory] = []
     events: list[Event] = []
     for name, useful in ratings:
@@ -93,8 +94,8 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
             raise UsageError(f"{name} is named twice; rate each memory once")
         judged.append(memory)
         data = {
-            "agent": agent, "session": session, "request": recall_id, "title": memory.title,
-            "useful": useful, "hash": digest,
+            "agent": agent, "session": session, "run": run, "request": recall_id,
+            "title": memory.title, "useful": useful, "hash": digest,
         }  # fmt: skip
         events.append(Event("memory.rated", memory.memory, data))
     gap = None

@@ -28,10 +28,7 @@ from djinn_memory.store.sqlite import (
 from djinn_memory.system.files import file_id
 
 SCHEMA = Schema(
-    Path(__file__).parent / "schema",
-    application=0x646A6E57,
-    marked=1,
-    tables=frozenset({"entry"}),
+    Path(__file__).parent / "schema", application=0x646A6E57, marked=1, tables=frozenset({"entry"})
 )
 
 _FIELDS = WorkingEntry.__struct_fields__

@@ -61,11 +61,8 @@ def now() -> str:
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class ScoreKey(NamedTuple):
-    """The agent and the memory of a score."""
-
-    agent: str
-    memory: str
+AgentMemory = tuple[str, str]
+"""The agent and the memory of a score."""
 
 
 class StoredEvent(NamedTuple):
@@ -147,7 +144,7 @@ Statement = tuple[str, tuple[object, ...]]
 Statements = Iterator[Statement]
 
 
-def effect(stored: StoredEvent) -> tuple[Sequence[Statement], ScoreKey | None]:
+def effect(stored: StoredEvent) -> tuple[Sequence[Statement], AgentMemory | None]:
     """The statements of an event, in order, and the score that the event changes."""
     data = _data(stored)
     if data is None:
@@ -155,7 +152,7 @@ def effect(stored: StoredEvent) -> tuple[Sequence[Statement], ScoreKey | None]:
     statements = _KINDS[stored.event.kind][1](stored, data)
     key = None
     if isinstance(data, _MemoryOpened | _MemoryRated):
-        key = ScoreKey(_encodable(data.agent), _encodable(stored.event.subject))
+        key = _encodable(data.agent), _encodable(stored.event.subject)
     return [(sql, tuple(map(_encodable, values))) for sql, values in statements], key
 
 

@@ -7,13 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
-from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger import projections
 from djinn_memory.store.ledger.events import PROJECTED, StoredEvent
-from djinn_memory.store.ledger.projections import GAPS, USES, AffectedKeys, affected, derived_tables
+from djinn_memory.store.ledger.projections import (
+    GAPS,
+    KEYED_TABLES,
+    USES,
+    AffectedKeys,
+    affected,
+    derived_tables,
+)
 from djinn_memory.store.ledger.redaction import joined
 from djinn_memory.store.sqlite import rows
 
@@ -21,21 +27,13 @@ LARGE_SHARE = 0.25
 """The share of all events from which it takes less time to derive all tables again."""
 
 
-class TakenIn(Struct, frozen=True):
-    """What changed when events were taken in."""
+def take_in(
+    connection: apsw.Connection, events: Iterable[StoredEvent], config: ScoringConfig
+) -> int:
+    """Write events that are not here yet, inside the caller's transaction. Returns how many.
 
-    new: list[StoredEvent]
-    """The events that were not here, in order."""
-    changed: list[StoredEvent]
-    """The events of which texts were purged, or memories were added."""
-    ordered: bool
-    """Whether the new events follow all others."""
-
-
-def write(connection: apsw.Connection, events: Iterable[StoredEvent]) -> TakenIn:
-    """Write events that are not here yet, inside the caller's transaction.
-
-    Of an event that is here, a text stays purged that was purged in either copy.
+    Of an event that is here, a text stays purged that was purged in either copy. The tables are
+    then as after a rebuild.
     """
     last: str = connection.execute("select max(id) from event").get or ""
     new: dict[str, StoredEvent] = {}
@@ -50,7 +48,7 @@ def write(connection: apsw.Connection, events: Iterable[StoredEvent]) -> TakenIn
             )
             new[stored.id] = stored
             continue
-        mine = _data(known[0][0])
+        mine = projections.parse_data(known[0][0])
         merged = joined(mine, event.data)
         if merged != mine:
             connection.execute(
@@ -58,15 +56,18 @@ def write(connection: apsw.Connection, events: Iterable[StoredEvent]) -> TakenIn
             )
             changed.append(stored._replace(event=replace(event, data=merged)))
     ordered = [new[key] for key in sorted(new)]
-    return TakenIn(ordered, changed, not ordered or ordered[0].id > last)
+    if changed or (ordered and ordered[0].id <= last):
+        _project(connection, [*ordered, *changed], config)
+    else:
+        projections.project(connection, ordered, config)
+    return len(new)
 
 
-def project(connection: apsw.Connection, taken: TakenIn, config: ScoringConfig) -> None:
-    """Update the tables after events were written, so that they are as after a rebuild."""
-    if taken.ordered and not taken.changed:
-        projections.project(connection, taken.new, config)
-        return
-    events = [stored for stored in (*taken.new, *taken.changed) if stored.event.kind in PROJECTED]
+def _project(
+    connection: apsw.Connection, events: Iterable[StoredEvent], config: ScoringConfig
+) -> None:
+    """Update the tables after events were written before others, or changed."""
+    events = [stored for stored in events if stored.event.kind in PROJECTED]
     if not events:
         return
     # No more events are counted than it takes to decide.
@@ -78,22 +79,12 @@ def project(connection: apsw.Connection, taken: TakenIn, config: ScoringConfig) 
     keys = affected(events)
     # The tables tell which recalls have shown a memory.
     related = [*_related(connection, keys), *events]
-    for table in _KEYED:
+    for table in KEYED_TABLES:
         _delete(connection, table, keys)
-    with derived_tables(related, config) as tables:
-        for table, column in _KEYED.items():
-            _write(connection, table, [r for r in tables.rows(table) if keys.include(column, r)])
-        _write(connection, "memory_hashes", [*tables.rows("memory_hashes")])
-
-
-_KEYED = {
-    "memory_retrieval_log": "memory_id",
-    "memory_valuations": "memory_id",
-    "memory_uses": "memory_id",
-    "memory_gaps": "id",
-    "memory_scores": "memory_id",
-}
-"""The tables whose rows are about memories and gaps, and the column that names these."""
+    with derived_tables(related, config) as rows_of:
+        for table, column in KEYED_TABLES.items():
+            _write(connection, table, [r for r in rows_of(table) if keys.include(column, r)])
+        _write(connection, "memory_hashes", [*rows_of("memory_hashes")])
 
 
 def _related(connection: apsw.Connection, keys: AffectedKeys) -> Iterator[StoredEvent]:
@@ -129,7 +120,7 @@ def _events(
 
 
 def _delete(connection: apsw.Connection, table: str, keys: AffectedKeys) -> None:
-    if _KEYED[table] == "id":
+    if KEYED_TABLES[table] == "id":
         connection.executemany(f"delete from {table} where id = ?", [(key,) for key in keys.gaps])
         return
     connection.executemany(
@@ -140,10 +131,3 @@ def _delete(connection: apsw.Connection, table: str, keys: AffectedKeys) -> None
             f"delete from {table} where request_id = ? and memory_id = ''",
             [(request,) for request in keys.requests],
         )
-
-
-def _data(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return {}

@@ -63,10 +63,7 @@ class Ledger:
     """
 
     def __init__(
-        self,
-        path: Path,
-        scoring: ScoringConfig | None = None,
-        patience: Patience | None = None,
+        self, path: Path, scoring: ScoringConfig | None = None, patience: Patience | None = None
     ) -> None:
         self._path = path
         self._scoring = scoring or ScoringConfig()
@@ -119,9 +116,7 @@ class Ledger:
         """
         with self._writing(), transaction(self._connection):
             projections.renew(self._connection, self._scoring)
-            taken = foreign.write(self._connection, events)
-            foreign.project(self._connection, taken, self._scoring)
-        return len(taken.new)
+            return foreign.take_in(self._connection, events, self._scoring)
 
     def rebuild(self) -> None:
         """Rebuild the tables from the events. The result is the same."""

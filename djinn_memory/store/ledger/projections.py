@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from djinn_memory.scoring import Record, ScoringConfig, score
-from djinn_memory.store.ledger.events import PROJECTED, Event, ScoreKey, StoredEvent, effect
+from djinn_memory.store.ledger.events import PROJECTED, AgentMemory, Event, StoredEvent, effect
 from djinn_memory.store.sqlite import Row, rows
 
 GAPS = ("gap.reported", "gap.closed", "gap.reopened")
@@ -78,11 +79,21 @@ TABLES = (
 )  # fmt: skip
 
 
+KEYED_TABLES = {
+    "memory_retrieval_log": "memory_id",
+    "memory_valuations": "memory_id",
+    "memory_uses": "memory_id",
+    "memory_gaps": "id",
+    "memory_scores": "memory_id",
+}
+"""The tables whose rows are about memories and gaps, and the column that names these."""
+
+
 def project(
     connection: apsw.Connection, events: Iterable[StoredEvent], config: ScoringConfig
 ) -> None:
     """Update the tables with these events, in the transaction that writes the events."""
-    changed: dict[ScoreKey, str] = {}
+    changed: dict[AgentMemory, str] = {}
     for event in events:
         statements, key = effect(event)
         for sql, values in statements:
@@ -107,7 +118,7 @@ def renew(connection: apsw.Connection, config: ScoringConfig) -> None:
         rebuild(connection, config)
         return
     pairs = rows(connection, "select agent_id, memory_id, updated_at from memory_scores")
-    _score(connection, {ScoreKey(agent, memory): at for agent, memory, at in pairs}, config)
+    _score(connection, {(agent, memory): at for agent, memory, at in pairs}, config)
     _mark(connection, config)
 
 
@@ -129,7 +140,7 @@ def _all(connection: apsw.Connection) -> Iterator[StoredEvent]:
 
 
 def _score(
-    connection: apsw.Connection, changed: Mapping[ScoreKey, str], config: ScoringConfig
+    connection: apsw.Connection, changed: Mapping[AgentMemory, str], config: ScoringConfig
 ) -> None:
     for key, at in changed.items():
         record = _record(connection, key)
@@ -145,9 +156,10 @@ def _score(
         )  # fmt: skip
 
 
-def _record(connection: apsw.Connection, key: ScoreKey) -> Record:
+def _record(connection: apsw.Connection, key: AgentMemory) -> Record:
     """An agent's uses and ratings of a memory. A useful rating counts as a use."""
-    values = (key.memory, key.agent)
+    agent, memory = key
+    values = (memory, agent)
     [(opened, last_opened)] = rows(
         connection,
         "select count(*), max(created_at) from memory_uses where memory_id = ? and agent_id = ?",
@@ -191,22 +203,19 @@ def parse_data(text: str) -> dict[str, object]:
 _SCRIPTS = Path(__file__).parent / "schema"
 
 
-class DerivedTables:
-    """The tables that follow from some events."""
+TableReader = Callable[[str], Iterator[dict[str, Any]]]
+"""Reads the rows of a table, with their values by column."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
 
-    def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """The rows of a table, with their values by column."""
-        cursor = self._connection.execute(f"select * from {table}")
-        for row in cursor:
-            names = (name for name, *_ in cursor.getdescription())
-            yield dict(zip(names, row, strict=True))
+def _rows_by_column(connection: apsw.Connection, table: str) -> Iterator[dict[str, Any]]:
+    cursor = connection.execute(f"select * from {table}")
+    for row in cursor:
+        names = (name for name, *_ in cursor.getdescription())
+        yield dict(zip(names, row, strict=True))
 
 
 @contextmanager
-def derived_tables(events: Iterable[StoredEvent], config: ScoringConfig) -> Iterator[DerivedTables]:
+def derived_tables(events: Iterable[StoredEvent], config: ScoringConfig) -> Iterator[TableReader]:
     """The tables that follow from these events, by the rules of the ledger."""
     with closing(apsw.Connection(":memory:")) as connection:
         for script in sorted(_SCRIPTS.glob("[0-9]*.sql")):
@@ -215,4 +224,4 @@ def derived_tables(events: Iterable[StoredEvent], config: ScoringConfig) -> Iter
         with connection:
             ordered = (unique[key] for key in sorted(unique))
             project(connection, ordered, config)
-        yield DerivedTables(connection)
+        yield partial(_rows_by_column, connection)

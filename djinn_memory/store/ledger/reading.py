@@ -234,6 +234,16 @@ def session_events(
     return _events(ledger, kinds, session, agent, named)
 
 
+def last_start(ledger: Ledger, agent: str, session: str) -> str | None:
+    """The id of the event with which a session of an agent last began."""
+    events = ledger.rows(
+        "select id from event where kind = 'session.started' and subject = ?1 "
+        f"and {_BY_AGENT} order by id desc limit 1",
+        (session, agent),
+    )
+    return str(events[0][0]) if events else None
+
+
 def subjects(ledger: Ledger, kind: str, among: Sequence[str]) -> set[str]:
     """The subjects of events of a kind that are `among` the given ones."""
     events = ledger.rows(

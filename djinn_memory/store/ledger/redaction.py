@@ -33,11 +33,7 @@ def phrases(texts: Iterable[str]) -> list[str]:
 
 
 def redacted(
-    data: Any,
-    wanted: Iterable[str],
-    names: frozenset[str] = _NAMES,
-    *,
-    contained: int = CONTAINED,
+    data: Any, wanted: Iterable[str], names: frozenset[str] = _NAMES, *, contained: int = CONTAINED
 ) -> Any:
     """The `data` of an event in which every text that contains one of `wanted` is replaced.
 

@@ -92,10 +92,7 @@ def scope_state(ledger: Ledger, scope: UUID) -> ScopeState:
 
 
 def bases(
-    ledger: Ledger,
-    scope: UUID,
-    note_ids: Collection[UUID] | None = None,
-    path: str | None = None,
+    ledger: Ledger, scope: UUID, note_ids: Collection[UUID] | None = None, path: str | None = None
 ) -> dict[UUID, NoteBase]:
     """The bases of a scope by the ids of the notes: all, or those of some notes, or of a path."""
     sql = (

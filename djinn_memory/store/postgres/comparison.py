@@ -10,7 +10,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from djinn_memory.store.postgres.event_tables import USES_OF_EPISODE
+from djinn_memory.store.postgres.event_tables import (
+    CONTEXT_OF_EPISODE,
+    OWN_CONTEXT,
+    READING_OF_EPISODE,
+    USES_OF_EPISODE,
+)
 from djinn_memory.store.postgres.index import postings
 from djinn_memory.store.postgres.index.writer import COLUMNS, IndexRows, NumberedMemory
 from djinn_memory.store.postgres.note_tables import (
@@ -29,6 +34,9 @@ if TYPE_CHECKING:
 
 _LEFT_OUT = frozenset({"properties", "adaptive_score", *(table.vector for table in NOTE_TABLES)})
 """Columns that are not compared: vectors, and what depends on a time or on settings of a home."""
+
+_READ = {"context_snapshot": OWN_CONTEXT}
+"""How a column is read of which the note tells only a part."""
 
 _TIME = 1184
 """The number of the type `timestamptz`."""
@@ -75,7 +83,7 @@ def _stored(
     described = [(column.name, column.type_code) for column in tx.description or ()]
     # The driver cannot read infinite times.
     read = [
-        f"extract(epoch from {name})::float8" if type_code == _TIME else name
+        f"extract(epoch from {name})::float8" if type_code == _TIME else _READ.get(name, name)
         for name, type_code in described
     ]
     tx.execute(f"select {', '.join(read)} from {table} {where}".encode(), values)
@@ -106,17 +114,10 @@ def outdated(tx: Cursor, scope: UUID) -> dict[str, int]:
 
 _OUTDATED = {
     "episodic_memories": f"""
-with readings as (
-    select data from events where user_id = %(scope)s and kind = 'consolidation.read'
-)
 select count(*) from episodic_memories as episode where user_id = %(scope)s and (
     access_count <> {USES_OF_EPISODE}
-    or consolidated_to_semantic <> coalesce(
-        occurred_at <= (select max((data ->> 'until')::timestamptz) from readings)
-        or djinn_id in (
-            select jsonb_array_elements_text(data -> 'marked') from readings
-            where jsonb_typeof(data -> 'marked') = 'array'
-        ), false)
+    or episode_type = 'interaction' and context_snapshot is distinct from {CONTEXT_OF_EPISODE}
+    or consolidated_to_semantic <> coalesce({READING_OF_EPISODE}, false)
 )
 """,
     "knowledge_relations": f"""

@@ -184,10 +184,7 @@ def reading(connection: Connection, address: ServerAddress) -> Iterator[Cursor]:
 
 @contextmanager
 def snapshot(
-    connection: Connection,
-    address: ServerAddress,
-    settings: Sequence[str],
-    queries: Sequence[str],
+    connection: Connection, address: ServerAddress, settings: Sequence[str], queries: Sequence[str]
 ) -> Iterator[tuple[Cursor, list[list[tuple[Any, ...]]]]]:
     """A transaction that sees one snapshot and writes nothing, and the rows of each first query.
 
@@ -265,6 +262,8 @@ def explained(address: ServerAddress) -> Iterator[None]:
 
 
 def _explanation(error: psycopg.Error, address: ServerAddress) -> DjinnError:
+    import psycopg
+
     state = error.sqlstate or _state_of_refusal(str(error))
     known = _KNOWN.get(state) or _KNOWN.get(state[:2])
     if known:
@@ -275,15 +274,9 @@ def _explanation(error: psycopg.Error, address: ServerAddress) -> DjinnError:
     wrong = None if state else re.search(r"invalid [\w ]+ (?:number|value)\b.*", text)
     if wrong:
         return ConfigError(f"{address}: {wrong[0]}", Remedy(purpose=f"correct {address.source}"))
-    if _is_lost(error):
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return ServerLost(f"the connection to {address} was lost: {text}", _TRY_AGAIN)
     return Unavailable(f"{address}: {text}")
-
-
-def _is_lost(error: psycopg.Error) -> bool:
-    import psycopg
-
-    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
 
 def _one_line(error: psycopg.Error, address: ServerAddress) -> str:
@@ -299,10 +292,8 @@ def _one_line(error: psycopg.Error, address: ServerAddress) -> str:
 
 def _state_of_refusal(text: str) -> str:
     """The SQLSTATE of a refused connection, which the driver has only as text."""
-    for pattern, state in _REFUSALS:
-        if re.search(pattern, text, re.IGNORECASE):
-            return state
-    return ""
+    states = (state for pattern, state in _REFUSALS if re.search(pattern, text, re.IGNORECASE))
+    return next(states, "")
 
 
 _REFUSALS = (

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.ledger.events import StoredEvent
 from djinn_memory.store.ledger.projections import (
     GAPS,
+    KEYED_TABLES,
+    RETRIEVED,
     USES,
     AffectedKeys,
-    DerivedTables,
+    TableReader,
     affected,
     derived_tables,
 )
@@ -30,16 +32,14 @@ if TYPE_CHECKING:
 CORRELATIONS = "semantic_correlations"
 """The table of what occurs together. Its rows follow from all episodes of an agent."""
 
-RATING_TABLES = {
-    "memory_retrieval_log": "memory_id",
-    "memory_valuations": "memory_id",
-    "memory_gaps": "id",
-    "memory_scores": "memory_id",
-}
+_RATING_TABLES = {table: key for table, key in KEYED_TABLES.items() if table != "memory_uses"}
 """The tables that the local ledger has too, and the column with what their events are about."""
 
-EVENT_TABLES = (*RATING_TABLES, "session_memory_state")
+EVENT_TABLES = (*_RATING_TABLES, "session_memory_state")
 """The tables whose rows follow from events."""
+
+SHOWN = "shown"
+"""The key in `context_snapshot` that tells what the agent had been shown before an interaction."""
 
 CONSOLIDATED = "consolidation.read"
 _EXTRACTED = "extraction.read"
@@ -52,13 +52,16 @@ _TIMES = ("created_at", "closed_at", "last_used", "last_valued", "updated_at")
 def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
     """Update the tables after events were written or changed, in the same transaction."""
     keys = affected(events)
-    with derived_tables([*_related(writer, keys), *events], config) as tables:
-        _replace(writer, keys, tables)
+    with derived_tables([*_related(writer, keys), *events], config) as rows_of:
+        _replace(writer, keys, rows_of)
     _note_sessions(writer, events)
     if any(stored.event.kind == CONSOLIDATED for stored in events):
-        _mark_newly_read(writer)
+        writer.tx.execute(_NEWLY_READ, {"scope": writer.scope, "rev": writer.rev})
+    recalls = (stored.event for stored in events if stored.event.kind == RETRIEVED)
+    if sessions := {str(recall.data.get("session")) for recall in recalls}:
+        _mark(writer.tx, writer.scope, _SHOWN, "session_id", sorted(sessions))
     if names := {memory for _, memory in keys.memories}:
-        _count_uses(writer.tx, writer.scope, sorted(names))
+        _mark(writer.tx, writer.scope, _USES, "djinn_id", sorted(names))
 
 
 def rebuild(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringConfig) -> None:
@@ -77,9 +80,9 @@ def rebuild(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringC
 def table_rows(events: Sequence[StoredEvent], config: ScoringConfig) -> dict[str, Sequence[Row]]:
     """The rows of each table that follow from all events of a scope."""
     derived: dict[str, Sequence[Row]] = {}
-    with derived_tables(events, config) as tables:
-        for table in RATING_TABLES:
-            derived[table] = [*map(_with_times, tables.rows(table))]
+    with derived_tables(events, config) as rows_of:
+        for table in _RATING_TABLES:
+            derived[table] = [*map(_with_times, rows_of(table))]
     read: dict[tuple[str, str], str] = {}
     for key, stored in _extractions(events):
         read[key] = max(read.get(key, ""), stored.at)
@@ -113,7 +116,7 @@ def _related(writer: ScopeWriter, keys: AffectedKeys) -> Iterator[StoredEvent]:
     yield from stored_events.by_ids(tx, scope, [key for (key,) in shown])
 
 
-def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> None:
+def _replace(writer: ScopeWriter, keys: AffectedKeys, rows_of: TableReader) -> None:
     tx, scope = writer.tx, writer.scope
     agents, memories = keys.pairs
     tx.execute(
@@ -122,7 +125,7 @@ def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> 
         (scope, [*keys.requests]),
     )
     tx.execute("delete from memory_gaps where user_id = %s and id = any(%s)", (scope, [*keys.gaps]))
-    for table, column in RATING_TABLES.items():
+    for table, column in _RATING_TABLES.items():
         if column == "memory_id" and keys.memories:
             sql = (
                 f"delete from {table} using unnest(%s::text[], %s::text[]) "
@@ -130,7 +133,7 @@ def _replace(writer: ScopeWriter, keys: AffectedKeys, tables: DerivedTables) -> 
                 f"and {table}.agent_id = gone.agent_id and {table}.memory_id = gone.memory_id"
             )
             tx.execute(sql.encode(), (agents, memories, scope))
-        listed = [row for row in tables.rows(table) if keys.include(column, row)]
+        listed = [row for row in rows_of(table) if keys.include(column, row)]
         insert_rows(tx, scope, writer.rev, table, listed)
 
 
@@ -145,9 +148,7 @@ def _note_sessions(writer: ScopeWriter, events: Iterable[StoredEvent]) -> None:
         )
 
 
-def _extractions(
-    events: Iterable[StoredEvent],
-) -> Iterator[tuple[tuple[str, str], StoredEvent]]:
+def _extractions(events: Iterable[StoredEvent]) -> Iterator[tuple[tuple[str, str], StoredEvent]]:
     """The events that a session was read for facts, each with its session and agent."""
     for stored in events:
         agent = stored.event.data.get("agent")
@@ -156,31 +157,20 @@ def _extractions(
 
 
 def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
-    """Set what the events say of episodes: how often they were used, and whether they were read.
+    """Set what the events say of episodes: how often they were used, whether they were read, and
+    what the agent had been shown.
 
     Without names all episodes of the scope are marked. `consolidation.read` names the time until
     which the episodes were read, and the younger ones that a person had marked.
     """
-    _count_uses(tx, scope, names)
-    where, values = _named(scope, names)
-    tx.execute(_READ.format(where=where).encode(), values)
+    for sql in (_USES, _SHOWN, _READ):
+        _mark(tx, scope, sql, "djinn_id", names)
 
 
-def _count_uses(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:
-    """Set how often episodes were used."""
-    where, values = _named(scope, names)
-    tx.execute(_USES.format(where=where).encode(), values)
-
-
-def _mark_newly_read(writer: ScopeWriter) -> None:
-    """Mark the episodes that consolidations have read whose events this transaction wrote."""
-    writer.tx.execute(_NEWLY_READ, {"scope": writer.scope, "rev": writer.rev})
-
-
-def _named(scope: UUID, names: Sequence[str] | None) -> tuple[str, dict[str, Any]]:
-    """A condition for the episodes with some names, with its values."""
-    where = "" if names is None else "and djinn_id = any(%(names)s)"
-    return where, {"scope": scope, "names": list(names or ())}
+def _mark(tx: Cursor, scope: UUID, sql: str, column: str, names: Sequence[str] | None) -> None:
+    """Set something of the episodes with some values in a column; of all without values."""
+    where = "" if names is None else f"and {column} = any(%(names)s)"
+    tx.execute(f"{sql} {where}".encode(), {"scope": scope, "names": list(names or ())})
 
 
 USES_OF_EPISODE = (
@@ -190,28 +180,63 @@ USES_OF_EPISODE = (
 
 _USES = (
     f"update episodic_memories as episode set access_count = {USES_OF_EPISODE} "
-    f"where user_id = %(scope)s {{where}} and access_count <> {USES_OF_EPISODE}"
+    f"where user_id = %(scope)s and access_count <> {USES_OF_EPISODE}"
+)
+
+OWN_CONTEXT = (
+    f"nullif(case jsonb_typeof(context_snapshot) when 'object' "
+    f"then context_snapshot - '{SHOWN}' end, '{{}}')"
+)
+"""What the note of an episode says in `context_snapshot`."""
+
+CONTEXT_OF_EPISODE = f"""
+(select nullif(coalesce({OWN_CONTEXT}, '{{}}') || coalesce((
+    select jsonb_set('{{"{SHOWN}": null}}', '{{{SHOWN}}}', jsonb_set(
+        jsonb_object(array[
+            'request_id', subject, 'source', data ->> 'source', 'profile', data ->> 'profile'
+        ]) || '{{"memories": null}}',
+        '{{memories}}', jsonb_path_query_array(data, '$.memories[*].memory')
+    ))
+    from events as recall
+    where recall.user_id = %(scope)s and recall.kind = 'memory.retrieved'
+        and recall.data ->> 'session' = episode.session_id
+        and recall.at > occurred_at - interval '24 hours'
+        and recall.at < occurred_at + interval '10 seconds'
+        and (data ->> 'source' = 'hook' or recall.at < occurred_at + interval '1 second')
+    order by recall.at desc, recall.id desc limit 1
+), '{{}}'), '{{}}'))
+"""
+"""The `context_snapshot` of an interaction: that of its note, and the last recall before it in its
+session, at most a day ago. Journals tell times to the second. A hook recalls after the time of the
+prompt, and before the agent answers it."""
+
+_SHOWN = (
+    f"update episodic_memories as episode set context_snapshot = {CONTEXT_OF_EPISODE} "
+    "where user_id = %(scope)s and episode_type = 'interaction' "
+    f"and context_snapshot is distinct from {CONTEXT_OF_EPISODE}"
 )
 
 _OF_READING = "user_id = %(scope)s and kind = 'consolidation.read'"
 
 # All times have one form, so that the greatest text is the last time.
-_READ = f"""
-update episodic_memories as episode set consolidated_to_semantic = true
-where user_id = %(scope)s {{where}} and not consolidated_to_semantic
-    and (
-        occurred_at <= (
-            select (data ->> 'until')::timestamptz from events
-            where {_OF_READING} and data ->> 'until' is not null
-            order by (data ->> 'until') collate "C" desc limit 1
-        )
-        or exists (
-            select from events as reading
-            where reading.{_OF_READING} and jsonb_typeof(data -> 'marked') = 'array'
-                and data -> 'marked' ? episode.djinn_id
-        )
-    )
+READING_OF_EPISODE = f"""
+(occurred_at <= (
+    select (data ->> 'until')::timestamptz from events
+    where {_OF_READING} and data ->> 'until' is not null
+    order by (data ->> 'until') collate "C" desc limit 1
+)
+or exists (
+    select from events as reading
+    where reading.{_OF_READING} and jsonb_typeof(data -> 'marked') = 'array'
+        and data -> 'marked' ? episode.djinn_id
+))
 """
+"""Whether a consolidation has read an episode."""
+
+_READ = (
+    "update episodic_memories as episode set consolidated_to_semantic = true "
+    f"where user_id = %(scope)s and not consolidated_to_semantic and {READING_OF_EPISODE}"
+)
 
 _NEWLY_READ = f"""
 with readings as (

@@ -108,8 +108,7 @@ def since(tx: Cursor, scope: UUID, rev: int) -> Iterator[list[StoredEvent]]:
     after = rev, UUID(int=2**128 - 1)
     while True:
         rows = tx.execute(
-            _select("(rev, id) > (%s, %s) order by rev, id limit %s"),
-            (scope, *after, PAGE),
+            _select("(rev, id) > (%s, %s) order by rev, id limit %s"), (scope, *after, PAGE)
         ).fetchall()
         if not rows:
             return

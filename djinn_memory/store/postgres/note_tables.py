@@ -82,7 +82,7 @@ def remove(tx: Cursor, scope: UUID, note_ids: Collection[UUID]) -> set[UUID]:
         sql = f"delete from {table} where user_id = %s and note_id = any(%s)"
         tx.execute(sql.encode(), (scope, notes))
     if names:
-        _resolve(tx, scope, names)
+        resolve_relations(tx, scope, names)
     return waiting
 
 
@@ -175,22 +175,20 @@ def insert(
     if episodes := [row["djinn_id"] for row in by_table[EPISODES]]:
         mark_episodes(tx, scope, episodes)
     if entities := [row["note_id"] for row in by_table[ENTITIES]]:
-        _resolve(tx, scope, _entity_names(tx, scope, entities), entities)
+        resolve_relations(tx, scope, _entity_names(tx, scope, entities), entities)
 
 
-def resolve_relations(tx: Cursor, scope: UUID) -> None:
+def resolve_relations(
+    tx: Cursor, scope: UUID, names: Sequence[str] | None = None, notes: Sequence[UUID] = ()
+) -> None:
     """Find the entities that the relations of a scope name.
 
-    A name of several means the first by its id.
+    With `names` only those relations are read that use one of them or follow from one of `notes`. A
+    name of several entities means the first by its id.
     """
-    tx.execute(_RESOLVE.format(where="").encode(), {"scope": scope})
-
-
-def _resolve(tx: Cursor, scope: UUID, names: Sequence[str], notes: Sequence[UUID] = ()) -> None:
-    """As `resolve_relations`, for the relations that use some names or follow from some notes."""
-    where = "and (target_key = any(%(names)s) or note_id = any(%(notes)s))"
-    values = {"scope": scope, "names": [*names], "notes": [*notes]}
-    tx.execute(_RESOLVE.format(where=where).encode(), values)
+    narrowed = " and (target_key = any(%(names)s) or note_id = any(%(notes)s))"
+    sql = _RESOLVE if names is None else _RESOLVE + narrowed
+    tx.execute(sql.encode(), {"scope": scope, "names": [*(names or ())], "notes": [*notes]})
 
 
 def _entity_names(tx: Cursor, scope: UUID, notes: Sequence[UUID]) -> list[str]:
@@ -211,7 +209,7 @@ TARGET_ENTITY = (
 
 _RESOLVE = (
     f"update knowledge_relations as relation set target_entity_id = {TARGET_ENTITY} "
-    f"where user_id = %(scope)s {{where}} and target_entity_id is distinct from {TARGET_ENTITY}"
+    f"where user_id = %(scope)s and target_entity_id is distinct from {TARGET_ENTITY}"
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
@@ -152,26 +152,16 @@ def write(
 
     A change is left out too if another note has its path.
     """
-    known = {
-        note.note_id: note
-        for note in _select(
-            writer.tx,
-            table,
-            "user_id = %s and note_id = any(%s)",
-            (writer.scope, [change.note_id for change in changes]),
-        )
-    }
-    current = [change for change in changes if _rev(known, change.note_id) == change.rev]
+    values = writer.scope, [change.note_id for change in changes]
+    known = _select(writer.tx, table, "user_id = %s and note_id = any(%s)", values)
+    revs = {note.note_id: note.rev for note in known}
+    current = [change for change in changes if revs.get(change.note_id, 0) == change.rev]
     accepted = _without_taken_paths(writer, table, current)
     _delete(writer, home, table, [change for change in accepted if change.content is None])
     written = [change for change in accepted if change.content is not None]
     _update(writer, home, table, [change for change in written if change.rev])
     _insert(writer, home, table, [change for change in written if not change.rev])
     return {change.note_id for change in accepted}
-
-
-def _rev(known: Mapping[UUID, ServerNote], note_id: UUID) -> int:
-    return known[note_id].rev if note_id in known else 0
 
 
 def _without_taken_paths(

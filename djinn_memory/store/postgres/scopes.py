@@ -89,22 +89,12 @@ def take_numbers(tx: Cursor, scope: UUID, count: int) -> int:
     return int(first)
 
 
-class ScopeHome(Struct, frozen=True):
-    """A home that synchronizes a scope."""
+def homes(cursor: Cursor, scope: UUID, now: datetime) -> list[tuple[UUID, str, int, datetime, int]]:
+    """The homes that synchronize a scope, the one seen last first, none later than `now`.
 
-    home_id: UUID
-    name: str
-    """The name of its machine."""
-    rev: int
-    """The last revision that it has read."""
-    seen_at: datetime
-    """When it last synchronized."""
-    unseen: int
-    """The deletions on the server that it has not read."""
-
-
-def homes(cursor: Cursor, scope: UUID, now: datetime) -> list[ScopeHome]:
-    """The homes that synchronize a scope, the one seen last first, none later than `now`."""
+    Each has its id, the name of its machine, the last revision that it has read, when it last
+    synchronized, and the number of deletions on the server that it has not read.
+    """
     cursor.execute(
         "select home.home_id, home.name, home.rev, "
         # The driver cannot read infinite times.
@@ -118,7 +108,7 @@ def homes(cursor: Cursor, scope: UUID, now: datetime) -> list[ScopeHome]:
         "order by home.seen_at desc, home.home_id",
         {"scope": scope, "now": now},
     )
-    return [ScopeHome(*row) for row in cursor]
+    return cursor.fetchall()
 
 
 def remove_home(cursor: Cursor, scope: UUID, home: UUID) -> None:

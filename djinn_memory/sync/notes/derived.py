@@ -49,7 +49,7 @@ def write(
     notes = indexed(link, changed)
     ids = [change.note_id for change in changed]
     without = set(ids) - {note.note_id for note in notes}
-    before = index_writer.paths_of(writer.tx, link.scope, ids)
+    before = index_writer.indexed_paths(writer.tx, link.scope, "note_id", ids)
     waiting = note_tables.remove(writer.tx, link.scope, ids)
     index_writer.remove(writer.tx, link.scope, list(without))
     rows_by_note = [(note.note_id, note.rows) for note in notes]
@@ -98,7 +98,7 @@ def _update_links(
     here = link_ends(state, link.vault, listed)
     there = index_writer.link_ends(writer.tx, link.scope, listed)
     differing = {end.source for end in here ^ there}.difference(linked)
-    if sources := index_writer.indexed_paths(writer.tx, link.scope, differing):
+    if sources := index_writer.indexed_paths(writer.tx, link.scope, "path", differing):
         links = export_links(state, link.vault, [*sources])
         index_writer.replace_links(writer.tx, link.scope, links)
 
@@ -111,7 +111,7 @@ def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str
     listed = [*paths]
     resolve_pending_links(link.runtime.state)
     here = link_ends(link.runtime.state, link.vault, listed)
-    with link.reading() as tx:
+    with link.server.reading() as tx:
         there = index_writer.link_ends(tx, link.scope, listed)
     if {end.source for end in here ^ there}.difference(unsent):
         with link.writing() as writer:
@@ -120,10 +120,10 @@ def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str
 
 def finish_load(link: VaultLink, notes: int) -> None:
     """Let searches be fast after a load of so many notes."""
-    with link.transaction() as tx:
+    with link.server.transaction() as tx:
         build_vector_index(link.runtime, tx, link.scope)
     if notes >= MANY_NOTES:
-        with link.transaction() as tx:
+        with link.server.transaction() as tx:
             update_statistics(tx)
 
 
@@ -173,7 +173,7 @@ def fetch_vectors(link: VaultLink, note_ids: Collection[UUID]) -> None:
             line = Calibration(model.scale, model.shift)
             cache.know(model.identity, model.dimensions, line)
         for start in range(0, len(ids), _BATCH):
-            with link.reading() as cursor:
+            with link.server.reading() as cursor:
                 texts, signs = postgres_vectors.vectors_of(
                     cursor, link.scope, ids[start : start + _BATCH]
                 )

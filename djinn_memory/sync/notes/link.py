@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from djinn_memory.store.postgres.values import uuid_of
 from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 
 if TYPE_CHECKING:
-    from djinn_memory.store.postgres.connection import Cursor, ScopeWriter, ServerAddress
+    from djinn_memory.store.postgres.connection import ScopeWriter, ServerAddress
     from djinn_memory.store.postgres.notes import ServerNote
 
 NAME_LENGTH = 200
@@ -109,14 +109,6 @@ class VaultLink(Struct):
     def has_unfinished(self, reason: Reason) -> bool:
         """Whether the run left a note unfinished for a reason."""
         return any(note.reason == reason for note in self.unfinished.values())
-
-    def reading(self) -> AbstractContextManager[Cursor]:
-        """A transaction that sees one snapshot of the server and writes nothing."""
-        return self.server.reading()
-
-    def transaction(self) -> AbstractContextManager[Cursor]:
-        """A transaction that writes no revision."""
-        return self.server.transaction()
 
     @contextmanager
     def writing(self) -> Iterator[ScopeWriter]:

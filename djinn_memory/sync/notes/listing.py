@@ -71,10 +71,7 @@ def match(files: Iterable[LocalFile], bases: Mapping[UUID, NoteBase]) -> Matches
     pair(lambda file: file.path, lambda base: base.path)
     pair(lambda file: path_key(file.path), lambda base: path_key(base.path))
     pair(lambda file: file.uid, lambda base: base.uid or "")
-    pair(
-        lambda file: (is_note(file.path), file.hash),
-        lambda base: (is_note(base.path), base.hash),
-    )
+    pair(lambda file: (is_note(file.path), file.hash), lambda base: (is_note(base.path), base.hash))
     return Matches(notes, [left[path] for path in sorted(left)])
 
 
@@ -271,7 +268,7 @@ def _carried_out(link: VaultLink, steps: list[PlannedStep]) -> dict[UUID, NoteBa
     pushed = [step.note_id for step in steps if step.step == "push"]
     current = {}
     if pushed:
-        with link.reading() as cursor:
+        with link.server.reading() as cursor:
             current = server_notes.states(cursor, link.scope, pushed)
     states: dict[UUID, NoteBase | None] = {}
     for step in steps:
@@ -299,7 +296,7 @@ def _common_rev(link: VaultLink) -> int | None:
     seen = sync_state.seen(link.ledger, link.scope)
     if not seen:
         return None
-    with link.reading() as cursor:
+    with link.server.reading() as cursor:
         marks = server_notes.marks(cursor, link.scope, list(seen))
     common = max((rev for rev in seen if marks.get(rev) == seen[rev]), default=0)
     return common if common < max(seen) else None

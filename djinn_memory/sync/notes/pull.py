@@ -129,10 +129,7 @@ def _make_room(link: VaultLink, step: PullStep) -> PullStep:
     except (DjinnError, OSError) as error:
         link.report(step.before.path, str(error))
         return step
-    return PullStep(
-        step.note_id, NoteState(target, step.before.hash), step.after, step.server, step.conflict,
-        step.purged,
-    )  # fmt: skip
+    return replace(step, before=NoteState(target, step.before.hash))
 
 
 def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
@@ -173,7 +170,7 @@ def _carry_out(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | N
 def _fetch(link: VaultLink, notes: Sequence[ServerNote]) -> dict[UUID, bytes]:
     """The bytes of notes which still are as planned."""
     expected = {note.note_id: note.hash for note in notes}
-    with link.reading() as cursor:
+    with link.server.reading() as cursor:
         fetched = {
             note_id: data
             for note_id, data in contents(cursor, link.scope, notes)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.indexing.indexer import LARGE_BYTES
-from djinn_memory.models import Progress
+from djinn_memory.models import Progress, extended
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.ledger.sync_state import NoteBase, PlannedStep, record_bases
 from djinn_memory.store.postgres.notes import ServerChange, announce, write
@@ -91,8 +91,10 @@ def _read(link: VaultLink, step: PushStep) -> bytes | None:
 
 
 def _push(link: VaultLink, batch: Batch) -> set[UUID]:
-    notes = [_change(step, data) for step, data in batch if is_note(step.path)]
-    others = [_change(step, data) for step, data in batch if not is_note(step.path)]
+    notes, others = list[ServerChange](), list[ServerChange]()
+    for step, data in batch:
+        change = extended(step, ServerChange, key=path_key(step.path), content=data)
+        (notes if is_note(step.path) else others).append(change)
     with link.writing() as writer:
         accepted = write(writer, link.home_id, "notes", notes)
         derived.write(link, writer, notes, accepted)
@@ -113,10 +115,3 @@ def _base(step: PushStep, rev: int) -> NoteBase | None:
     if step.after is None:
         return None
     return NoteBase(step.path, step.hash, rev, step.uid, step.stat, conflict_of=step.conflict_of)
-
-
-def _change(step: PushStep, data: bytes | None) -> ServerChange:
-    return ServerChange(
-        step.note_id, step.path, path_key(step.path), step.hash, data, step.rev, step.purged,
-        step.conflict_of,
-    )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID, uuid5
 
+from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.entities.detail import description, linked_values
 from djinn_memory.memories.entities.names import is_entity_type
 from djinn_memory.memories.entities.properties import timelines
@@ -23,6 +24,7 @@ from djinn_memory.notes.fact_note import PastValue
 from djinn_memory.notes.journal import JournalRecord
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.store.postgres import note_tables as tables
+from djinn_memory.store.postgres.event_tables import SHOWN
 from djinn_memory.store.postgres.note_tables import NoteRow, NoteTable
 from djinn_memory.store.postgres.values import Row
 from djinn_memory.sync.notes.source_memory import (
@@ -36,19 +38,28 @@ from djinn_memory.sync.notes.source_memory import (
 
 def _episodes(memory: SourceMemory) -> Iterator[Row]:
     if record := _record(memory):
-        context = record.comment.get("context")
         yield {
             "episode_type": memory.rows.type or "",
             "source_channel": memory.text("channel"),
             "raw_content": record.words,
             "content_embedding": memory.embedding,
-            "context_snapshot": context if isinstance(context, dict) else None,
+            "context_snapshot": _context(memory, record) or None,
             "importance_score": memory.share("importance"),
             "extracted_entities": [*map(_mentioned, memory.values("entities"))],
             "extracted_intents": [*memory.values("intents"), *memory.values("similar_intents")],
             "session_id": memory.text("session"),
             "occurred_at": memory.date,
         }
+
+
+def _context(memory: SourceMemory, record: JournalRecord) -> Mapping[str, Any]:
+    """What the client recorded with an episode, and the domain of an interaction."""
+    given = record.comment.get("context")
+    context = dict(given) if isinstance(given, dict) else {}
+    # The server adds what the agent had been shown, which it finds in the events.
+    context.pop(SHOWN, None)
+    domain = memory.text(DOMAIN) if memory.rows.type == "interaction" else None
+    return {DOMAIN: domain, **context} if domain else context
 
 
 def _record(memory: SourceMemory) -> JournalRecord | None:
@@ -254,7 +265,7 @@ def _facts(memory: SourceMemory) -> Iterator[Row]:
         "created_at": time_of(fact.created),
         "updated_at": time_of(fact.updated) or time_of(fact.created),
         "valid_from": fact.valid_from,
-        "valid_to": fact.valid_to,
+        "valid_to": fact.current.until,
         "history": [_past_value(value) for value in fact.history],
     }
 
@@ -285,11 +296,7 @@ _READERS: dict[NoteTable, Callable[[SourceMemory], Iterator[Row]]] = {
 
 
 def table_rows(
-    scope: UUID,
-    vault: Vault,
-    note: PushedNote,
-    at: datetime,
-    taken: Collection[UUID] = (),
+    scope: UUID, vault: Vault, note: PushedNote, at: datetime, taken: Collection[UUID] = ()
 ) -> list[NoteRow]:
     """The rows that follow from a note. Those that others refer to come first.
 

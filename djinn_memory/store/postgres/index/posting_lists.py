@@ -237,7 +237,7 @@ class PostingLists:
     def _matches(self, scope: ReadScope, stored: bytes, *, merged: bool) -> TermMatches:
         import numpy as np
 
-        listed = _entries(stored)
+        listed = np.frombuffer(stored, np.dtype(_ENTRY))
         if scope.hides:
             listed = listed[np.isin(listed["domain_set"], scope.visible)]
         chunks, weights = listed["chunk"].astype("<i8"), listed["weight"].astype("<f8")
@@ -272,13 +272,6 @@ def _numbered(scope: ReadScope, matches: TermMatches) -> TermMatches:
     """Matches of a scope with the numbers of the index."""
     offset = scope.key(0)
     return TermMatches(matches.chunks + offset, matches.shares) if offset else matches
-
-
-def _entries(stored: bytes) -> NDArray[np.void]:
-    """The entries of a list as an array."""
-    import numpy as np
-
-    return np.frombuffer(stored, np.dtype(_ENTRY))
 
 
 def _common(chunks: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:

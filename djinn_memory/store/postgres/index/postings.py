@@ -235,12 +235,7 @@ def _count(tx: Cursor, scope: UUID, chunks: Collection[CountedChunk], sign: int)
         "select %s, * from unnest(%s::text[], %s::int[], %s::int[]) "
         "on conflict (user_id, term, domain_set) do update "
         "set chunks = index_counts.chunks + excluded.chunks",
-        (
-            scope,
-            terms,
-            [number for (_, number), _ in changes],
-            [count for _, count in changes],
-        ),
+        (scope, terms, [number for (_, number), _ in changes], [count for _, count in changes]),
     )
     if sign < 0:
         # No list is left of a term that no chunk has: it may be a word of a purged text.

@@ -290,11 +290,7 @@ class Scopes:
                 yield self.all[position], listed
 
     def send(
-        self,
-        sql: str,
-        values: Sequence[object] = (),
-        binary: bool = False,
-        plan: str | None = None,
+        self, sql: str, values: Sequence[object] = (), binary: bool = False, plan: str | None = None
     ) -> Callable[[], list[Row]]:
         """Send a query, on which the server works until its rows are called for.
 

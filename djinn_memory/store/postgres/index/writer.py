@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
@@ -50,21 +50,12 @@ def link_ends(tx: Cursor, scope: UUID, paths: Sequence[str]) -> set[LinkEndRow]:
     return {LinkEndRow(*row) for row in tx}
 
 
-def paths_of(tx: Cursor, scope: UUID, note_ids: Sequence[UUID]) -> set[str]:
-    """The paths under which the index of a scope has these notes."""
-    tx.execute(
-        "select path from index_memories where user_id = %s and note_id = any(%s)",
-        (scope, list(note_ids)),
-    )
-    return {path for (path,) in tx}
-
-
-def indexed_paths(tx: Cursor, scope: UUID, paths: Collection[str]) -> set[str]:
-    """The paths among these at which the index of a scope has a note."""
-    tx.execute(
-        "select path from index_memories where user_id = %s and path = any(%s)",
-        (scope, list(paths)),
-    )
+def indexed_paths(
+    tx: Cursor, scope: UUID, column: Literal["path", "note_id"], values: Collection[str | UUID]
+) -> set[str]:
+    """The paths at which the index of a scope has notes with some values in a column."""
+    sql = f"select path from index_memories where user_id = %s and {column} = any(%s)"
+    tx.execute(sql.encode(), (scope, list(values)))
     return {path for (path,) in tx}
 
 
