@@ -1,29 +1,32 @@
 """Recall: a search that returns whole memories, rescored by the agent's uses and ratings."""
 
 from __future__ import annotations
+
 import contextlib
 from collections.abc import Sequence
-from djinn_memory.errors import DjinnError
-from djinn_memory.errors import UsageError
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.catalog import text_for_people
-from djinn_memory.memories.profiles.reading import find_profile
-from djinn_memory.memories.profiles.reading import unusable_defaults
+from djinn_memory.memories.profiles.reading import find_profile, unusable_defaults
 from djinn_memory.memories.profiles.settings import ProfileSettings
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.requests import RecallOptions
-from djinn_memory.memories.recall.rescoring import Judgement
-from djinn_memory.memories.recall.rescoring import Rescorer
-from djinn_memory.memories.recall.rescoring import ScoreBreakdown
-from djinn_memory.memories.recall.rescoring import days_since
-from djinn_memory.models import AskedPeriod
-from djinn_memory.models import Hit
-from djinn_memory.models import LegScore
-from djinn_memory.models import MemoryRef
-from djinn_memory.models import Mode
-from djinn_memory.models import Problem
-from djinn_memory.models import SearchStep
-from djinn_memory.models import extended
+from djinn_memory.memories.recall.rescoring import Judgement, Rescorer, ScoreBreakdown, days_since
+from djinn_memory.models import (
+    AskedPeriod,
+    Hit,
+    LegScore,
+    MemoryRef,
+    Mode,
+    Problem,
+    SearchStep,
+    extended,
+)
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import decode
@@ -34,18 +37,11 @@ from djinn_memory.notes.periods import spoken_period
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Score
 from djinn_memory.search.narrowing import Narrowing
-from djinn_memory.search.query import SearchOptions
-from djinn_memory.search.query import plain
+from djinn_memory.search.query import SearchOptions, plain
 from djinn_memory.search.search import search
-from djinn_memory.search.time.now import is_history
-from djinn_memory.search.time.now import shows_history
+from djinn_memory.search.time.now import is_history, shows_history
 from djinn_memory.secrets import mask
-from djinn_memory.store.ledger import Event
-from djinn_memory.store.ledger import reading
-from msgspec import Struct
-from msgspec.structs import asdict
-from msgspec.structs import replace
-from typing import TYPE_CHECKING
+from djinn_memory.store.ledger import Event, reading
 
 if TYPE_CHECKING:
     from djinn_memory.home.settings import RecallConfig
