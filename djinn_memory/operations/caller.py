@@ -21,7 +21,7 @@ from djinn_memory.operations import Rights, Verb
 from djinn_memory.operations.operation import Namespace
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event
-from djinn_memory.store.recovery import store_errors
+from djinn_memory.store.sqlite import STORE_ERRORS
 from djinn_memory.store.state import State
 from djinn_memory.system.files import file_version
 from djinn_memory.system.plural import count
@@ -59,7 +59,7 @@ def record(state: State, call: ToolCall) -> Problem | None:
         "outcome": f"{kind}: {_kept(reason)}" if reason else kind,
         "milliseconds": round(call.milliseconds, 1),
     }
-    errors: tuple[type[Exception], ...] = (DjinnError, OSError, *store_errors())
+    errors: tuple[type[Exception], ...] = (DjinnError, OSError, *STORE_ERRORS)
     try:
         # The next call waits for this record; what the call did itself is on the disk already.
         state.ledger.append([Event("tool.called", _kept(call.tool), data)], durable=False)

@@ -16,7 +16,7 @@ from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.inspection import index_content
-from djinn_memory.store.recovery import set_aside, store_errors
+from djinn_memory.store.sqlite import STORE_ERRORS
 from djinn_memory.system.files import file_id, file_version
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.jobs.job import Job
@@ -140,7 +140,7 @@ class _Watch:
     def _begin(self) -> None:
         try:
             self._state.need_writable()
-        except store_errors() as error:
+        except STORE_ERRORS as error:
             if not self._set_aside(error):
                 raise
         self._file = file_id(self._home.index_path)
@@ -293,7 +293,7 @@ class _Watch:
         The database is then set aside and rebuilt.
         """
         try:
-            if not (isinstance(error, store_errors()) and set_aside(self._state, error)):
+            if not (isinstance(error, STORE_ERRORS) and self._state.set_aside_after(error)):
                 return False
         except Unavailable:
             return False

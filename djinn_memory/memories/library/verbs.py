@@ -49,10 +49,9 @@ from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
-from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.operations.operation import Namespace, operation, recovers
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
-from djinn_memory.store.recovery import recovers
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import is_locked
 
