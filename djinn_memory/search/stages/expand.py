@@ -165,7 +165,7 @@ def _terms(index: Index, known: AbstractSet[str], feedback: Sequence[Candidate])
     As in the relevance model of Lavrenko and Croft (2001), the weight of a term is the mean of its
     shares of the chunks, weighted by the chunks' scores, and multiplied by BM25's idf over all
     chunks. RM3 (Abdul-Jaleel et al. 2004) mixes the best terms with the question, here by
-    `legs.words_query.ADDED_SHARE`. A term is returned in the form that the chunks use most.
+    `legs.words.ADDED_SHARE`. A term is returned in the form that the chunks use most.
     """
     vocabulary = index.words
     total = vocabulary.total or 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -203,6 +204,30 @@ class Selections(ABC, Generic[P]):
             for number, memory, vault, path, line, ordinal in listed:
                 place = part.vault_of(vault).name, path, line, ordinal
                 refs[part.key(number)] = ChunkRef(part.key(number), part.key(memory), place)
+        return refs
+
+    def best(
+        self,
+        batches: Iterable[Mapping[int, float]],
+        conditions: Mapping[int, tuple[P, Condition]],
+        limit: int,
+        per_memory: int,
+    ) -> list[ChunkRef]:
+        """Chunks that meet the condition of their part, best first, at most `per_memory` each.
+
+        `batches` are the scores of chunks, the best first. Equals are in one batch. Filters that
+        leave little need many batches, so the chunks that they leave are best read after a few.
+        """
+        refs: list[ChunkRef] = []
+        counts: Counter[int] = Counter()
+        for scores in batches:
+            matches = self.refs(scores, conditions).values()
+            for ref in sorted(matches, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
+                if counts[ref.memory_id] < per_memory:
+                    counts[ref.memory_id] += 1
+                    refs.append(ref)
+                    if len(refs) == limit:
+                        return refs
         return refs
 
     def chunks_of(self, conditions: Mapping[int, tuple[P, Condition]]) -> list[int]:
