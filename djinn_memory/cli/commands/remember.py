@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
@@ -34,12 +34,11 @@ class _ExistingOptions(Struct, frozen=True):
     ] = False
 
 
-def _remember(call: Call) -> Any:
+def _choose_existing(call: Call) -> None:
     chosen = [name for name in _ExistingOptions.__struct_fields__ if getattr(call.view, name)]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined; pass one of them")
     call.values["existing"] = next(iter(chosen), None)
-    return call.run()
 
 
 @command(
@@ -60,7 +59,7 @@ def _remember(call: Call) -> Any:
         "supersedes": Field("NOTE", candidates.titles),
     },
     view=_ExistingOptions,
-    run=_remember,
+    prepare=_choose_existing,
 )
 def remember(call: Call, answer: RememberResult) -> None:
     """Write a memory that the next search finds.
