@@ -179,10 +179,7 @@ class State:
 
     @contextlib.contextmanager
     def lock(
-        self,
-        what: Literal["index", "embed"] = "index",
-        *,
-        timeout: float | None = None,
+        self, what: Literal["index", "embed"] = "index", *, timeout: float | None = None
     ) -> Iterator[None]:
         """Lock out other processes that index notes or embed.
 

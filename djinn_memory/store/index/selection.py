@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from djinn_memory.models import Vault
 from djinn_memory.store.index.predicates import Kind, predicates
-from djinn_memory.store.index.records import COLUMN_FIELDS, ChunkRef, Forms, Selection, read_pairs
+from djinn_memory.store.index.records import COLUMN_FIELDS, ChunkRef, Forms, Selection, decoded
 
 Row = tuple[Any, ...]
 
@@ -182,9 +182,7 @@ class Selections(ABC, Generic[P]):
                 yield part, row
 
     def refs(
-        self,
-        chunk_ids: Iterable[int],
-        conditions: Mapping[int, tuple[P, Condition]] | None = None,
+        self, chunk_ids: Iterable[int], conditions: Mapping[int, tuple[P, Condition]] | None = None
     ) -> dict[int, ChunkRef]:
         """The chunks that meet the condition of their part; without conditions, all readable."""
         tables, refs = self.tables, {}
@@ -269,7 +267,7 @@ class _Facts(Generic[P]):
             where.values,
         )
         for number, fields in listed:
-            stated = dict(reversed(read_pairs(fields)))
+            stated = dict(reversed(decoded(fields)))
             yield number, stated.get("valid_from"), stated.get("valid_to")
 
     def chunks_with(self, phrase: Forms) -> list[int]:

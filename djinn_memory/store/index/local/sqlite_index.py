@@ -18,11 +18,7 @@ from djinn_memory.models import Vault
 from djinn_memory.notes.link_resolution import LinkTarget
 from djinn_memory.store.index import compartments, links, memories
 from djinn_memory.store.index.local.sqlite_tables import SqlitePart, SqliteSelections
-from djinn_memory.store.index.local.sqlite_vectors import (
-    SqliteVectorIndex,
-    TokenSigns,
-    no_token_signs,
-)
+from djinn_memory.store.index.local.sqlite_vectors import SqliteVectorIndex, TokenSigns
 from djinn_memory.store.index.records import (
     ChunkRef,
     Forms,
@@ -329,7 +325,7 @@ class SqliteIndex(StoredIndex[SqlitePart]):
         connection: apsw.Connection,
         vaults: Sequence[Vault],
         every: Sequence[Vault] = (),
-        token_signs: TokenSigns = no_token_signs,
+        token_signs: TokenSigns = lambda identity, hashes: {},
     ) -> None:
         """`every` are the vaults of the home. The owner of an id is looked for in all of them.
 
