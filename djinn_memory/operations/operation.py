@@ -94,7 +94,7 @@ def recovers(
     return run
 
 
-class BoundOperation(Protocol[P, Q_contra, R_co]):
+class _BoundOperation(Protocol[P, Q_contra, R_co]):
     """An operation of an opened home. Call it with its request, or with the request's fields."""
 
     @overload
@@ -136,7 +136,7 @@ class OperationMethod(Generic[P, Q, R]):
     @overload
     def __get__(self, namespace: None, owner: type) -> OperationMethod[P, Q, R]: ...
     @overload
-    def __get__(self, namespace: object, owner: type) -> BoundOperation[P, Q, R]: ...
+    def __get__(self, namespace: object, owner: type) -> _BoundOperation[P, Q, R]: ...
     def __get__(self, namespace: object | None, owner: type) -> Any:
         return self if namespace is None else MethodType(self, namespace)
 
