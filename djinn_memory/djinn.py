@@ -29,7 +29,6 @@ from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.operations.wording import PythonWording
 from djinn_memory.runtime import Runtime, utc_now
 from djinn_memory.search.query import SearchOptions
-from djinn_memory.store.recovery import recovers_index
 from djinn_memory.upkeep.requests import (
     Diagnosis,
     DoctorOptions,
@@ -236,8 +235,7 @@ class Djinn(Namespace):
 
         return import_history(self.runtime, request)
 
-    @operation(IndexOptions, recover=False, patient=True, rights="person")
-    @recovers_index
+    @operation(IndexOptions, rebuilds=True, patient=True, rights="person")
     def index(self, request: IndexOptions) -> IndexReport:
         """Update the index from all vaults, or from the named vaults.
 

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import (
-    TYPE_CHECKING,
-)
+from typing import TYPE_CHECKING
 
 from djinn_memory.errors import Remedy
 from djinn_memory.home.home import Home
@@ -21,7 +19,6 @@ from djinn_memory.system.waits import RUN_SECONDS, WRITE_SECONDS, WaitBudget, li
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.store.index.local.sqlite_index import SqliteIndex
-    from djinn_memory.store.index.vectors import VectorSpace
     from djinn_memory.store.postgres.index.postgres_index import PostgresIndex, ServerIndexes
     from djinn_memory.store.state import State
 
@@ -124,27 +121,20 @@ class Runtime:
     @contextmanager
     def server_index(self, vaults: Sequence[Vault]) -> Iterator[PostgresIndex]:
         """A context with a consistent snapshot of some vaults' index on the home's server."""
-        with self._server_indexes.reading(vaults, self.models.recipe) as index:
+        with self.server_indexes.reading(vaults, self.models.recipe) as index:
             yield index
 
-    def server_space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
-        """The vectors of some vaults on the home's server, as far as an earlier search knows."""
-        return self._server_indexes.space(vaults, self.models.recipe)
-
-    def other_server_vaults(self) -> list[Vault]:
-        """The vaults on the home's server that this home does not have."""
-        return self._server_indexes.other_vaults()
-
     @cached_property
-    def _server_indexes(self) -> ServerIndexes:
+    def server_indexes(self) -> ServerIndexes:
+        """The indexes of vaults on the home's server."""
         from djinn_memory.store.postgres.index.postgres_index import ServerIndexes
 
         return ServerIndexes(self.home)
 
     def close(self) -> None:
         """Close the files of the home. The next call opens them again."""
-        if "_server_indexes" in self.__dict__:
-            self._server_indexes.close()
+        if "server_indexes" in self.__dict__:
+            self.server_indexes.close()
         # With broken settings nothing was opened, and asking for the state would raise.
         if "state" in self.__dict__:
             self.state.close()

@@ -145,6 +145,8 @@ class Declaration:
     """Additions of the command line to fields."""
     view: type[Struct] = NoRequest
     """Options that are not part of the request."""
+    prepare: Callable[[Call], None] | None = None
+    """Changes the given values before the operation runs, or runs something else and exits."""
     run: Callable[[Call], Struct | None] | None = None
     """Runs the operation, if more must be done. Returns None for an answer that needs no output."""
     schemas: Mapping[str, str | type[Struct]] = field(default_factory=dict)
@@ -224,6 +226,8 @@ class Declaration:
         warns = bool(self.operation) if self.warns is None else self.warns
         with output.progress_line(call.json) if self.progress else nullcontext() as call.progress:
             try:
+                if self.prepare:
+                    self.prepare(call)
                 answer = self.run(call) if self.run else call.run()
             except DjinnError:
                 if warns and not call.json:

@@ -81,7 +81,8 @@ def embed(
         embedded += run.embed_without_tokens()
     if not space.serving and wanted():
         with transaction(connection):
-            if vectors.coming(connection) == space and not vectors.waiting(connection, space):
+            waits = vectors.windows(connection, space, embedded=False)
+            if vectors.coming(connection) == space and not waits:
                 vectors.take_over(connection, space)
     return embedded, reused
 
@@ -115,7 +116,7 @@ def embed_all(
             return embedded, reused
         embedded, reused, rebuild = embedded + new, reused + cached, False
         waiting = any(
-            vectors.waiting(state.index, space)
+            vectors.windows(state.index, space, embedded=False)
             for space in vectors.spaces(state.index)
             if space.identity == embedder.identity
         )
@@ -177,7 +178,8 @@ class _EmbeddingRun(Struct):
     def waiting(self, most: int | None = None) -> Waiting:
         """The texts that wait for a vector, or the `most` newest of them."""
         waiting: Waiting = defaultdict(lambda: ([], 0))
-        for window, key, length in vectors.waiting(self.connection, self.space, self.only):
+        listed = vectors.windows(self.connection, self.space, self.only, embedded=False)
+        for window, key, length in listed:
             windows, _ = waiting[key]
             windows.append(window)
             waiting[key] = (windows, length)
@@ -222,7 +224,7 @@ class _EmbeddingRun(Struct):
         if not (self.embedder.gives_tokens and self.cache.lacks_tokens(identity)):
             return 0
         lacking: Waiting = defaultdict(lambda: ([], 0))
-        for window, key, length in vectors.embedded(self.connection, self.space):
+        for window, key, length in vectors.windows(self.connection, self.space, embedded=True):
             lacking[key] = ([*lacking[key][0], window], length)
         for key in self.cache.token_signs(identity, list(lacking)):
             del lacking[key]

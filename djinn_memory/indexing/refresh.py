@@ -14,14 +14,7 @@ from djinn_memory.errors import Busy, DjinnError, Remedy, Unavailable
 from djinn_memory.home import access
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.scan import stale
-from djinn_memory.models import (
-    IndexReport,
-    Problem,
-    Progress,
-    ProgressCallback,
-    Vault,
-    silent,
-)
+from djinn_memory.models import IndexReport, Problem, Progress, ProgressCallback, Vault, silent
 from djinn_memory.store.busy import within
 from djinn_memory.store.index import compartments, links, memories, meta, vectors
 from djinn_memory.store.sqlite import DamagedDatabase, explained, transaction
@@ -270,12 +263,7 @@ def _worth_telling(state: State) -> bool:
 
 
 def index_notes(
-    state: State,
-    models: ModelRegistry,
-    vault: Vault,
-    paths: Sequence[str],
-    *,
-    embeds: bool = True,
+    state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str], *, embeds: bool = True
 ) -> Searchable:
     """Make new notes searchable. Returns how searches find them.
 
@@ -331,11 +319,7 @@ def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:
     from djinn_memory.indexing.indexer import resolve_links
 
     # A locked index does no harm: a search leaves out a hit without a file.
-    with (
-        suppress(Unavailable),
-        within(WRITTEN_SECONDS),
-        state.lock(timeout=WRITTEN_SECONDS),
-    ):
+    with suppress(Unavailable), within(WRITTEN_SECONDS), state.lock(timeout=WRITTEN_SECONDS):
         with transaction(state.index):
             memories.forget(state.index, vault, paths)
         resolve_links(state)
@@ -357,12 +341,7 @@ def resolve_pending_links(state: State) -> None:
 
 
 def _read(
-    state: State,
-    vaults: Sequence[Vault],
-    *,
-    whole: bool,
-    rebuild: bool,
-    progress: ProgressCallback,
+    state: State, vaults: Sequence[Vault], *, whole: bool, rebuild: bool, progress: ProgressCallback
 ) -> IndexTally:
     from djinn_memory.indexing import indexer
 

@@ -65,7 +65,7 @@ def _written(file: FileStat) -> int:
     return min(max(file.mtime_ns, file.ctime_ns), _LATEST_NS)
 
 
-class StaleNotes(Struct, frozen=True):
+class _StaleNotes(Struct, frozen=True):
     """The result of a quick scan for changes."""
 
     changed: int
@@ -78,11 +78,8 @@ class StaleNotes(Struct, frozen=True):
 
 
 def stale(
-    connection: Connection,
-    vaults: Sequence[Vault],
-    exclude: Sequence[str],
-    deadline: float,
-) -> StaleNotes:
+    connection: Connection, vaults: Sequence[Vault], exclude: Sequence[str], deadline: float
+) -> _StaleNotes:
     """Count the notes that changed since they were indexed, until `deadline`.
 
     Reads only the index and directory listings. `deadline` is a `time.monotonic` value.
@@ -106,4 +103,4 @@ def stale(
         changed += len(difference.suspects) + len(difference.gone)
         racy += len(difference.racy)
         complete = complete and listing.complete
-    return StaleNotes(changed, racy, complete, problems)
+    return _StaleNotes(changed, racy, complete, problems)

@@ -33,7 +33,7 @@ from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import unknown_values
 from djinn_memory.store.index.local.sqlite_index import peeking
 from djinn_memory.store.index.records import CatalogStats, IndexedMemory, Selection
-from djinn_memory.store.recovery import store_errors
+from djinn_memory.store.sqlite import STORE_ERRORS
 
 
 class MemoryPage(Struct, frozen=True):
@@ -244,7 +244,7 @@ class Memories(Namespace, name="memories"):
         try:
             with peeking(home.index_path, vaults, home.config.access) as index:
                 return FieldValues(tuple(_values(index, request.field)))
-        except store_errors():
+        except STORE_ERRORS:
             return FieldValues(())
 
     def _find(self, name: str, agent: str | None) -> IndexedMemory:

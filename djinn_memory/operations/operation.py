@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, update_wrapper
+from functools import cache, update_wrapper, wraps
 from types import MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
+    Concatenate,
     Generic,
     ParamSpec,
     Protocol,
@@ -26,7 +27,6 @@ from djinn_memory.models import Filters, Vault
 from djinn_memory.operations import Rights, Verb
 from djinn_memory.operations.checks import check, field_types
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.recovery import recovers
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
@@ -64,11 +64,37 @@ class Namespace:
     def _scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
         return self.runtime.fresh_scope(agent, filters)
 
-    def _remake(self) -> None:
-        self.runtime.rebuild_index()
+
+N = TypeVar("N", bound=Namespace)
 
 
-class BoundOperation(Protocol[P, Q_contra, R_co]):
+def recovers(
+    method: Callable[Concatenate[N, P], R], *, rebuild: bool = True
+) -> Callable[Concatenate[N, P], R]:
+    """A decorator: if `method` meets a damaged index or cache, set it aside and repeat `method`.
+
+    With `rebuild`, the index is rebuilt from the notes in between.
+    """
+
+    @wraps(method)
+    def run(self: N, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        state = self.runtime.state
+        state.renew()
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:
+            state.repair(error)
+        from djinn_memory.store.sqlite import explained
+
+        if rebuild:
+            self.runtime.rebuild_index()
+        with explained(state.home.index_path):
+            return method(self, *args, **kwargs)
+
+    return run
+
+
+class _BoundOperation(Protocol[P, Q_contra, R_co]):
     """An operation of an opened home. Call it with its request, or with the request's fields."""
 
     @overload
@@ -94,7 +120,7 @@ class OperationMethod(Generic[P, Q, R]):
     ) -> None:
         self.method = method
         self.request = request
-        self.run = run
+        self._run = run
         self.verb = verb
         self.patient = patient
         update_wrapper(cast(Any, self), method, ("__module__", "__name__", "__qualname__"))
@@ -103,12 +129,14 @@ class OperationMethod(Generic[P, Q, R]):
         given = len(args) == 1 and not kwargs and isinstance(args[0], self.request)
         request = args[0] if given else self.request(*args, **kwargs)
         with namespace.runtime.busy(patient=self.patient):
-            return self.run(namespace, request)
+            check(cast(Struct, request))
+            _refuse_secrets(namespace.runtime.home, request)
+            return self._run(namespace, request)
 
     @overload
     def __get__(self, namespace: None, owner: type) -> OperationMethod[P, Q, R]: ...
     @overload
-    def __get__(self, namespace: object, owner: type) -> BoundOperation[P, Q, R]: ...
+    def __get__(self, namespace: object, owner: type) -> _BoundOperation[P, Q, R]: ...
     def __get__(self, namespace: object | None, owner: type) -> Any:
         return self if namespace is None else MethodType(self, namespace)
 
@@ -136,13 +164,15 @@ def operation(
     positional: tuple[str, ...] = (),
     embeds: tuple[str, ...] = (),
     recover: bool = True,
+    rebuilds: bool = False,
     patient: bool = False,
 ) -> Callable[[Callable[[Any, Q], R]], OperationMethod[P, Q, R]]:
     """Make a method of a namespace an operation. `request` is the type of its request.
 
     `Verb` explains the flags. `python tools/verb_table.py` writes them into the table from which
     front ends are made. A damaged index is set aside and rebuilt, and the operation is repeated,
-    unless `recover` is False. For `patient` see `Runtime.busy`.
+    unless `recover` is False. With `rebuilds`, the operation rebuilds the index itself. For
+    `patient` see `Runtime.busy`.
     """
     verb = Verb(
         writes=writes,
@@ -154,13 +184,7 @@ def operation(
     )
 
     def declare(method: Callable[[Any, Q], R]) -> OperationMethod[P, Q, R]:
-        guarded = recovers(method) if recover else method
-
-        def run(namespace: Any, request: Q) -> R:
-            check(cast(Struct, request))
-            _refuse_secrets(namespace.runtime.home, request)
-            return guarded(namespace, request)
-
+        run = recovers(method, rebuild=not rebuilds) if recover else method
         return OperationMethod(method, request, run, verb, patient=patient)
 
     return declare

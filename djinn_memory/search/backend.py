@@ -187,12 +187,7 @@ class Index(Protocol):
         """
 
     def openings(
-        self,
-        selection: Selection,
-        *,
-        characters: int,
-        fields: Collection[str],
-        limit: int,
+        self, selection: Selection, *, characters: int, fields: Collection[str], limit: int
     ) -> Iterable[MemoryOpening]:
         """Yield the beginnings of the newest memories of a selection, newest first.
 

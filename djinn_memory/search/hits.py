@@ -33,7 +33,7 @@ _STEMS: dict[tuple[str, ...], dict[str, list[str]]] = {}
 def present(search: Search) -> None:
     """Turn the chosen candidates of a search into its hits."""
     search.memories_of(search.chosen)
-    matches = _matcher(search.index.words, search.stems)
+    matches = _Matches(search.index.words, search.stems).__getitem__
     now = search.as_of or moment(search.runtime.now())
     hits = []
     for rank, candidate in enumerate(search.chosen, 1):
@@ -147,13 +147,8 @@ def _context(vault: Vault, path: str) -> str | None:
     return max(texts)[1] if texts else None
 
 
-def _matcher(vocabulary: Vocabulary, stems: AbstractSet[str]) -> Callable[[str], bool]:
-    """A function that tests whether a word matches a query with these stems."""
-    return _Matches(vocabulary, stems).__getitem__
-
-
 class _Matches(dict[str, bool]):
-    """Whether a word matches, by word.
+    """Whether a word matches a query with these stems, by word.
 
     It is a dictionary because a search tests thousands of words.
     """

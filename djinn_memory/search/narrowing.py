@@ -20,8 +20,7 @@ RawText = Annotated[str, UNGUARDED]
 """A text in which a secret is not refused."""
 
 AgentName = Annotated[
-    RawText | None,
-    Meta(description="The agent whose memory is used. Default: the first agent."),
+    RawText | None, Meta(description="The agent whose memory is used. Default: the first agent.")
 ]
 WHOLE_HOME = "Show only what this agent may see. Default: the whole home."
 OnlyAgent = Annotated[RawText | None, Meta(description=WHOLE_HOME)]

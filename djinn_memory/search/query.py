@@ -32,8 +32,7 @@ class SearchOptions(Narrowing, frozen=True):
         Meta(description="Search with both legs (keywords and meaning), or with one of them."),
     ] = None
     rerank: Annotated[
-        bool | None,
-        Meta(description="Rerank the best hits with the model of search.rerank."),
+        bool | None, Meta(description="Rerank the best hits with the model of search.rerank.")
     ] = None
     expand: Annotated[
         Expand | None,

@@ -77,7 +77,7 @@ class _ServerSource(SearchSource):
         if not access.reads_all(agent, home.config.sync.read_all):
             return home.scope(agent, only)
         with _suggesting_this_home():
-            others = self._runtime.other_server_vaults()
+            others = self._runtime.server_indexes.other_vaults()
         return home.server_scope(agent, others, only)
 
     def refresh(
@@ -89,7 +89,8 @@ class _ServerSource(SearchSource):
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
         """See `SearchSource`."""
         with _suggesting_this_home():
-            return self._runtime.server_space(vaults)
+            recipe = self._runtime.models.recipe
+            return self._runtime.server_indexes.space(vaults, recipe)
 
     @contextmanager
     def index(self, vaults: Sequence[Vault]) -> Iterator[Index]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Literal
 
 import apsw
 from msgspec import Struct
@@ -36,9 +37,21 @@ def held(path: Path, *, written: bool = False) -> bool:
         return False
 
 
-def count_events(path: Path) -> int:
-    """The number of events in the ledger."""
-    return _number(path, "select count(*) from event")
+_NUMBERS = {
+    "events": "select count(*) from event",
+    "vectors": "select count(*) from embedding",
+    "values": "select count(*) from entry where expires > unixepoch('subsec')",
+    "version": "pragma user_version",
+}
+
+
+def number(path: Path, what: Literal["events", "vectors", "values", "version"]) -> int:
+    """A number in a database.
+
+    These are the events in the ledger, the vectors in the cache, the unexpired values in working
+    memory, and the version of the index's schema.
+    """
+    return _number(path, _NUMBERS[what])
 
 
 def count_unseen_events(path: Path) -> int:
@@ -53,21 +66,6 @@ def count_unseen_events(path: Path) -> int:
     with closing(peek(path)) as connection:
         known = {key for (key,) in rows(connection, "select id from event")}
     return len((salvaged.events.keys() | salvaged.lost.keys()) - known)
-
-
-def count_vectors(path: Path) -> int:
-    """The number of vectors in the cache."""
-    return _number(path, "select count(*) from embedding")
-
-
-def count_values(path: Path) -> int:
-    """The number of unexpired values in working memory."""
-    return _number(path, "select count(*) from entry where expires > unixepoch('subsec')")
-
-
-def index_version(path: Path) -> int:
-    """The version of the index's schema."""
-    return _number(path, "pragma user_version")
 
 
 def free_bytes(path: Path) -> int:
@@ -85,7 +83,7 @@ def vacuum(path: Path) -> int:
     return before - path.stat().st_size
 
 
-class IndexContent(Struct, frozen=True):
+class _IndexContent(Struct, frozen=True):
     """The content of an index."""
 
     vault_ids: Sequence[str]
@@ -102,9 +100,9 @@ def opened_index(path: Path) -> Iterator[Connection]:
         yield connection
 
 
-def index_content(connection: Connection) -> IndexContent:
+def index_content(connection: Connection) -> _IndexContent:
     """The content of the index."""
-    return IndexContent(
+    return _IndexContent(
         [uuid for (uuid,) in rows(connection, "select uuid from vault")],
         connection.execute("select count(*) from note").get,
         connection.execute("select count(*) from window where not embedded").get,

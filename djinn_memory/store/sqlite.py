@@ -57,6 +57,10 @@ class DamagedDatabase(Unavailable):
     """The file is damaged, or is not a database."""
 
 
+STORE_ERRORS: tuple[type[Exception], ...] = (apsw.Error, DamagedDatabase, UnicodeDecodeError)
+"""The errors that a damaged database raises. All text that djinn writes is UTF-8."""
+
+
 class DiskFull(Unavailable):
     """The disk is full or failing."""
 

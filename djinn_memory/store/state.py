@@ -10,17 +10,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Literal
 
 import apsw
 
-from djinn_memory.errors import IndexMissing, Unavailable
+from djinn_memory.errors import DjinnError, IndexMissing, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault import hidden
 from djinn_memory.store import faults, index, sqlite
 from djinn_memory.store.busy import Patience
-from djinn_memory.store.sqlite import explained
+from djinn_memory.store.index import meta
+from djinn_memory.store.sqlite import STORE_ERRORS, explained
 from djinn_memory.system.disks import ChangeWatch
 from djinn_memory.system.files import file_id, leftovers_below
 from djinn_memory.system.locks import lock
@@ -177,10 +179,7 @@ class State:
 
     @contextlib.contextmanager
     def lock(
-        self,
-        what: Literal["index", "embed"] = "index",
-        *,
-        timeout: float | None = None,
+        self, what: Literal["index", "embed"] = "index", *, timeout: float | None = None
     ) -> Iterator[None]:
         """Lock out other processes that index notes or embed.
 
@@ -252,6 +251,39 @@ class State:
                 self._close(name)
         if "index" in self.__dict__ and not self.writable:
             self._close("index")
+
+    def repair(self, error: Exception) -> None:
+        """Set aside what is damaged, or raise the error that an operation met, with a remedy."""
+        if not self.set_aside_after(error):
+            with explained(self.home.index_path):
+                raise error
+
+    def set_aside_after(self, error: Exception) -> bool:
+        """Set aside the index or cache if damage to it may have caused an error.
+
+        Returns whether to try again, also when another process has rebuilt the index.
+        """
+        if isinstance(error, DjinnError | OSError | apsw.BusyError):
+            path = str(self.home.index_path)
+            damaged = isinstance(error, STORE_ERRORS)
+            return damaged and self.set_aside_damaged(suspected=error.args[0].startswith(path))
+        unfitting = isinstance(error, apsw.ConstraintError)
+        if isinstance(error, apsw.Error | UnicodeDecodeError) and not unfitting:
+            certain = apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError
+            return self.set_aside_damaged(suspected=isinstance(error, certain))
+        # Rows that do not fit together may raise any error, of SQLite or of Python. So may a
+        # mistake in djinn: for one and the same error the index is made anew only once.
+        frames = walk_tb(error.__traceback__)
+        # The frames of apsw, which is written in C, have no name.
+        places = ((frame.f_globals.get("__name__", ""), line) for frame, line in frames)
+        *_, place = (place for place in places if place[0].startswith("djinn_memory."))
+        mark = f"{type(error).__name__} {place}"
+        with contextlib.suppress(*STORE_ERRORS, DjinnError):
+            if not self.writable or meta.get(self.index, "remade") == mark:
+                return False
+        self.set_aside_damaged(suspected=True)
+        meta.put(self.index, "remade", mark)
+        return True
 
     def set_aside_damaged(self, *, suspected: bool = False) -> bool:
         """Rename a damaged index and a damaged cache; returns whether new ones will be created.

@@ -61,7 +61,7 @@ def events(case: CheckedHome) -> Iterator[Check]:
         wrong = f"is damaged ({count(unseen, 'event')} in its log missing)"
     if wrong is None:
         yield from _writable("ledger", path)
-        yield ok("ledger", count(inspection.count_events(path), "event"))
+        yield ok("ledger", count(inspection.number(path, "events"), "event"))
         return
 
     def mend() -> str:
@@ -85,7 +85,7 @@ def cache(case: CheckedHome) -> Iterator[Check]:
     else:
         yield from _writable("vectors", path)
         yield from _roomy("vectors", path)
-        yield ok("vectors", f"{inspection.count_vectors(path):,} are cached")
+        yield ok("vectors", f"{inspection.number(path, 'vectors'):,} are cached")
 
 
 def working(case: CheckedHome) -> Iterator[Check]:
@@ -104,7 +104,7 @@ def working(case: CheckedHome) -> Iterator[Check]:
         yield ok("working", "no values are stored yet")
     else:
         yield from _writable("working", path)
-        yield ok("working", f"contains {count(inspection.count_values(path), 'value')}")
+        yield ok("working", f"contains {count(inspection.number(path, 'values'), 'value')}")
 
 
 def index(case: CheckedHome) -> Iterator[Check]:
@@ -116,7 +116,7 @@ def index(case: CheckedHome) -> Iterator[Check]:
         yield warning("index", "there is no index yet", INDEX, mend)
     elif wrong := index_store.fault(path):
         yield error("index", f"{path} {wrong}", REMADE, mend)
-    elif inspection.index_version(path) < index_store.SCHEMA.newest:
+    elif inspection.number(path, "version") < index_store.SCHEMA.newest:
         yield hint("index", "it was written by an older version of djinn", INDEX, mend)
     else:
         yield from _writable("index", path)

@@ -13,7 +13,7 @@ from djinn_memory.memories.profiles.reading import wrong_values
 from djinn_memory.models import Vault
 from djinn_memory.notes.vault import VaultListing, walk
 from djinn_memory.store.index.local.sqlite_index import peeking
-from djinn_memory.store.recovery import store_errors
+from djinn_memory.store.sqlite import STORE_ERRORS
 from djinn_memory.store.state import State
 from djinn_memory.system.disks import network
 from djinn_memory.system.files import leftovers_below
@@ -135,7 +135,7 @@ def _unknown_domains(case: CheckedHome) -> Iterator[Check]:
     try:
         with peeking(home.index_path, home.vaults, config.access) as index:
             written = index.values(access.DOMAIN)
-    except store_errors():
+    except STORE_ERRORS:
         return
     keys = {access.domain_key(name) for name in written}
     known = {access.domain_key(name) for name in config.domains}

@@ -19,7 +19,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.library.ingest import ingest
 from djinn_memory.memories.library.requests import FileOutcome, IngestOptions
 from djinn_memory.models import Vault, silent
-from djinn_memory.store.recovery import store_errors
+from djinn_memory.store.sqlite import STORE_ERRORS
 from djinn_memory.store.state import State
 from djinn_memory.system.files import expand, file_version
 from djinn_memory.watch.heard import Heard, Notice
@@ -35,7 +35,7 @@ UNFINISHED = frozenset({".part", ".partial", ".crdownload", ".download", ".tmp",
 
 Mark = tuple[int, int, int]
 
-FAILURES: tuple[type[Exception], ...] = (*store_errors(), DjinnError, OSError)
+FAILURES: tuple[type[Exception], ...] = (*STORE_ERRORS, DjinnError, OSError)
 """Errors after which a watch and its inbox continue."""
 
 

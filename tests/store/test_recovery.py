@@ -16,10 +16,9 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused
 from djinn_memory.home.home import Home
-from djinn_memory.operations.operation import Namespace
+from djinn_memory.operations.operation import Namespace, recovers
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index import open_index
-from djinn_memory.store.recovery import recovers
 from djinn_memory.store.state import State, aside_name, set_aside
 from tests.conftest import Run
 from tests.indexing.content import content

@@ -1,17 +1,20 @@
 """djinn remember."""
 
 from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
-
-from msgspec import Meta, Struct
-
 from djinn_memory.cli import candidates
-from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import link, place, say, talk
+from djinn_memory.cli.command import Call
+from djinn_memory.cli.command import command
+from djinn_memory.cli.output import link
+from djinn_memory.cli.output import place
+from djinn_memory.cli.output import say
+from djinn_memory.cli.output import talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
+from msgspec import Meta
+from msgspec import Struct
+from typing import Annotated
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from djinn_memory.memories.writing.remember import RememberResult
@@ -34,12 +37,11 @@ class _ExistingOptions(Struct, frozen=True):
     ] = False
 
 
-def _remember(call: Call) -> Any:
+def _choose_existing(call: Call) -> None:
     chosen = [name for name in _ExistingOptions.__struct_fields__ if getattr(call.view, name)]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined; pass one of them")
     call.values["existing"] = next(iter(chosen), None)
-    return call.run()
 
 
 @command(
@@ -58,7 +60,7 @@ def _remember(call: Call) -> Any:
         "supersedes": Field("NOTE", candidates.titles),
     },
     view=_ExistingOptions,
-    run=_remember,
+    prepare=_choose_existing,
 )
 def remember(call: Call, answer: RememberResult) -> None:
     """Write a memory that the next search finds.

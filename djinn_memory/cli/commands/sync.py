@@ -1,17 +1,21 @@
 """djinn sync: commands that exchange vaults with a Postgres server, and compare both sides."""
 
 from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
-
-from msgspec import Meta, Struct
-
+import typer
 from djinn_memory.cli import output
-from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, place, say, talk
+from djinn_memory.cli.command import Call
+from djinn_memory.cli.command import command
+from djinn_memory.cli.output import clean
+from djinn_memory.cli.output import place
+from djinn_memory.cli.output import say
+from djinn_memory.cli.output import talk
 from djinn_memory.errors import Unavailable
 from djinn_memory.system.plural import count
+from msgspec import Meta
+from msgspec import Struct
+from typing import Annotated
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from djinn_memory.sync import requests
@@ -34,9 +38,10 @@ class _WatchSync(Struct, frozen=True):
     ] = False
 
 
-def _run(call: Call) -> Any:
+def _watch(call: Call) -> None:
+    """Run again and again, if the user wants that, until Ctrl-C."""
     if not call.view.watch:
-        return call.run()
+        return
     from djinn_memory.sync.session import wait_for_changes
 
     announced = False
@@ -54,7 +59,7 @@ def _run(call: Call) -> Any:
             wait_for_changes(call.djinn.runtime)
     except KeyboardInterrupt:
         # The next run resumes what this one did not finish, as after a kill.
-        return None
+        raise typer.Exit from None
 
 
 def _print_watched(call: Call, report: requests.SyncReport) -> None:
@@ -67,7 +72,7 @@ def _print_watched(call: Call, report: requests.SyncReport) -> None:
     sys.stdout.flush()
 
 
-@command("sync.run", view=_WatchSync, run=_run, progress=True, failed=_is_incomplete)
+@command("sync.run", view=_WatchSync, prepare=_watch, progress=True, failed=_is_incomplete)
 def run(call: Call, answer: requests.SyncReport) -> None:
     """Receive the changes of other homes, then send those of this home.
 

@@ -1,17 +1,17 @@
-"""Turns a question into words to look for, and BM25 into a score from 0 to 1."""
+"""Turns a question into words to look for."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import Problem
-from djinn_memory.search.backend import Index, Vocabulary
+from djinn_memory.search.backend import Vocabulary
 from djinn_memory.store.index.records import Forms, WordMatch
 from djinn_memory.store.index.words import forms
 
@@ -24,18 +24,11 @@ MAX_TIMES = 3
 LOOKUP_TERMS = 4
 """A query of at most this many words matches a chunk with all of them, whatever the scores."""
 
-PAIR_WEIGHT = 0.3
-"""Weight of neighbouring query words that are also neighbours in the text, added to BM25."""
-
 SATURATED = 2.2
 """k1 + 1: the maximum BM25 score of one word, in units of its rarity."""
 
 RARE_WORDS = 2.5
 """This many words of maximum rarity, all matched, are a full match, however long the query."""
-
-ADDED_SHARE = 0.2
-"""Weight of the words that expand a question. An equal weight costs .06 of nDCG@10 on CACM with the
-words of a title that answers."""
 
 CUT = Problem("query", f"only the first {MAX_TERMS} words of it, or of a phrase, are looked for")
 
@@ -191,26 +184,6 @@ def phrase_words(vocabulary: Vocabulary, text: str) -> list[str]:
     if words and _tail_of_run(words, len(words) - 1):
         del words[-1]
     return words
-
-
-def score(index: Index, query: WordsQuery, chunk_ids: Collection[int]) -> dict[int, float]:
-    """BM25 of words and neighbouring pairs, for the chunks of `chunk_ids` that contain any.
-
-    If words were added, the result is the mean of two scores, for added words and the query's own.
-    Each is relative to its own `full`; the result is in units of the query's own score.
-    """
-    result = index.words.score(WordMatch(query.terms), chunk_ids)
-    if query.pairs:
-        for chunk_id, bonus in index.words.score(WordMatch(query.pairs), chunk_ids).items():
-            result[chunk_id] = result.get(chunk_id, 0.0) + PAIR_WEIGHT * bonus
-    if query.added:
-        theirs = score(index, query.added, chunk_ids)
-        result = {
-            chunk_id: (1 - ADDED_SHARE) * result.get(chunk_id, 0.0)
-            + ADDED_SHARE * query.full * query.added.share(theirs.get(chunk_id, 0.0))
-            for chunk_id in {**result, **theirs}
-        }
-    return result
 
 
 def content(vocabulary: Vocabulary, text: str) -> frozenset[str]:

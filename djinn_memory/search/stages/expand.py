@@ -95,13 +95,8 @@ def by_model(query: Query, config: LlmConfig) -> tuple[Query, SearchStep, Proble
         return SearchStep("expand", what, (time.monotonic() - began) * 1000)
 
     if query.words or query.meanings:
-        return (
-            query,
-            step(
-                "the query has `words:` or `meaning:` parts of its own, so the model was not asked"
-            ),
-            None,
-        )
+        own = "the query has `words:` or `meaning:` parts of its own, so the model was not asked"
+        return query, step(own), None
     try:
         question = query.question[:MAX_QUESTION]
         answer = ask(config, PROMPT.format(question=question), config.timeout)
@@ -113,9 +108,7 @@ def by_model(query: Query, config: LlmConfig) -> tuple[Query, SearchStep, Proble
         why = f"{config.model} did not answer in the requested form; nothing was added"
         return query, step("the answer contained nothing useful"), Problem("expand", why)
     added = replace(
-        query,
-        added_words=(words,) if words else (),
-        added_meanings=(passage,) if passage else (),
+        query, added_words=(words,) if words else (), added_meanings=(passage,) if passage else ()
     )
     what = [f"words: {words}"] * bool(words) + [f"meaning: {passage}"] * bool(passage)
     return added, step(f"{config.model} added {'; '.join(what)}"), None
@@ -165,7 +158,7 @@ def _terms(index: Index, known: AbstractSet[str], feedback: Sequence[Candidate])
     As in the relevance model of Lavrenko and Croft (2001), the weight of a term is the mean of its
     shares of the chunks, weighted by the chunks' scores, and multiplied by BM25's idf over all
     chunks. RM3 (Abdul-Jaleel et al. 2004) mixes the best terms with the question, here by
-    `legs.words_query.ADDED_SHARE`. A term is returned in the form that the chunks use most.
+    `legs.words.ADDED_SHARE`. A term is returned in the form that the chunks use most.
     """
     vocabulary = index.words
     total = vocabulary.total or 1

@@ -142,9 +142,8 @@ class _EncoderReranker:
                     odds.extend(self._encoder.scores(question, texts[at : at + BATCH]))
             except DjinnError as error:
                 failed.append(error)
-            except (
-                Exception
-            ) as error:  # a runtime's own errors share no class, and none may end a search
+            # A runtime's own errors share no class, and none may end a search.
+            except Exception as error:
                 why = " ".join(str(error).split())[:200]
                 failed.append(Unavailable(f"{self.name} failed: {type(error).__name__}: {why}"))
 

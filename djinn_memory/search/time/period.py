@@ -176,17 +176,17 @@ SPREAD = 50
 """Number of candidates that are spread. Lower ones are rarely seen."""
 
 
-def asked_period(search: Search) -> QuestionPeriod | None:
+def asked_period(search: Search) -> _QuestionPeriod | None:
     """The period that a question asks about, read from its words; None for no period."""
     today = search.runtime.now().astimezone().date()
     question = search.query.text
     dates = dates_in_question(question, today)
     if dates is None and (event := event_in_question(question)):
         dates = _dates_of_event(search, event, today)
-    return QuestionPeriod(search, dates, today) if dates else None
+    return _QuestionPeriod(search, dates, today) if dates else None
 
 
-class QuestionPeriod(Now):
+class _QuestionPeriod(Now):
     """The period that a question asks about, and which memories are from it.
 
     Candidates from the period may be below the depth of the legs, so more are gathered. A period

@@ -24,7 +24,7 @@ _COMING = re.compile(
 _EVENT = re.compile(
     r"\b(?P<side>before|after|since|during|until|following)\s+"
     r"(?P<name>(?:the|our|my|his|her|their|your|[A-Z][\w.-]*['\u2019]s)\s+"
-    r"[\w'\u2019-]+(?:\s+[\w'\u2019-]+){0,4})",
+    r"[\w'\u2019-]+(?:\s+[\w'\u2019-]+){0,4})"
 )
 _EVENT_ENDS = re.compile(
     r"\s+(?:to|in|on|with|and|or|at|from|for|did|do|does|was|were|is|are|that|which|who|when|how"
@@ -51,6 +51,8 @@ _GENERAL = frozenset({
 """Words that name no subject: `what did we discuss` asks for all memories of a time."""
 
 _Side = Literal["before", "after", "during"]
+_SIDES: dict[str, _Side] = {"before": "before", "until": "before", "during": "during"}
+"""The sides of prepositions other than `after`, `since` and `following`."""
 
 
 class NamedEvent(Struct, frozen=True):
@@ -110,13 +112,8 @@ def event_in_question(question: str) -> NamedEvent | None:
         words = [word for word in re.findall(r"[\w'\u2019-]+", name)[1:] if word]
         if not words or words[-1].lower() in _NO_EVENT or words[0].lower() in _NO_EVENT:
             continue
-        said = match["side"].lower()
-        side: _Side = "after"
-        if said in ("before", "until"):
-            side = "before"
-        elif said == "during":
-            side = "during"
         stop = match.start("name") + len(name)
+        side = _SIDES.get(match["side"].lower(), "after")
         return NamedEvent(question[match.start() : stop], name, side)
     return None
 

@@ -94,10 +94,7 @@ def answering(
 
 
 def answers(
-    search: Search,
-    memory: IndexedMemory,
-    listed: Sequence[Statement],
-    time_words: frozenset[str],
+    search: Search, memory: IndexedMemory, listed: Sequence[Statement], time_words: frozenset[str]
 ) -> list[Statement]:
     """The statements about an entity that answer the question with all its words but these."""
     vocabulary = search.index.words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from posixpath import basename
 from typing import TYPE_CHECKING
 
@@ -89,15 +89,15 @@ def put_memory(
     )
     language = detect(note.text[note.body :])
     aliases, tags = NAME_BREAK.join(note.aliases), " ".join(note.tags)
-    names = _names(note.title, file.path, aliases, tags)
-    for ordinal, (chunk, windows) in enumerate(memory.chunks):
-        text = note.searched[chunk.start : chunk.end]
+    texts = ((chunk.headings, note.searched[chunk.start : chunk.end]) for chunk, _ in memory.chunks)
+    listed = zip(
+        memory.chunks, word_columns(note.title, file.path, aliases, tags, texts), strict=True
+    )
+    for ordinal, ((chunk, windows), columns) in enumerate(listed):
         row = {"memory_id": memory_id, "in_compartment": compartment}
-        row |= {"ordinal": ordinal, "text": text}
+        row |= {"ordinal": ordinal, "text": columns.body}
         chunk_id = _put_chunk(connection, {**row, **_place(chunk, source)}, windows)
-        spoken = note.text[chunk.start : chunk.end]
-        columns, names = _columns(names, chunk.headings, text)
-        own = _spoken(detect_part(spoken, language))
+        own = _spoken(detect_part(note.text[chunk.start : chunk.end], language))
         words.add(connection, compartment, chunk_id, columns, own)
     links.put(connection, note_id, memory_id, source, note)
 
@@ -187,16 +187,17 @@ def _put_words_again(connection: apsw.Connection, compartment: int, memory_id: i
 
 
 def word_columns(
-    title: str, path: str, aliases: str, tags: str, chunks: Sequence[tuple[Sequence[str], str]]
+    title: str, path: str, aliases: str, tags: str, chunks: Iterable[tuple[Sequence[str], str]]
 ) -> Iterator[words.Columns]:
     """The columns of each chunk of a memory in the index.
 
     `aliases` are separated by `NAME_BREAK`, `tags` by a space; a chunk is its headings and text.
+    The names are indexed with the first chunk, and their beginning with the others.
     """
-    names = _names(title, path, aliases, tags)
+    names = words.Columns(title, aliases, "", tags, path.removesuffix(".md"), "")
     for headings, text in chunks:
-        columns, names = _columns(names, headings, text)
-        yield columns
+        yield replace(names, headings=NAME_BREAK.join(headings), body=text)
+        names = replace(names, aliases=names.aliases[:_MAX_NAMES], tags=names.tags[:_MAX_NAMES])
 
 
 def spoken_languages(texts: Sequence[str]) -> list[str | None]:
@@ -276,19 +277,6 @@ def _put_chunk(
         ],
     )
     return chunk_id
-
-
-def _names(title: str, path: str, aliases: str, tags: str) -> words.Columns:
-    """The names indexed with the first chunk of a memory, besides its headings and text."""
-    return words.Columns(title, aliases, "", tags, path.removesuffix(".md"), "")
-
-
-def _columns(
-    names: words.Columns, headings: Sequence[str], text: str
-) -> tuple[words.Columns, words.Columns]:
-    """The columns of a chunk, and the names for the next chunk."""
-    columns = replace(names, headings=NAME_BREAK.join(headings), body=text)
-    return columns, replace(names, aliases=names.aliases[:_MAX_NAMES], tags=names.tags[:_MAX_NAMES])
 
 
 def _spoken(language: str | None) -> str | None:

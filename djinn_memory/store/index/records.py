@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from djinn_memory.home import access
-from djinn_memory.models import Filters, Memory, MemoryRef, Part, Vault
+from djinn_memory.models import Filters, Memory, MemoryRef, Part
 from djinn_memory.notes.links import Kind
 
 if TYPE_CHECKING:
@@ -116,12 +115,11 @@ class TitledRef(MemoryRef, frozen=True, kw_only=True):
     title: str
 
 
-class MemoryNames(MemoryRef, frozen=True, kw_only=True):
+class MemoryNames(TitledRef, frozen=True, kw_only=True):
     """A memory with all its names."""
 
     memory_id: int
     type: str | None
-    title: str
     aliases: tuple[str, ...]
 
 
@@ -275,59 +273,7 @@ COLUMN_FIELDS = (access.DOMAIN,)
 """The fields of the front matter that are columns of a `Memory`, and so of a hit. They are read
 whichever fields are asked for; several values are separated by commas."""
 
-R = TypeVar("R", TitledRef, MemoryNames, IndexedMemory)
 
-
-def memory_record(
-    kind: type[R], columns: dict[str, Any], vault: Vault, fields: Collection[str] | None = None
-) -> R:
-    """A record of a memory in a vault, from the values of its columns.
-
-    Of the front matter it has the `fields` with these keys; None stands for all.
-    """
-    values = {**columns, "vault": vault.name}
-    values["block"] = UNSET if values["block"] is None else values["block"]
-    if "dated" in values:
-        values["dated"] = bool(values["dated"])
-    for name in ("tags", "aliases"):
-        if name in values:
-            values[name] = _read_texts(values[name])
-    if "fields" in values:
-        pairs = read_pairs(values["fields"])
-        for name in COLUMN_FIELDS:
-            values[name] = ", ".join(value for key, value in pairs if key == name) or None
-        values["fields"] = tuple(pair for pair in pairs if fields is None or pair[0] in fields)
-    return kind(**values)
-
-
-def memory_opening(columns: dict[str, Any], vault: Vault, fields: Collection[str]) -> MemoryOpening:
-    """The beginning of a memory in a vault, with the `fields` with these keys."""
-    pairs = read_pairs(columns["fields"])
-    kept = tuple(pair for pair in pairs if pair[0] in fields)
-    text = columns["text"] or ""
-    values = {**columns, "vault": vault.name, "text": text, "fields": kept}
-    return MemoryOpening(**{name: values[name] for name in MemoryOpening._fields})
-
-
-def chunk_record(chunk_id: int, memory_id: int, columns: Sequence[Any]) -> IndexedChunk:
-    """A chunk from its ordinal, headings, first line, last line, page, parts and text."""
-    ordinal, headings, first, last, page, parts, text = columns
-    read = _read(parts or "[]")
-    return IndexedChunk(
-        chunk_id, memory_id, ordinal, _read_texts(headings), (first, last), page,
-        tuple(Part(offset, number, tuple(path)) for offset, number, path in read), text,
-    )  # fmt: skip
-
-
-def _read_texts(stored: Any) -> tuple[str, ...]:
-    """A list of texts, as JSON or as a driver reads it."""
-    return tuple(_read(stored))
-
-
-def read_pairs(stored: Any) -> tuple[tuple[str, str], ...]:
-    """Pairs of texts, as JSON or as a driver reads them."""
-    return tuple((key, value) for key, value in _read(stored))
-
-
-def _read(stored: Any) -> Any:
+def decoded(stored: Any) -> Any:
+    """A list of a row, which is JSON, or which a driver has read."""
     return msgspec.json.decode(stored) if isinstance(stored, str) else stored

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -11,7 +12,7 @@ from msgspec import Struct, field
 
 from djinn_memory.models import Vault
 from djinn_memory.store.index.predicates import Kind, predicates
-from djinn_memory.store.index.records import COLUMN_FIELDS, ChunkRef, Forms, Selection, read_pairs
+from djinn_memory.store.index.records import COLUMN_FIELDS, ChunkRef, Forms, Selection, decoded
 
 Row = tuple[Any, ...]
 
@@ -181,9 +182,7 @@ class Selections(ABC, Generic[P]):
                 yield part, row
 
     def refs(
-        self,
-        chunk_ids: Iterable[int],
-        conditions: Mapping[int, tuple[P, Condition]] | None = None,
+        self, chunk_ids: Iterable[int], conditions: Mapping[int, tuple[P, Condition]] | None = None
     ) -> dict[int, ChunkRef]:
         """The chunks that meet the condition of their part; without conditions, all readable."""
         tables, refs = self.tables, {}
@@ -203,6 +202,30 @@ class Selections(ABC, Generic[P]):
             for number, memory, vault, path, line, ordinal in listed:
                 place = part.vault_of(vault).name, path, line, ordinal
                 refs[part.key(number)] = ChunkRef(part.key(number), part.key(memory), place)
+        return refs
+
+    def best(
+        self,
+        batches: Iterable[Mapping[int, float]],
+        conditions: Mapping[int, tuple[P, Condition]],
+        limit: int,
+        per_memory: int,
+    ) -> list[ChunkRef]:
+        """Chunks that meet the condition of their part, best first, at most `per_memory` each.
+
+        `batches` are the scores of chunks, the best first. Equals are in one batch. Filters that
+        leave little need many batches, so the chunks that they leave are best read after a few.
+        """
+        refs: list[ChunkRef] = []
+        counts: Counter[int] = Counter()
+        for scores in batches:
+            matches = self.refs(scores, conditions).values()
+            for ref in sorted(matches, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
+                if counts[ref.memory_id] < per_memory:
+                    counts[ref.memory_id] += 1
+                    refs.append(ref)
+                    if len(refs) == limit:
+                        return refs
         return refs
 
     def chunks_of(self, conditions: Mapping[int, tuple[P, Condition]]) -> list[int]:
@@ -244,7 +267,7 @@ class _Facts(Generic[P]):
             where.values,
         )
         for number, fields in listed:
-            stated = dict(reversed(read_pairs(fields)))
+            stated = dict(reversed(decoded(fields)))
             yield number, stated.get("valid_from"), stated.get("valid_to")
 
     def chunks_with(self, phrase: Forms) -> list[int]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Generic, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from djinn_memory.models import Vault
+from msgspec import UNSET
+
+from djinn_memory.models import Part, Vault
 from djinn_memory.notes.slugs import fold
 from djinn_memory.store.index.records import (
+    COLUMN_FIELDS,
     MEMORY_COLUMNS,
     Backlink,
     CatalogStats,
@@ -25,15 +28,14 @@ from djinn_memory.store.index.records import (
     MemoryOpening,
     MemorySize,
     Order,
-    R,
     Selection,
     TitledRef,
-    chunk_record,
-    memory_opening,
-    memory_record,
+    decoded,
 )
 from djinn_memory.store.index.selection import P, Row, Selections
 from djinn_memory.store.index.stored_links import StoredLinks
+
+R = TypeVar("R", TitledRef, MemoryNames, IndexedMemory)
 
 ALL = Selection()
 """All memories of the vaults."""
@@ -154,23 +156,21 @@ class StoredIndex(ABC, Generic[P]):
         for vault, columns in read:
             place = vault.id, columns["path"], columns["block"]
             columns["owns_id"] = (columns["id"], place) in owned
-            memory = memory_record(IndexedMemory, columns, vault, fields)
+            memory = _record(IndexedMemory, columns, vault, fields)
             loaded[memory.memory_id] = memory
         return loaded
 
     def openings(
-        self,
-        selection: Selection,
-        *,
-        characters: int,
-        fields: Collection[str],
-        limit: int,
+        self, selection: Selection, *, characters: int, fields: Collection[str], limit: int
     ) -> Iterator[MemoryOpening]:
         """Yield the beginnings of the newest memories of a selection, newest first."""
         ids = self._ordered(selection, "newest", limit)
         openings = {}
         for vault, columns in self._read(ids, _OPENING, fields=fields, characters=characters):
-            openings[columns["memory_id"]] = memory_opening(columns, vault, fields)
+            values = {**columns, "vault": vault.name, "text": columns["text"] or ""}
+            values["fields"] = _front_matter(decoded(columns["fields"]), fields)
+            opening = MemoryOpening(**{name: values[name] for name in MemoryOpening._fields})
+            openings[columns["memory_id"]] = opening
         yield from (openings[key] for key in ids)
 
     def titles(self, selection: Selection = ALL) -> list[TitledRef]:
@@ -306,7 +306,7 @@ class StoredIndex(ABC, Generic[P]):
         """Records of the memories of a selection with these columns, sorted by place."""
         for part, row in self._sorted(selection, "place", self._tables.select(names)):
             vault, columns = self._described(part, names, row)
-            yield memory_record(kind, columns, vault)
+            yield _record(kind, columns, vault)
 
     def _sorted(
         self,
@@ -382,12 +382,45 @@ class StoredIndex(ABC, Generic[P]):
         """The chunks whose column has one of these numbers, in order."""
         tables = self._tables
         for part, numbers in self._selections.of(keys):
-            for number, memory, *columns in part.rows(
+            for number, memory, ordinal, headings, first, last, page, parts, text in part.rows(
                 f"select {tables.chunk}, {tables.owner}, {_CHUNK} {tables.chunks_alone} "
                 f"where {tables.own} and {column} {tables.among} order by 2, ordinal",
                 (numbers,),
             ):
-                yield chunk_record(part.key(number), part.key(memory), columns)
+                yield IndexedChunk(
+                    part.key(number), part.key(memory), ordinal, tuple(decoded(headings)),
+                    (first, last), page,
+                    tuple(Part(at, row, tuple(path)) for at, row, path in decoded(parts or "[]")),
+                    text,
+                )  # fmt: skip
+
+
+def _record(
+    kind: type[R], columns: dict[str, Any], vault: Vault, fields: Collection[str] | None = None
+) -> R:
+    """A record of a memory in a vault, from the values of its columns.
+
+    Of the front matter it has the `fields` with these keys; None stands for all.
+    """
+    values = {**columns, "vault": vault.name}
+    values["block"] = UNSET if values["block"] is None else values["block"]
+    if "dated" in values:
+        values["dated"] = bool(values["dated"])
+    for name in ("tags", "aliases"):
+        if name in values:
+            values[name] = tuple(decoded(values[name]))
+    if "fields" in values:
+        pairs = decoded(values["fields"])
+        for name in COLUMN_FIELDS:
+            values[name] = ", ".join(value for key, value in pairs if key == name) or None
+        values["fields"] = _front_matter(pairs, fields)
+    return kind(**values)
+
+
+def _front_matter(
+    pairs: Iterable[tuple[str, str]], fields: Collection[str] | None
+) -> tuple[tuple[str, str], ...]:
+    return tuple((key, value) for key, value in pairs if fields is None or key in fields)
 
 
 def readers(agent: str | None, excluded: str) -> str | None:

@@ -271,23 +271,25 @@ def count(connection: apsw.Connection, compartments: Iterable[int] | None = None
     return number
 
 
-def waiting(
-    connection: apsw.Connection, space: VectorSpace, compartments: Iterable[int] | None = None
+def windows(
+    connection: apsw.Connection,
+    space: VectorSpace,
+    compartments: Iterable[int] | None = None,
+    *,
+    embedded: bool,
 ) -> list[tuple[int, bytes, int]]:
-    """Windows without a vector in a space: id, hash, tokens. In these compartments, or in all."""
-    sql = f"select window.id, hash, length from window where not {space._mark}"
+    """Windows with or without a vector in a space: id, hash, tokens.
+
+    They are in these compartments, or in all.
+    """
+    has = space._mark if embedded else f"not {space._mark}"
+    sql = f"select window.id, hash, length from window where {has}"
     if compartments is None:
         listed = rows(connection, sql)
     else:
         sql = sql.replace("where", "join chunk on chunk.id = chunk_id where")
         among = "in_compartment in (select value from json_each(?))"
         listed = rows(connection, f"{sql} and {among}", (json.dumps(list(compartments)),))
-    return [(window, digest, length) for window, digest, length in listed]
-
-
-def embedded(connection: apsw.Connection, space: VectorSpace) -> list[tuple[int, bytes, int]]:
-    """Windows with a vector in a space: id, hash, tokens."""
-    listed = rows(connection, f"select id, hash, length from window where {space._mark}")
     return [(window, digest, length) for window, digest, length in listed]
 
 

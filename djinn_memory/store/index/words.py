@@ -9,16 +9,15 @@ import itertools
 import json
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Generic
 
 import apsw
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
-from djinn_memory.store.index.selection import Condition, P, Selections
+from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection
+from djinn_memory.store.index.selection import P, Selections
 from djinn_memory.store.sqlite import rows
 
 VERSION = 3
@@ -243,39 +242,12 @@ class StoredWords(ABC, Generic[P]):
         """The first terms from `first` to before `last` whose lengths are in a range."""
 
     @abstractmethod
-    def _batches(
-        self, match: WordMatch, conditions: Mapping[int, tuple[P, Condition]], size: int
-    ) -> Iterator[Mapping[int, float]]:
-        """The scores of the best chunks that match, in batches. Equals are in one batch.
-
-        The first batch has at least `size` of all chunks. Filters that leave little would need many
-        more batches, so the chunks that they leave are read at once after a few.
-        """
-
-    @abstractmethod
     def chunks_with(self, phrases: Forms) -> list[int]:
         """The chunks with one of these phrases in the title or the text, sorted by number."""
 
     @abstractmethod
     def holding_phrase(self, spellings: Forms) -> list[int]:
         """The chunks with a phrase in any of its forms, wherever it stands."""
-
-    def search(
-        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
-    ) -> list[ChunkRef]:
-        """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
-        conditions = self._selections.conditions(selection)
-        refs: list[ChunkRef] = []
-        counts: Counter[int] = Counter()
-        for scores in self._batches(match, conditions, 2 * limit):
-            matches = self._selections.refs(scores, conditions).values()
-            for ref in sorted(matches, key=lambda ref: (-scores[ref.chunk_id], ref.place)):
-                if counts[ref.memory_id] < per_memory:
-                    counts[ref.memory_id] += 1
-                    refs.append(ref)
-                    if len(refs) == limit:
-                        return refs
-        return refs
 
     def containing(self, phrases: Forms, selection: Selection) -> list[ChunkRef]:
         """The chunks with one of these phrases in the title or the text, sorted by place."""

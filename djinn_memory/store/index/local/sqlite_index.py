@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 
 import apsw
@@ -17,12 +18,15 @@ from djinn_memory.models import Vault
 from djinn_memory.notes.link_resolution import LinkTarget
 from djinn_memory.store.index import compartments, links, memories
 from djinn_memory.store.index.local.sqlite_tables import SqlitePart, SqliteSelections
-from djinn_memory.store.index.local.sqlite_vectors import (
-    SqliteVectorIndex,
-    TokenSigns,
-    no_token_signs,
+from djinn_memory.store.index.local.sqlite_vectors import SqliteVectorIndex, TokenSigns
+from djinn_memory.store.index.records import (
+    ChunkRef,
+    Forms,
+    IndexedLink,
+    Phrase,
+    Selection,
+    WordMatch,
 )
-from djinn_memory.store.index.records import Forms, IndexedLink, Phrase, WordMatch
 from djinn_memory.store.index.selection import Condition
 from djinn_memory.store.index.stored_index import IdClaim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
@@ -60,8 +64,8 @@ class SqliteWordIndex(StoredWords[SqlitePart]):
         self._known: dict[tuple[Phrase, int], dict[int, float]] = {}
         self._phrases: dict[Phrase, list[tuple[float, dict[int, float]]]] = {}
         self._sums: dict[tuple[Forms, ...], dict[int, float]] = {}
-        self._orders: dict[WordMatch, list[int]] = {}
-        """The chunks that match, best first."""
+        self._ranked: dict[WordMatch, dict[int, float]] = {}
+        """The scores of the chunks that match, best first."""
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
@@ -110,16 +114,25 @@ class SqliteWordIndex(StoredWords[SqlitePart]):
         )
         return [term for (term,) in listed]
 
+    def search(
+        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
+    ) -> list[ChunkRef]:
+        """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
+        if match not in self._ranked:
+            scores = self._scores(match).items()
+            self._ranked[match] = dict(sorted(scores, key=itemgetter(1), reverse=True))
+        conditions = self._selections.conditions(selection)
+        batches = self._batches(self._ranked[match], conditions, 2 * limit)
+        return self._selections.best(batches, conditions, limit, per_memory)
+
     def _batches(
-        self, match: WordMatch, conditions: Mapping[int, tuple[SqlitePart, Condition]], size: int
+        self,
+        scores: Mapping[int, float],
+        conditions: Mapping[int, tuple[SqlitePart, Condition]],
+        size: int,
     ) -> Iterator[dict[int, float]]:
-        """See `StoredWords`. The chunks that filters leave are read after the first batch."""
-        scores = self._scores(match)
-        best = self._orders.get(match)
-        if best is None:
-            best = sorted(scores, key=scores.__getitem__, reverse=True)
-            self._orders[match] = best
-        start, filtered = 0, False
+        """The chunks that filters leave are read after the first batch; see `Selections.best`."""
+        best, start, filtered = [*scores], 0, False
         while start < len(best):
             stop = start + size
             while stop < len(best) and scores[best[stop]] == scores[best[stop - 1]]:
@@ -229,7 +242,7 @@ class SqliteWordIndex(StoredWords[SqlitePart]):
 
     def _of(self, compartment: int, sql: str, *values: object) -> list[Row]:
         named = sql.format(words=f"words_{compartment:d}", terms=f"vocabulary_{compartment:d}")
-        return rows(self._connection, named, values)
+        return self._connection.execute(named, values).fetchall()
 
 
 def _quoted(words: Phrase, *, prefixes: bool = True) -> str:
@@ -312,7 +325,7 @@ class SqliteIndex(StoredIndex[SqlitePart]):
         connection: apsw.Connection,
         vaults: Sequence[Vault],
         every: Sequence[Vault] = (),
-        token_signs: TokenSigns = no_token_signs,
+        token_signs: TokenSigns = lambda identity, hashes: {},
     ) -> None:
         """`every` are the vaults of the home. The owner of an id is looked for in all of them.
 

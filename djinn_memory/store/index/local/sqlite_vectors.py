@@ -190,11 +190,6 @@ TokenSigns = Callable[[str, Sequence[bytes]], Mapping[bytes, bytes]]
 """Takes a model's identity and text hashes; returns the known token signs by text hash."""
 
 
-def no_token_signs(identity: str, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:
-    """A `TokenSigns` for an index that is read without the cache."""
-    return {}
-
-
 MOST_WINDOWS = 4096
 """Maximum nearest windows of a vault that are read when a few long memories fill an answer."""
 
@@ -203,10 +198,7 @@ class SqliteVectorIndex:
     """The vectors of some vaults. `search.backend.VectorIndex` documents the methods."""
 
     def __init__(
-        self,
-        connection: apsw.Connection,
-        selections: SqliteSelections,
-        token_signs: TokenSigns = no_token_signs,
+        self, connection: apsw.Connection, selections: SqliteSelections, token_signs: TokenSigns
     ) -> None:
         self._connection = connection
         self._selections = selections

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from djinn_memory.store.index.records import Forms, Phrase, WordMatch
+from djinn_memory.store.index.records import ChunkRef, Forms, Phrase, Selection, WordMatch
 from djinn_memory.store.index.selection import Condition
 from djinn_memory.store.index.words import (
     COMPOUND_PART,
@@ -161,10 +161,18 @@ class PostgresWordIndex(StoredWords[ReadScope]):
             texts += [((scope.name, *place), text) for *place, text in listed]
         return [text for _, text in sorted(texts, key=lambda known: known[0])[:limit]]
 
+    def search(
+        self, match: WordMatch, selection: Selection, limit: int, per_memory: int = 1
+    ) -> list[ChunkRef]:
+        """Chunks that contain the words, best first by BM25, at most `per_memory` per memory."""
+        conditions = self._selections.conditions(selection)
+        batches = self._batches(match, conditions, 2 * limit)
+        return self._selections.best(batches, conditions, limit, per_memory)
+
     def _batches(
         self, match: WordMatch, conditions: Mapping[int, tuple[ReadScope, Condition]], size: int
     ) -> Iterator[dict[int, float]]:
-        """See `StoredWords`. The chunks that filters leave are read after the second batch."""
+        """The chunks that filters leave are read after the second batch; see `Selections.best`."""
         import numpy as np
 
         if match not in self._sums:
