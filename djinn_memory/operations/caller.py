@@ -1,24 +1,23 @@
 """Who calls operations, and the queue in which their calls on a home run."""
 
 from __future__ import annotations
+
 import json
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from collections.abc import Mapping
-from concurrent.futures import Future
-from concurrent.futures import ThreadPoolExecutor
-from djinn_memory.errors import DjinnError
-from djinn_memory.errors import Unavailable
-from djinn_memory.errors import Wording
-from djinn_memory.errors import using_wording
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from djinn_memory.errors import DjinnError, Unavailable, Wording, using_wording
 from djinn_memory.home.config import user_path
 from djinn_memory.home.home import Home
 from djinn_memory.home.trust import trust_path
 from djinn_memory.models import Problem
-from djinn_memory.operations import Rights
-from djinn_memory.operations import Verb
+from djinn_memory.operations import Rights, Verb
 from djinn_memory.operations.operation import Namespace
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event
@@ -26,10 +25,6 @@ from djinn_memory.store.sqlite import STORE_ERRORS
 from djinn_memory.store.state import State
 from djinn_memory.system.files import file_version
 from djinn_memory.system.plural import count
-from msgspec import Struct
-from typing import Any
-from typing import Generic
-from typing import TypeVar
 
 LONGEST = 1000
 """Maximum length of a text that is kept. A longer text is not kept at all, because `purge` only

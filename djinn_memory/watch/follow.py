@@ -1,50 +1,41 @@
 """Watches the vaults of a home, so that changes are searchable a moment later."""
 
 from __future__ import annotations
+
 import time
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from djinn_memory.errors import Busy
-from djinn_memory.errors import ConfigError
-from djinn_memory.errors import DjinnError
-from djinn_memory.errors import Refused
-from djinn_memory.errors import Unavailable
+from queue import Empty
+
+from djinn_memory.errors import Busy, ConfigError, DjinnError, Refused, Unavailable
 from djinn_memory.home.config import user_path
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import claim
-from djinn_memory.indexing.indexer import movements
-from djinn_memory.indexing.indexer import outdated
+from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.inspection import index_content
 from djinn_memory.store.sqlite import STORE_ERRORS
-from djinn_memory.system.files import file_id
-from djinn_memory.system.files import file_version
+from djinn_memory.system.files import file_id, file_version
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.jobs.job import Job
-from djinn_memory.upkeep.runner import due
-from djinn_memory.upkeep.runner import run_jobs
+from djinn_memory.upkeep.runner import due, run_jobs
 from djinn_memory.watch import catchup
-from djinn_memory.watch.catchup import Backoff
-from djinn_memory.watch.catchup import KeptServer
+from djinn_memory.watch.catchup import Backoff, KeptServer
 from djinn_memory.watch.events import FollowedFolders
-from djinn_memory.watch.heard import ALL
-from djinn_memory.watch.heard import FileChanged
-from djinn_memory.watch.heard import FileDropped
-from djinn_memory.watch.heard import Heard
-from djinn_memory.watch.heard import Notice
-from djinn_memory.watch.heard import PendingChanges
-from djinn_memory.watch.heard import StopWatch
-from djinn_memory.watch.heard import Tell
-from djinn_memory.watch.inbox import FAILURES
-from djinn_memory.watch.inbox import Inbox
-from djinn_memory.watch.inbox import Mark
-from djinn_memory.watch.inbox import inbox_folder
-from queue import Empty
+from djinn_memory.watch.heard import (
+    ALL,
+    FileChanged,
+    FileDropped,
+    Heard,
+    Notice,
+    PendingChanges,
+    StopWatch,
+    Tell,
+)
+from djinn_memory.watch.inbox import FAILURES, Inbox, Mark, inbox_folder
 
 TICK_SECONDS = 1.0
 """Seconds between two checks of the settings, the index file and the folders."""

@@ -1,20 +1,17 @@
 """djinn remember."""
 
 from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta, Struct
+
 from djinn_memory.cli import candidates
-from djinn_memory.cli.command import Call
-from djinn_memory.cli.command import command
-from djinn_memory.cli.output import link
-from djinn_memory.cli.output import place
-from djinn_memory.cli.output import say
-from djinn_memory.cli.output import talk
+from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.output import link, place, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
-from msgspec import Meta
-from msgspec import Struct
-from typing import Annotated
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from djinn_memory.memories.writing.remember import RememberResult

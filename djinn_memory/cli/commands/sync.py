@@ -1,21 +1,18 @@
 """djinn sync: commands that exchange vaults with a Postgres server, and compare both sides."""
 
 from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING, Annotated
+
 import typer
+from msgspec import Meta, Struct
+
 from djinn_memory.cli import output
-from djinn_memory.cli.command import Call
-from djinn_memory.cli.command import command
-from djinn_memory.cli.output import clean
-from djinn_memory.cli.output import place
-from djinn_memory.cli.output import say
-from djinn_memory.cli.output import talk
+from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.output import clean, place, say, talk
 from djinn_memory.errors import Unavailable
 from djinn_memory.system.plural import count
-from msgspec import Meta
-from msgspec import Struct
-from typing import Annotated
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from djinn_memory.sync import requests

@@ -1,61 +1,56 @@
 """Operations on documents: ingest, list, show, find, remove, reprocess."""
 
 from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from djinn_memory.documents.sources import Source
-from djinn_memory.documents.sources import sources
-from djinn_memory.errors import Busy
-from djinn_memory.errors import NotFound
-from djinn_memory.errors import Refused
-from djinn_memory.errors import Unavailable
-from djinn_memory.errors import UsageError
+from pathlib import PurePosixPath
+from typing import Any
+
+from msgspec import ValidationError, convert
+from msgspec.structs import replace
+
+from djinn_memory.documents.sources import Source, sources
+from djinn_memory.errors import Busy, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.memories.library import catalog
-from djinn_memory.memories.library.catalog import StoredDocument
-from djinn_memory.memories.library.catalog import document_events
-from djinn_memory.memories.library.catalog import run_lock
-from djinn_memory.memories.library.catalog import stored_documents
-from djinn_memory.memories.library.catalog import text_of
-from djinn_memory.memories.library.requests import AskPassword
-from djinn_memory.memories.library.requests import DocumentEntry
-from djinn_memory.memories.library.requests import DocumentList
-from djinn_memory.memories.library.requests import DocumentStatus
-from djinn_memory.memories.library.requests import DocumentText
-from djinn_memory.memories.library.requests import FindDocument
-from djinn_memory.memories.library.requests import IngestCallback
-from djinn_memory.memories.library.requests import IngestOptions
-from djinn_memory.memories.library.requests import IngestReport
-from djinn_memory.memories.library.requests import ListDocuments
-from djinn_memory.memories.library.requests import RemoveDocument
-from djinn_memory.memories.library.requests import RemovedDocument
-from djinn_memory.memories.library.requests import ReprocessDocument
-from djinn_memory.memories.library.requests import ReprocessedDocument
-from djinn_memory.memories.library.requests import ShowDocument
-from djinn_memory.memories.library.requests import no_password
-from djinn_memory.models import Filters
-from djinn_memory.models import Problem
-from djinn_memory.models import Strategy
-from djinn_memory.models import Vault
-from djinn_memory.models import extended
+from djinn_memory.memories.library.catalog import (
+    StoredDocument,
+    document_events,
+    run_lock,
+    stored_documents,
+    text_of,
+)
+from djinn_memory.memories.library.requests import (
+    AskPassword,
+    DocumentEntry,
+    DocumentList,
+    DocumentStatus,
+    DocumentText,
+    FindDocument,
+    IngestCallback,
+    IngestOptions,
+    IngestReport,
+    ListDocuments,
+    RemovedDocument,
+    RemoveDocument,
+    ReprocessDocument,
+    ReprocessedDocument,
+    ShowDocument,
+    no_password,
+)
+from djinn_memory.models import Filters, Problem, Strategy, Vault, extended
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.pages import pages
-from djinn_memory.operations.operation import Namespace
-from djinn_memory.operations.operation import operation
-from djinn_memory.operations.operation import recovers
+from djinn_memory.operations.operation import Namespace, operation, recovers
 from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import is_locked
-from msgspec import ValidationError
-from msgspec import convert
-from msgspec.structs import replace
-from pathlib import PurePosixPath
-from typing import Any
 
 _RUN = re.compile(r"[0-9a-f-]{36}")
 """The id of a run. It becomes a file name, so an id in a foreign ledger must have this form."""
