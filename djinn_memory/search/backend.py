@@ -10,9 +10,9 @@ implementation.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from djinn_memory.models import Vault
+from djinn_memory.models import Vault, Vectors
 from djinn_memory.store.index.records import (
     Backlink,
     CatalogStats,
@@ -33,9 +33,6 @@ from djinn_memory.store.index.records import (
     WordMatch,
 )
 from djinn_memory.store.index.vectors import VectorSpace
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
 
 
 class Vocabulary(Protocol):

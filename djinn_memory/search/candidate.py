@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.models import LegScore
+from djinn_memory.models import LegScore, Vectors
 from djinn_memory.store.index.records import Measurement
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
 
 
 class Scored(NamedTuple):

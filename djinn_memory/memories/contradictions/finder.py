@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations, islice, product
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,7 +25,7 @@ from djinn_memory.memories.contradictions.statements import (
 )
 from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
 from djinn_memory.memories.writing.provenance import evidence_of
-from djinn_memory.models import Filters, MemoryRef, Vault, extended
+from djinn_memory.models import Filters, MemoryRef, Vault, Vectors, extended
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import derived_id
 from djinn_memory.notes.periods import period_of
@@ -34,9 +33,6 @@ from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
 
 MOST_MEMORIES = 20_000
 """Memories that are compared, the newest first."""

@@ -10,7 +10,6 @@ from contextlib import suppress
 from datetime import date
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -22,7 +21,7 @@ from djinn_memory.memories.entities.mentions import MentioningLine, chosen_lines
 from djinn_memory.memories.entities.names import names_of
 from djinn_memory.memories.entities.properties import timelines
 from djinn_memory.memories.entities.requests import ResolveMention
-from djinn_memory.models import Problem
+from djinn_memory.models import Problem, Vectors
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.markdown import plain
 from djinn_memory.notes.periods import first_day, last_day
@@ -32,9 +31,6 @@ from djinn_memory.search.backend import Index
 from djinn_memory.search.legs.words_query import content, phrase_words
 from djinn_memory.search.time.question import dates_in_question
 from djinn_memory.store.index.records import ChunkRef, IndexedChunk, MemoryNames, WordMatch
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
 
 SENTENCES = 12
 """Maximum number of sentences of a note that count."""

@@ -14,10 +14,10 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from djinn_memory.memories.episodes.requests import Importance
+from djinn_memory.models import Vectors
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder
-    from djinn_memory.models import Vectors
 
 READ = 5_000
 """Characters of a message in which intents are looked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -20,15 +20,12 @@ from djinn_memory.memories.recall.gap_answers import (
     thresholds,
 )
 from djinn_memory.memories.recall.requests import Sentence
-from djinn_memory.models import Problem
+from djinn_memory.models import Problem, Vectors
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.narrowing import AgentName, RawText
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.system.locks import lock
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
 
 COMMAND = "gap suggest"
 """The command under which answers are accepted."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from djinn_memory.embedding.embedder import Background, Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
-from djinn_memory.models import Filters, Vault
+from djinn_memory.models import Filters, Vault, Vectors
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
@@ -24,7 +24,6 @@ from djinn_memory.store.vector_cache import text_hash
 
 if TYPE_CHECKING:
     from djinn_memory.memories.writing.drafts import Draft
-    from djinn_memory.models import Vectors
 
 LOOKED_AT = 4
 """Number of windows of a text that are compared. A longer text with the same beginning is alike."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.embedding.embedder import QUERY_SECONDS, Background, Embedder
 from djinn_memory.errors import DjinnError, Remedy
-from djinn_memory.models import Problem
+from djinn_memory.models import Problem, Vectors
 from djinn_memory.search import fusion
 from djinn_memory.search.backend import Index
 from djinn_memory.search.candidate import Candidate, Scored
@@ -18,7 +18,6 @@ from djinn_memory.store.index.vectors import VectorSpace
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
-    from djinn_memory.models import Vectors
 
 _NO_MODEL = Problem("embedding", "embedding.provider is none, so only keywords were searched")
 _OVERTAKEN = Problem(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from djinn_memory.chunking.chunks import prefix, window_text
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import DjinnError
-from djinn_memory.models import LegScore, Problem
+from djinn_memory.models import LegScore, Problem, Vectors
 from djinn_memory.search.candidate import TOKENS, Candidate
 from djinn_memory.search.stages.planes import front
 from djinn_memory.search.state import Search
@@ -18,7 +18,6 @@ from djinn_memory.store.index.words import forms
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.embedder import Embedder
-    from djinn_memory.models import Vectors
     from djinn_memory.search.backend import Vocabulary
 
 QUESTION = range(6, 26)

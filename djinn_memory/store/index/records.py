@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from djinn_memory.home import access
-from djinn_memory.models import Filters, Memory, MemoryRef, Part
+from djinn_memory.models import Filters, Memory, MemoryRef, Part, Vectors
 from djinn_memory.notes.links import Kind
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
 
 Phrase = tuple[str, ...]
 """Consecutive words, as `Vocabulary.split` returns them."""

@@ -11,6 +11,7 @@ from uuid import UUID
 from msgspec import Struct
 from msgspec.structs import replace
 
+from djinn_memory.models import Vectors
 from djinn_memory.store.postgres.note_tables import (
     DOCUMENT_CHUNKS,
     ENTITIES,
@@ -23,7 +24,6 @@ from djinn_memory.store.postgres.scopes import scopes as known_scopes
 from djinn_memory.store.postgres.values import clean, vector_text
 
 if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
     from djinn_memory.store.postgres.connection import Cursor
 
 LEAST_COSINE = 0.3

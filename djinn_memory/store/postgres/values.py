@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
+from djinn_memory.models import Vectors
+
 if TYPE_CHECKING:
     from psycopg import Copy
 
-    from djinn_memory.models import Vectors
     from djinn_memory.store.postgres.connection import Cursor
 
 

@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
 from msgspec import Struct
 
-from djinn_memory.models import Vault
+from djinn_memory.models import Vault, Vectors
 from djinn_memory.notes import journal
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.encoding import decode
@@ -20,9 +19,6 @@ from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.scoring import share_of
 from djinn_memory.store.postgres.rows import ChunkRows, MemoryRows, NoteRows
-
-if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
 
 _LARGEST = 2**31
 """Numbers of columns of type `int` are below it."""

@@ -36,7 +36,7 @@ from djinn_memory.memories.writing.duplicates import (
     likeness,
     numbers,
 )
-from djinn_memory.models import Filters, Vault
+from djinn_memory.models import Filters, Vault, Vectors
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from djinn_memory.models import Vectors
 
 MOST = 6
 """Notes of one proposal. More notes with one text are a form that was filled in."""

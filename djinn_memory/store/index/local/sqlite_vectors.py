@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import apsw
 from msgspec import Struct, field
 
+from djinn_memory.models import Vectors
 from djinn_memory.store.index import vectors
 from djinn_memory.store.index.local.sqlite_tables import SQLITE, SqliteSelections
 from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
@@ -25,8 +26,6 @@ from djinn_memory.store.sqlite import rows
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from djinn_memory.models import Vectors
 
     Block = tuple[NDArray[np.int64], Vectors]
     """Window ids, and their vectors as an array of shape (windows, dimensions)."""

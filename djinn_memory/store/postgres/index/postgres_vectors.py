@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from djinn_memory.models import Calibration
+from djinn_memory.models import Calibration, Vectors
 from djinn_memory.store.index.local import sqlite_vectors
 from djinn_memory.store.index.local.sqlite_vectors import MOST_WINDOWS
 from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
@@ -22,7 +22,6 @@ from djinn_memory.store.postgres.index.scopes import NEAR, ReadScope, Scopes
 from djinn_memory.store.postgres.values import vector_text
 
 if TYPE_CHECKING:
-    from djinn_memory.models import Vectors
     from djinn_memory.store.postgres.connection import Cursor
 
 EXACT_WINDOWS = 20_000
