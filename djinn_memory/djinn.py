@@ -80,7 +80,7 @@ class Djinn(Namespace):
     facts: Facts
     """Operations on facts: values with a category and a key."""
     patterns: Patterns
-    """Operations on patterns: what consolidation learns from episodes."""
+    """Operations on patterns that consolidation learns from episodes."""
     outcomes: Outcomes
     """Operations on outcomes: how actions ended."""
     contradictions: Contradictions
@@ -94,7 +94,7 @@ class Djinn(Namespace):
     summary: Summaries
     """The narrative summary, which `wake` returns first."""
     episodes: Episodes
-    """Episodes: what was said and seen, recorded in journals."""
+    """Episodes: conversations and observations, recorded in journals."""
     entities: Entities
     """Entities: people, places, projects and concepts."""
     agents: Agents
@@ -104,7 +104,7 @@ class Djinn(Namespace):
     documents: Documents
     """Operations on documents: files that became notes."""
     proposals: Proposals
-    """What upkeep proposes to change, which a person accepts or dismisses."""
+    """Changes that upkeep proposes, and that a person accepts or dismisses."""
     changes: Changes
     """Changes that djinn made to notes in bulk or by itself, and their undoing."""
     backups: Backups
@@ -227,9 +227,10 @@ class Djinn(Namespace):
     def import_history(self, request: ImportHistory) -> ImportReport:
         """Record conversations and events in exports of other programs as episodes.
 
-        Secrets are masked. What was recorded or purged before is not recorded again. Files and
-        conversations that cannot be read are problems of the report. Raises `UsageError` when
-        nothing in the paths can be imported, and `Busy` while another import writes to the vault.
+        Secrets are masked. Exchanges that were recorded or purged before are not recorded again.
+        Files and conversations that cannot be read are problems of the report. Raises `UsageError`
+        when nothing in the paths can be imported, and `Busy` while another import writes to the
+        vault.
         """
         from djinn_memory.memories.imports.importer import import_history
 
@@ -336,7 +337,7 @@ class Djinn(Namespace):
         vaults = self.home.visible(request.agent, request.vaults)
         visible = self.home.visible(request.agent)
         problems = read(self._state, visible, progress=self.runtime.progress)
-        # Those of notes are issues by themselves; these are vaults that cannot be read.
+        # The linter reports problems of notes as issues. These are vaults that cannot be read.
         names = {vault.name for vault in vaults}
         self.problems.extend(problem for problem in problems if problem.what in names)
         resolve_pending_links(self._state)

@@ -319,7 +319,7 @@ class SearchResult(Struct, frozen=True):
     problems: tuple[Problem, ...]
     """Problems that kept a part of the search from answering."""
     steps: tuple[SearchStep, ...] = ()
-    """What query expansion and reranking did, if requested."""
+    """The effects of query expansion and reranking, if requested."""
     periods: tuple[AskedPeriod, ...] = ()
     """The periods that were read from the question. Memories from them come first."""
 

@@ -49,7 +49,7 @@ class Runtime:
         self.client: str | None = None
         """The program that calls, which new memories name; None for a person."""
         self.intake: Callable[[Runtime, str | None], None] | None = None
-        """Takes in what was recorded elsewhere, before an agent reads memories. It reports failures
+        """Takes in recordings from elsewhere, before an agent reads memories. It reports failures
         as `problems`."""
         self.recovery: Callable[[Runtime], None] | None = None
         """Takes back changes of notes that were interrupted, before the notes are read."""
@@ -147,7 +147,7 @@ class Runtime:
             rebuild_index(self.state, self.models, self.progress)
 
     def take_in(self, agent: str | None) -> None:
-        """Take in what was recorded elsewhere, if there is anything, before `agent` reads."""
+        """Take in recordings from elsewhere, if there are any, before `agent` reads."""
         if self.intake:
             self.intake(self, agent)
 

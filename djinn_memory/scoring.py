@@ -184,7 +184,7 @@ def share_of(text: str | None) -> float | None:
 def decayed(importance: float, idle_days: float, config: ScoringConfig) -> float:
     """The importance of a memory that was neither used nor changed for `idle_days`.
 
-    What exceeds the neutral 0.5 stays for `importance_fresh_days` and is then halved in each
+    The part above the neutral 0.5 stays for `importance_fresh_days` and is then halved in each
     `importance_half_life_days`. A memory of little importance keeps it, and no memory falls below
     neutral: it loses its advantage and gets no disadvantage.
     """

@@ -107,7 +107,7 @@ class _Breaks(Struct, frozen=True):
             at = bisect_left(self.leads, (high + 1, 0)) - 1
             return self.leads[at][0] if at >= 0 and self.leads[at][0] > low else None
         while high > low:
-            # One more character lets the pattern look at what follows the break.
+            # With one more character, the pattern sees the text after the break.
             match = _LAST[kind].match(self.text, low, high + 1)
             if not match or match.end() <= low:
                 return None

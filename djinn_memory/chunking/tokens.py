@@ -85,7 +85,7 @@ def _tokenizer() -> Any:
     try:
         tokenizer = Tokenizer.from_file(str(PACKAGED_MODEL / "tokenizer.json"))
     except Exception:  # the errors of tokenizers have no class of their own
-        # Words are still found, and what embeds says that the model is damaged.
+        # Words are still found, and the embedder reports that the model is damaged.
         tokenizer = Tokenizer(models.WordLevel({"": 0}, unk_token=""))
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.no_truncation()

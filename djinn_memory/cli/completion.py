@@ -142,14 +142,14 @@ class TypedLine(NamedTuple):
     """The words before the last, without quotes."""
     word: str
     """The last word, without quotes."""
-    kept: int
+    prefix_length: int
     """Number of characters of `word` that bash keeps. It replaces the rest."""
     quote: str
     """The open quote, or ""."""
 
     def quoted(self, value: str) -> str:
         """The text with which bash replaces the word so that it means `value`."""
-        tail = value[self.kept :]
+        tail = value[self.prefix_length :]
         if self.quote == "'":
             return tail.replace("'", "'\\''")
         if self.quote:
@@ -160,7 +160,7 @@ class TypedLine(NamedTuple):
 def parse(line: str, breaks: str) -> TypedLine:
     """Split a line as bash does. `breaks` are readline's word-break characters."""
     words: list[str] = []
-    word, begun, kept, quote = "", False, 0, ""
+    word, begun, prefix_length, quote = "", False, 0, ""
     at = 0
     while at < len(line):
         char, after = line[at], line[at + 1 : at + 2]
@@ -172,19 +172,19 @@ def parse(line: str, breaks: str) -> TypedLine:
         elif quote:
             word += char
         elif char in "'\"":
-            quote, begun, kept = char, True, len(word)
+            quote, begun, prefix_length = char, True, len(word)
         elif char.isspace():
             if begun:
                 words.append(word)
-            word, begun, kept = "", False, 0
+            word, begun, prefix_length = "", False, 0
         else:
             word, begun = word + char, True
             if char in breaks:
-                kept = len(word)
+                prefix_length = len(word)
         at += 1
     while words and re.match(r"\w+=", words[0]):
         words.pop(0)
-    return TypedLine(words, word, kept, quote)
+    return TypedLine(words, word, prefix_length, quote)
 
 
 def show(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Explains errors in a command line: what is meant instead, and the correct form."""
+"""Explains errors in a command line: the likely intention, and the correct form."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def as_json(
     if "milliseconds" in data:
         data["milliseconds"] = round(data["milliseconds"], 1)
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
-    # What could command a terminal stands only inside strings, where it may as well be escaped.
+    # Control characters for a terminal occur only inside strings, where JSON can escape them.
     text = _UNSAFE.sub(lambda unsafe: f"\\u{ord(unsafe[0]):04x}", text)
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
@@ -182,7 +182,7 @@ class Bars:
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,
-                # Rich would send what is printed to stdout to stderr, and leave the cursor behind
+                # Rich would send the output for stdout to stderr, and leave the cursor behind
                 # the bars: see `aside`.
                 redirect_stdout=False,
                 redirect_stderr=False,

@@ -42,7 +42,7 @@ class Command(TyperCommand):
             if is_text(word) or not word.startswith("-") or word == "-":
                 texts.append(word)
                 continue
-            # Of several letters after one dash only the last can take what follows.
+            # Of several letters after one dash only the last can take a value.
             values = takes.get(word if word.startswith("--") else f"-{word[-1]}", 0)
             options += [word, *rest[:values]]
             del rest[:values]

@@ -155,7 +155,7 @@ def build(request: type[R], values: Mapping[str, Any]) -> R:
     The command line has checked the type of each value. The operation checks lengths, and whether
     an empty text counts as not given.
     """
-    # What was left out has the default of the request; where there is none, it may be null.
+    # An omitted option takes the default of the request. Without a default, it may be null.
     given = {
         info.name: tuple(value) if isinstance(value, list) else value
         for info in msgspec.structs.fields(request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# What is imported here comes before Ctrl-C is answered.
+# These imports run before Ctrl-C is handled.
 import os
 import signal
 import sys

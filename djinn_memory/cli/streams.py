@@ -37,7 +37,7 @@ def prepare() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             mode = "w" if number else "r"
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
-    sys.stdout, sys.stderr = _kept(sys.stdout), _kept(sys.stderr)
+    sys.stdout, sys.stderr = _wrapped(sys.stdout), _wrapped(sys.stderr)
 
 
 def finish() -> str | None:
@@ -49,7 +49,7 @@ def finish() -> str | None:
     return (failure.strerror or str(failure)) if failure else None
 
 
-def _kept(stream: Any) -> io.TextIOWrapper:
+def _wrapped(stream: Any) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False)),
         encoding=stream.encoding,

@@ -1,4 +1,4 @@
-"""Converts HTML to Markdown that shows what the page shows. Nothing is downloaded."""
+"""Converts HTML to Markdown that shows the visible content of the page. Nothing is downloaded."""
 
 from __future__ import annotations
 

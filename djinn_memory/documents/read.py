@@ -264,7 +264,7 @@ MANY = 0.1
 """Minimum share of replacement characters at which a warning calls a document garbled."""
 
 VERSION = 2
-"""Increased when djinn learns to read files that it refused. Those files are then tried again."""
+"""Increased when djinn learns to read files that it refused. These files are then tried again."""
 
 
 def read(request: ReadRequest, report: ReportPages) -> Document:

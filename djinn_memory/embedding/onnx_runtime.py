@@ -161,8 +161,8 @@ def _token_signs(ids: Sequence[int], tokens: Any, silent: Sequence[int]) -> byte
     """The signs of the vectors of a text's tokens, without the `silent` ones if others exist."""
     import numpy as np
 
-    kept = ~np.isin(ids, silent)
-    rows = tokens[kept] if kept.any() else tokens
+    mask = ~np.isin(ids, silent)
+    rows = tokens[mask] if mask.any() else tokens
     return bytes(np.packbits(rows > 0, axis=1).tobytes())
 
 

@@ -9,7 +9,7 @@ agent then sees memories without a domain, and those whose domains were all gran
 agent of the settings is the owner of the home and sees every domain.
 
 The setting `sync.read_all` names agents that search all vaults of a server, also those of other
-agents and homes. What they see here stays the same, and domains limit them there too.
+agents and homes. Their view here stays the same, and domains limit them there too.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class HiddenPaths:
     """Tells the paths that lead into a vault that an agent may not read, or into djinn's own data.
 
     Nothing below such a folder is looked at, so neither the answer nor its time tells whether
-    something is there. What the agent asks for there is answered as a path that does not exist.
+    something is there. A request for a path there is answered as if the path did not exist.
     """
 
     def __init__(self, home: Home, agent: str | None) -> None:

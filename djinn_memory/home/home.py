@@ -272,12 +272,12 @@ class Home:
         channel: str | None = None,
         own: str | None = None,
     ) -> str | None:
-        """The domain of what an agent writes into a vault.
+        """The domain of memories that an agent writes into a vault.
 
         It is the one `given`, else the default of the channel, else the agent's `own`, else the
         default of the vault.
         Raises `UsageError` for a given domain that the agent cannot write into, and `Refused` for
-        such a default, because without it more agents would see what is written.
+        such a default, because without it more agents would see the memories.
         """
         if given is not None:
             self.check_domains([given], agent)
@@ -357,7 +357,7 @@ class Home:
             self.reread()
             changes = list(decide())
             for keys, value in changes:
-                # A pattern of what may be written looks like what it allows.
+                # A pattern of allowed URLs looks like the URLs that it allows.
                 values = value if isinstance(value, list) and keys[0] != "secrets" else [value]
                 for text in values:
                     if isinstance(text, str):

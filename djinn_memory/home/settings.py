@@ -81,7 +81,7 @@ class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
 
 
 class ChannelConfig(Struct, forbid_unknown_fields=True):
-    """Settings of what is recorded from one channel, such as `slack`."""
+    """Settings of recordings from one channel, such as `slack`."""
 
     domain: Name | None = None
 
@@ -191,7 +191,7 @@ class WorkingConfig(Struct, forbid_unknown_fields=True):
 
 
 class SessionsConfig(Struct, forbid_unknown_fields=True):
-    """Settings of sessions: their history, and what is extracted from them."""
+    """Settings of sessions: their history, and the extraction from them."""
 
     history: Annotated[int, Meta(ge=1, le=10_000)] = 50
     wake: Annotated[int, Meta(ge=0, le=1000)] = 10

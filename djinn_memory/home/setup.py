@@ -31,7 +31,7 @@ _IGNORED = b"""\
 def init(root: Path, agents: tuple[str, ...] = ()) -> tuple[Home, list[str]]:
     """Create a home, or complete an existing one without changing its content.
 
-    Also returns descriptions of what was created.
+    Also returns descriptions of the created files.
     """
     root = expand(root)
     for name in agents:

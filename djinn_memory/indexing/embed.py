@@ -183,7 +183,7 @@ class _EmbeddingRun(Struct):
             windows, _ = waiting[key]
             windows.append(window)
             waiting[key] = (windows, length)
-        # What the cache has counts too: it may have it from a vault that is hidden here.
+        # Vectors in the cache count too: they may come from a vault that is hidden here.
         newest = sorted(waiting, key=lambda key: -waiting[key][0][-1])[:most]
         return {key: waiting[key] for key in newest}
 

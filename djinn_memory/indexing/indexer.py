@@ -152,7 +152,7 @@ def update(
             if whole or dialect is None:
                 memories.set_dialect(connection, number, vault.dialect)
         if deadline is None:
-            # Those of all its notes, whenever they were read.
+            # The problems of all its notes, including those that were read earlier.
             tally.problems += [
                 Problem(f"{vault.name}/{path}", entry.problem)
                 for path, entry in memories.known(connection, number, only).items()
@@ -275,7 +275,7 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
         known = memories.of_note(run.connection, before.note_id) if before and same_place else {}
         parsed = {}
         for memory in content.memories:
-            # What the index has already is not cut again.
+            # A memory that the index has already is not cut again.
             if memory.block not in known or known[memory.block].digest != memory.digest:
                 parsed[memory.block] = _cut(memory.parse(), run)
         if remark := _illegible(parsed.values()):
@@ -351,7 +351,7 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
 
     A document is cut by the plan in its front matter.
     """
-    # What a document's plan says of its size is exact.
+    # The sizes in a document's plan are exact.
     if note.type == DOCUMENT:
         tokens, counted = token_starts(note.searched), True
     else:
@@ -382,7 +382,7 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
         if counted:
             lengths = [size(span, tokens) for span in spans]
         else:
-            # What was estimated may be longer than the model reads. Data is not embedded.
+            # A span of an estimated size may be longer than the model reads. Data is not embedded.
             lengths = token_counts([text if legible(text) else "" for text in texts])
         yield (
             chunk,

@@ -134,7 +134,7 @@ def _limit(tally: IndexTally, before: Mapping[str, bytes], after: Mapping[str, b
 def rebuild_index(state: State, models: ModelRegistry, progress: ProgressCallback) -> None:
     """Rebuild an index that was set aside, with words and the vectors in the cache."""
     _read(state, state.home.vaults, whole=True, rebuild=False, progress=progress)
-    # A search that asks the model reports what is wrong with it.
+    # A search that asks the model reports its errors.
     with suppress(DjinnError):
         embedder = models.embedder
         if embedder and embedder.ready:
@@ -211,7 +211,7 @@ def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[
             if spare and (tally.touched or waiting):
                 _embed_few(state, vaults, spare)
     except Busy:
-        # Another process is indexing: it reads what was seen here.
+        # Another process is indexing: it reads the changes that were seen here.
         return seen.changed, seen.problems
     except DamagedDatabase:
         raise

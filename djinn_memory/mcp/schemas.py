@@ -1,4 +1,4 @@
-"""JSON Schemas for clients, reduced to what a model needs for calls and answers.
+"""JSON Schemas for clients, reduced to the parts that a model needs for calls and answers.
 
 Every session begins with the schemas of all tools. Nested definitions are therefore inlined, and
 redundant parts are left out: titles, empty defaults, and lengths, which the server checks and

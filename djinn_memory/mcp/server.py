@@ -181,7 +181,7 @@ def _described(tool: Tool, caller: Caller) -> types.Tool:
         description=tool.description,
         input_schema=tool.input_schema(caller),
         output_schema=tool.output_schema,
-        # What is left out is false for read_only_hint, and true for destructive_hint.
+        # An omitted read_only_hint means false, and an omitted destructive_hint means true.
         annotations=types.ToolAnnotations(
             read_only_hint=None if changes else True,
             destructive_hint=False if changes and not any(verb.removes for verb in verbs) else None,
@@ -202,7 +202,7 @@ def _plain(value: Any) -> Any:
 
 
 def calls_on(home: Home, caller: Caller) -> Calls[Djinn]:
-    """The queue of calls on a home. It begins to load what the first question would wait for."""
+    """The queue of calls on a home. It begins to load the data that the first question needs."""
     calls = Calls(home, partial(Djinn, resident=True, read_only=caller.read_only), log)
     calls.begin(caller, _warm, ToolWording(None, TOOLS, caller))
     return calls

@@ -166,7 +166,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
                 f"{self.name} takes no {name!r}, because this server serves only one agent; "
                 "leave it out"
             )
-        # A model often writes null for what it leaves out, or an empty text for a day.
+        # A model often writes null for an omitted field, or an empty text for a day.
         given = {
             name: value
             for name, value in arguments.items()

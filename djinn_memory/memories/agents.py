@@ -132,7 +132,7 @@ class Agents(Namespace, name="agents"):
 
     @operation(ShowProfile, positional=("agent",))
     def profile(self, request: ShowProfile) -> ProfileView:
-        """Show the profile of an agent, with what holds now."""
+        """Show the profile of an agent, with the values that hold now."""
         agent = self.runtime.home.agent(request.agent)
         self._scope(agent)
         profile = profile_of(self.runtime, agent)
@@ -157,9 +157,9 @@ class Agents(Namespace, name="agents"):
         def changed(current: Any) -> object:
             if not KEYS[key].many:
                 return values[0]
-            kept = _listed(current) if request.add else []
-            known = {fold(text) for text in kept if isinstance(text, str)}
-            return [*kept, *(value for value in values if fold(str(value)) not in known)]
+            present = _listed(current) if request.add else []
+            known = {fold(text) for text in present if isinstance(text, str)}
+            return [*present, *(value for value in values if fold(str(value)) not in known)]
 
         return _edit(self.runtime, agent, key, changed, SET)
 
@@ -173,10 +173,10 @@ class Agents(Namespace, name="agents"):
         def changed(current: Any) -> object:
             if not gone:
                 return None
-            kept = [text for text in _listed(current) if not _is_one_of(text, gone)]
-            if current is not None and len(kept) == len(_listed(current)):
+            remaining = [text for text in _listed(current) if not _is_one_of(text, gone)]
+            if current is not None and len(remaining) == len(_listed(current)):
                 why = f"{request.key} has no value {request.values[0]!r}"
                 raise UsageError(why, argument="values")
-            return kept or None
+            return remaining or None
 
         return _edit(self.runtime, agent, request.key, changed, UNSET)

@@ -174,12 +174,12 @@ def with_current_values(text: str) -> str:
 
     Values that have ended are left out, and so is the heading of the history.
     """
-    kept = [
+    lines = [
         _readable_line(line)
         for line in text.split("\n")
         if line.rstrip() != HISTORY and not ((past := value_of_line(line)) and past.until)
     ]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
 
 def _readable_line(line: str) -> str:

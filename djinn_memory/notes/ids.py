@@ -19,7 +19,7 @@ def new_id() -> str:
 
 
 def derived_id(key: str) -> str:
-    """The id for a key: the same each time, so that what has the key is written once."""
+    """The id for a key: the same each time, so that a memory with the key is written once."""
     value = int.from_bytes(hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=10).digest())
     return f"mem_{_digits(value, 80)}"
 

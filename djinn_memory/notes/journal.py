@@ -91,7 +91,7 @@ class JournalRecord(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What was said, without quote marks, then what a person added to the section."""
+        """The message and response without quote marks, then a person's additions."""
         message, response = self.spoken
         lines = self.content.split("\n")
         added = "\n".join(line for line in lines if not line.startswith(">")).strip("\n")
@@ -99,7 +99,7 @@ class JournalRecord(Struct, frozen=True):
 
     @property
     def comment(self) -> dict[str, Any]:
-        """What its comment says, with the types of JSON."""
+        """The data in its comment, with the types of JSON."""
         match = _DATA.search(self.text, self.body)
         return dict(json.loads(match["data"])) if match else {}
 
@@ -249,8 +249,8 @@ def without(path: str, block: str, data: bytes) -> bytes:
         if record is None:
             return text.encode("utf-8") + data[len(whole) :]
         start, end = record.span
-        before, behind = text[:start], text[end:].lstrip("\n")
-        text = before + behind if behind else before.rstrip("\n") + "\n"
+        before, after = text[:start], text[end:].lstrip("\n")
+        text = before + after if after else before.rstrip("\n") + "\n"
 
 
 def marked(path: str, data: bytes, blocks: Collection[str], key: str, value: str) -> bytes:

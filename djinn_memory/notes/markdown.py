@@ -62,7 +62,7 @@ _CLOSER = {
 
 _INLINE = re.compile(
     rf"""
-    (?P<kept> \[\[ [^\[\]\n]* \]\]  |  \]\( [ \t]* (?: <[^<>\n]*> | [^\s<>()]* ) )
+    (?P<link> \[\[ [^\[\]\n]* \]\]  |  \]\( [ \t]* (?: <[^<>\n]*> | [^\s<>()]* ) )
   | (?P<dead> \\[!-/:-@\[-`{{-~]
             | \$ (?![\s$]) (?: [^$\\\n] | \\. )*+ (?<!\s) \$ (?!\d)
             | {_TAG} )
@@ -241,10 +241,10 @@ def _open_containers(text: str, line: _Line, nest: list[int]) -> tuple[_Line, bo
             nest.append(0)
             at, column, base = _past_quote_mark(text, at, end, column)
         elif marker := _MARKER.match(text, at, end):
-            behind = column + len(marker.group())
-            at, column = _skip_space(text, marker.end(), end, behind)
-            empty_or_code = at == end or column - behind > _CODE_INDENT
-            inner = behind + 1 if empty_or_code else column
+            after_marker = column + len(marker.group())
+            at, column = _skip_space(text, marker.end(), end, after_marker)
+            empty_or_code = at == end or column - after_marker > _CODE_INDENT
+            inner = after_marker + 1 if empty_or_code else column
             nest.append(inner - base)
             base = inner
         else:
@@ -348,7 +348,7 @@ def headings(text: str, body: int = 0) -> Iterator[Heading]:
     """
     # With a newline before the first line too, the search leaps from newline to newline.
     lines = "\n" + text[body:]
-    behind = 0  # the line after front matter or a heading needs no blank line before it
+    last_end = 0  # the line after front matter or a heading needs no blank line before it
     for match in _HEADING.finditer(lines):
         end = lines.find("\n", match.end())
         end = len(lines) if end < 0 else end
@@ -359,11 +359,11 @@ def headings(text: str, body: int = 0) -> Iterator[Heading]:
             level = 1 if match["line"][0] == "=" else 2
             opens = lines.rfind("\n", 0, match.start()) + 1
             before = lines.rfind("\n", 0, max(opens - 1, 0)) + 1
-            alone = opens - 1 == behind or not lines[before:opens].strip()
+            alone = opens - 1 == last_end or not lines[before:opens].strip()
             if not alone or _MARKED.match(lines, opens) or not lines[opens : match.start()].strip():
                 continue
             title = (opens, match.start())
-        behind = end
+        last_end = end
         shift = body - 1
         start = min(end + 1, len(lines)) + shift
         yield Heading(level, (title[0] + shift, title[1] + shift), opens + shift, start)

@@ -62,8 +62,8 @@ def parse_file(path: str, data: bytes, dialect: Dialect = "obsidian") -> NoteFil
 def parse_appended(path: str, data: bytes, size: int, dialect: Dialect) -> NoteFile | None:
     """The memories of the records that were appended to a journal's first `size` bytes.
 
-    None where there may be anything else: then the whole file is to be read. What it costs depends
-    on the records alone, but for a copy of the file.
+    None where there may be anything else: then the whole file is to be read. The cost depends on
+    the records alone, apart from a copy of the file.
     """
     if not path.startswith("journal/") or journal.appendable(path, data) != len(data):
         return None
@@ -109,7 +109,7 @@ def _journal(path: str, data: bytes, dialect: Dialect) -> NoteFile | None:
 
 
 def _day(path: str, front: FrontMatter, rules: DialectRules) -> str | None:
-    """The day of a journal: what its front matter says, else what its name says."""
+    """The day of a journal: from its front matter, else from its name."""
     written = front.fields.get("date")
     day = rules.moment(written) if isinstance(written, str) else None
     return day or rules.day(PurePosixPath(path).stem)

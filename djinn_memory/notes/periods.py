@@ -49,7 +49,7 @@ class Period(Struct, frozen=True):
 
 
 def _comparable(at: str, date: str) -> str:
-    """What of a time is compared with a date: for a day, the day of that time."""
+    """The form of a time that is compared with a date: for a day, the day of that time."""
     return begin_key(at) if "T" in date else local_day(at)
 
 
@@ -69,7 +69,7 @@ def first_end(*ends: str | None) -> str | None:
 
 
 def _end_key(end: str) -> str:
-    # `~` sorts behind every digit and `T`: the end of a day includes its hours.
+    # `~` sorts after every digit and `T`: the end of a day includes its hours.
     return end if "T" in end else f"{end}~"
 
 

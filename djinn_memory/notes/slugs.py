@@ -83,8 +83,8 @@ def _words(text: str) -> list[str]:
     """Return the runs of letters and digits, each with the combining marks that follow one."""
     if text.isascii():
         return re.findall(r"[a-z0-9]+", text)
-    kept, in_word = "", False
+    spaced, in_word = "", False
     for char in text:
         in_word = char.isalnum() or (in_word and category(char) in ("Mn", "Mc"))
-        kept += char if in_word else " "
-    return kept.split()
+        spaced += char if in_word else " "
+    return spaced.split()

@@ -56,13 +56,13 @@ def record(state: State, call: ToolCall) -> Problem | None:
         "agent": call.agent,
         "session": call.session,
         "arguments": _arguments(call.arguments),
-        "outcome": f"{kind}: {_kept(reason)}" if reason else kind,
+        "outcome": f"{kind}: {_audited(reason)}" if reason else kind,
         "milliseconds": round(call.milliseconds, 1),
     }
     errors: tuple[type[Exception], ...] = (DjinnError, OSError, *STORE_ERRORS)
     try:
         # The next call waits for this record; what the call did itself is on the disk already.
-        state.ledger.append([Event("tool.called", _kept(call.tool), data)], durable=False)
+        state.ledger.append([Event("tool.called", _audited(call.tool), data)], durable=False)
     except errors as error:
         why = getattr(error, "strerror", None) or str(error)
         return Problem("ledger", f"this call is not in the audit: {why}")
@@ -71,7 +71,7 @@ def record(state: State, call: ToolCall) -> Problem | None:
 
 def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments in the form for the audit. A text is masked together with its label."""
-    arguments: dict[str, Any] = _kept(given)
+    arguments: dict[str, Any] = _audited(given)
     for name, labels in _LABELS.items():
         if isinstance(given.get(name), str):
             label = " ".join(str(given.get(key) or "") for key in labels)
@@ -79,7 +79,7 @@ def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def _kept(value: Any, depth: int = 0, label: str = "") -> Any:
+def _audited(value: Any, depth: int = 0, label: str = "") -> Any:
     """A value in the form for the audit: secrets masked, long or deep parts cut.
 
     `label` is the name of the value, which may show that it is a secret.
@@ -87,12 +87,12 @@ def _kept(value: Any, depth: int = 0, label: str = "") -> Any:
     if isinstance(value, str):
         return _text(value, label)
     if isinstance(value, Mapping | list | tuple) and depth > 4:
-        return _kept(json.dumps(value, default=str))
+        return _audited(json.dumps(value, default=str))
     if isinstance(value, Mapping):
         most = list(value.items())[:MOST]
-        return {_kept(str(key)): _kept(part, depth + 1, str(key)) for key, part in most}
+        return {_audited(str(key)): _audited(part, depth + 1, str(key)) for key, part in most}
     if isinstance(value, list | tuple):
-        return [_kept(part, depth + 1) for part in value[:MOST]]
+        return [_audited(part, depth + 1) for part in value[:MOST]]
     return value
 
 

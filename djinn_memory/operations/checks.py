@@ -41,8 +41,8 @@ _TAKES: dict[Any, tuple[str, ...]] = {
     Any: ("give a value", *_VALUES.values()),
     NoneType: ("give a value", "null"),
 }
-"""What a person should give for a type, and the values that the type takes. The first stands for it
-in messages to programs. A type that is not listed takes any value."""
+"""The instruction to a person for each type, and the values that the type takes. The first value
+stands for the type in messages to programs. A type that is not listed takes any value."""
 
 
 class FieldType(NamedTuple):
@@ -108,9 +108,9 @@ class _Fault(NamedTuple):
     where: str
     """The field, and the place in its list: `tags[1]`."""
     short: str
-    """What is wrong, for programs that send JSON."""
+    """The fault, for programs that send JSON."""
     need: str
-    """What to give, for people; it follows the value."""
+    """The instruction for people; it follows the value."""
 
 
 def check(request: Struct) -> None:
@@ -127,7 +127,7 @@ def check(request: Struct) -> None:
 
 
 def misfit(kind: type[Struct], given: Mapping[str, Any]) -> str:
-    """What keeps JSON arguments from being a struct, with the name of one; empty if they fit."""
+    """Why JSON arguments do not fit a struct, with the name of one argument; empty if they fit."""
     known = {field.encode_name: field for field in fields(kind)}
     for name in given.keys() - known.keys():
         return f"contains unknown field {''.join(filter(str.isprintable, name))[:100]}"
@@ -166,7 +166,7 @@ def _fault(kind: FieldType, value: Any, where: str, *, whole: bool) -> _Fault | 
 
 
 def _bounds(kind: FieldType, value: float) -> tuple[str, str]:
-    """What a number should be, for programs and for people; empty if it is."""
+    """The range that a number should have, for programs and for people; empty if it is inside."""
     least, most = kind.meta("ge"), kind.meta("le")
     low, high = -math.inf if least is None else least, math.inf if most is None else most
     if low <= value <= high or least is most is None:
@@ -179,7 +179,7 @@ def _bounds(kind: FieldType, value: float) -> tuple[str, str]:
 
 
 def _length(kind: FieldType, value: str | Sequence[Any]) -> str:
-    """What to give instead of a text or a list of the wrong length; empty if it is right."""
+    """The instruction for a text or a list of the wrong length; empty if the length is right."""
     least, most = kind.meta("min_length") or 0, kind.meta("max_length")
     noun, plural = ("text", "characters") if isinstance(value, str) else ("value", "values")
     if len(value) < least:

@@ -1,4 +1,4 @@
-"""A chunk that may answer a query, with what the legs and the stages say about it."""
+"""A chunk that may answer a query, with the results of the legs and the stages."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _hit(
         (_, page, heads), window = _answer(text, window, parts, matches)
     shown_part, marks = snippet(text, window, matches)
     if not _WORD.search(shown_part):
-        # A heading without text, or a picture, shows what it is called.
+        # A heading without text, or a picture, shows its name.
         label = heads[-1] if heads and _WORD.search(heads[-1]) else memory.title
         shown_part, marks = snippet(label, (0, len(label)), matches)
     document = memory.plane == "documents"

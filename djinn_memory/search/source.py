@@ -83,7 +83,7 @@ class _ServerSource(SearchSource):
     def refresh(
         self, agent: str | None, vaults: Sequence[Vault], spare: Spare | None
     ) -> tuple[int, Sequence[Problem]]:
-        """Nothing is read: what the server has was pushed."""
+        """Nothing is read: the homes have pushed the contents of the server."""
         return 0, ()
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:

@@ -1,4 +1,4 @@
-"""The state of one search, and what works on it: legs, the asked time, rerankers, rescorers."""
+"""The state of one search, and its parts: legs, the asked time, rerankers, rescorers."""
 
 from __future__ import annotations
 

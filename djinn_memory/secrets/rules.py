@@ -140,13 +140,13 @@ class Rule(Struct, frozen=True):
     pattern: str
     """The expression, in lower case, with the groups of `VALUE`. It begins at one of `words`."""
     before: str = ""
-    """An expression for what must precede the match."""
+    """An expression for the text that must precede the match."""
     judge: Judge = option_value
     """The test of the value."""
     kind: str = "a password"
     """The kind of secret, with its article."""
     unless: str = ""
-    """An expression for what must not precede the match."""
+    """An expression for the text that must not precede the match."""
     more: bool = False
     """Whether other values may follow the first."""
 

@@ -132,7 +132,7 @@ class _Exporter:
             yield OutgoingLinks(paths[note_id], block, own)
 
     def _load(self, ids: Sequence[int]) -> None:
-        """Read what belongs to these memories."""
+        """Read the rows that belong to these memories."""
         self._tags = self._grouped(
             f"select memory_id, tag, folded from tag where memory_id {_AMONG} order by 1, 3", ids
         )
@@ -176,7 +176,7 @@ class _Exporter:
         return grouped
 
     def _read_windows(self, chunk_ids: Sequence[int]) -> Mapping[int, list[WindowRows]]:
-        """The windows of chunks, with what is known of their vectors."""
+        """The windows of chunks, with the data of their vectors."""
         listed = rows(
             self._connection,
             "select chunk_id, id, start, stop, hash, length from window "

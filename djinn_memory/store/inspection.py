@@ -59,8 +59,8 @@ def count_unseen_events(path: Path) -> int:
     log = Path(f"{path}-wal")
     if not log.exists() or not log.stat().st_size:
         return 0
-    # In this order: what is written meanwhile is known then. SQLite shows an event only some time
-    # after it is in the log, when the writer has finished.
+    # In this order, events that are written meanwhile are known. SQLite shows an event only some
+    # time after it is in the log, when the writer has finished.
     salvaged = read(path)
     held(path, written=True)
     with closing(peek(path)) as connection:

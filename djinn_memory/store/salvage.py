@@ -351,9 +351,9 @@ def _keep(path: Path) -> Path | None:
     """Give the damaged ledger and its log a second, permanent name."""
     if not path.exists():
         return None
-    for kept in path.parent.glob(f"{path.name}.corrupt-*"):
-        if file_id(kept) == file_id(path):
-            return kept
+    for earlier in path.parent.glob(f"{path.name}.corrupt-*"):
+        if file_id(earlier) == file_id(path):
+            return earlier
     aside = aside_name(path)
     if Path(f"{path}-wal").exists():
         _link(Path(f"{path}-wal"), Path(f"{aside}-wal"))

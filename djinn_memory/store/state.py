@@ -253,7 +253,7 @@ class State:
             self._close("index")
 
     def repair(self, error: Exception) -> None:
-        """Set aside what is damaged, or raise the error that an operation met, with a remedy."""
+        """Set aside damaged files, or raise the error that an operation met, with a remedy."""
         if not self.set_aside_after(error):
             with explained(self.home.index_path):
                 raise error

@@ -72,8 +72,8 @@ def exchange(link: VaultLink, direction: Direction = "both") -> tuple[int, int]:
     """Exchange the events of a vault with its scope on the server: first pull, then push.
 
     Returns the number of events that are new in this home, and of those that are new on the server
-    or of which texts were purged there. The index must be up to date. What a lost connection or a
-    kill left out is done by the next run.
+    or of which texts were purged there. The index must be up to date. The next run does the
+    work that a lost connection or a kill left out.
     """
     since = sync_state.event_cursor(link.ledger, link.scope).rev
     pulled = pull(link) if direction != "push" else 0
@@ -170,7 +170,7 @@ def own_correlations(tx: Cursor, link: VaultLink) -> list[Row] | None:
 
 
 def outgoing(link: VaultLink, recorded: Sequence[StoredEvent]) -> list[StoredEvent]:
-    """Those of these events that go to the scope of a vault, in the form in which they go there.
+    """The events that go to the scope of a vault, in the form in which they go there.
 
     A recall stays here if its memories are all in vaults that do not go to the server: there it
     would have found nothing.
@@ -183,7 +183,7 @@ def outgoing(link: VaultLink, recorded: Sequence[StoredEvent]) -> list[StoredEve
 def _correlations(link: VaultLink) -> list[Row]:
     """The rows of `CORRELATIONS`: from the episodes of each agent whose own vault this is.
 
-    Those until the last consolidation of the agent count.
+    Episodes until the last consolidation of the agent count.
     """
     agents = _agents(link.runtime, link.vault)
     events = reading.stored_events(link.ledger, (CONSOLIDATED,))
@@ -214,9 +214,9 @@ def _correlation(scope: UUID, pair: Correlation) -> Row:
 def _belonging(
     runtime: Runtime, vault: Vault, events: Sequence[StoredEvent]
 ) -> Iterator[StoredEvent]:
-    """Those of these events that belong to a vault.
+    """The events that belong to a vault.
 
-    What an agent asked for and reported missing belongs to the vault that djinn manages for it.
+    An agent's queries and reported gaps belong to the vault that djinn manages for the agent.
     Uses, ratings and what was settled about a memory belong to the vault of the memory.
     """
     memories = {stored.event.subject for stored in events if _is_of_memory(stored.event)}

@@ -1,4 +1,4 @@
-"""Removes what was purged in one home from the others: sections of journals, and the trash."""
+"""Removes purged texts of one home from the others: sections of journals, and the trash."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def empty_trash(link: VaultLink, rows: Iterable[ServerNote]) -> None:
 
 
 def send(link: VaultLink) -> None:
-    """Let other homes remove from their trash what was purged here after it was deleted."""
+    """Let other homes remove from their trash the notes that were purged here after a deletion."""
     digests = sync_state.purged_hashes(link.ledger, link.scope)
     if not digests:
         return

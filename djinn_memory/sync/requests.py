@@ -62,7 +62,7 @@ class FileElsewhere(Struct, frozen=True):
 
 
 class VaultExchange(Struct):
-    """What a run changed in a vault and on the server, or what it would change."""
+    """The changes of a run in a vault and on the server; in a dry run, the planned ones."""
 
     vault: str
     """The name of the vault."""
@@ -247,7 +247,7 @@ class SearchServerFacts(Struct, frozen=True):
 
 
 class Backfilled(Struct, frozen=True):
-    """What was filled on the server."""
+    """The rows that were filled in on the server."""
 
     notes: int
     """The notes whose rows are complete now."""
@@ -367,7 +367,7 @@ class ForgottenVault(Struct, frozen=True):
 
 
 class ForgottenSync(Struct, frozen=True):
-    """What was removed from the server, or would be."""
+    """The data that was removed from the server, or would be."""
 
     server: str
     """The server, without its password."""

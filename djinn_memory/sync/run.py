@@ -1,7 +1,7 @@
 """Synchronizes a vault with the server: pulls, pushes, and starts again where another was faster.
 
-Every run compares states. What a killed run left behind is therefore found by the next one; the
-plan in the ledger only tells it which changes were its own.
+Every run compares states. The next run therefore finds the rest of a killed run. The plan
+in the ledger only tells it which changes were its own.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ROUNDS = 20
 
 
 class _Snapshot(Struct):
-    """What the server says at one moment."""
+    """The state of the server at one moment."""
 
     head: ServerHead
     mark: dict[int, UUID]
@@ -117,7 +117,7 @@ def exchange(
 def _erase_purged(link: VaultLink, states: SyncStates, seen: int) -> list[str]:
     """Erase what was purged from the bytes of the databases. Returns those that may still have it.
 
-    While the home lacks changes, each run reads the same purges again. Those up to the revision
+    While the home lacks changes, each run reads the same purges again. Purges up to the revision
     `seen` were erased by an earlier run, and are erased once more when nothing is lacking.
     """
     purged = [row.rev for row in states.server.values() if row.purged and row.deleted]
@@ -237,7 +237,7 @@ def _carry_out(
             link.unfinished[step.note_id] = Unfinished(shown.path, reason)
     if direction == "pull":
         return bool(pulled)
-    # What another home changed, and could not be written here, is not sent either.
+    # A note that another home changed, and that could not be written here, is not sent either.
     pushes = [step for step in plan.pushes if step.note_id not in link.unfinished]
     if not pushes:
         return bool(pulled)
@@ -273,7 +273,7 @@ def _count_pushes(result: VaultExchange, steps: Iterable[PushStep]) -> None:
 
 
 def _planned(link: VaultLink, plan: SyncPlan, direction: Direction) -> VaultExchange:
-    """What a plan would change."""
+    """The changes that a plan would make."""
     result = VaultExchange(link.vault.name)
     if direction != "push":
         _count_pulls(result, plan.pulls, {step.note_id: step.conflict for step in plan.pulls})
@@ -286,7 +286,7 @@ def _planned(link: VaultLink, plan: SyncPlan, direction: Direction) -> VaultExch
 
 
 def _finish(link: VaultLink, snapshot: _Snapshot, state: ScopeState) -> None:
-    """Record how far this home has come. What it could not write is read again next time."""
+    """Record how far this home has come. The next run reads the unwritten changes again."""
     after = state if link.lacks_changes else ScopeState(snapshot.head.rev, whole=False)
     sync_state.advance(link.ledger, link.scope, after, snapshot.mark)
     sync_state.plan(link.ledger, link.scope, [])

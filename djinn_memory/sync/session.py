@@ -81,7 +81,7 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
 
 
 def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> tuple[int, int]:
-    """Exchange events after the notes, and bring up to date what follows from both.
+    """Exchange events after the notes, and bring up to date the rows that follow from both.
 
     Returns the number of new events here, and on the server.
     """

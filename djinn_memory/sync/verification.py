@@ -1,4 +1,4 @@
-"""Compares a vault with its scope on the server, names what differs, and writes it again.
+"""Compares a vault with its scope on the server, names differences, and corrects them.
 
 Notes and attachments are compared byte for byte, and the rows that follow from equal notes row by
 row. Events are compared with the ledger, and the tables that follow from events with the events.
@@ -55,7 +55,7 @@ _LEFT = "is left as it is, here and on the server: it is excluded, too large, or
 
 
 def compare(link: VaultLink) -> tuple[int, list[Drift]]:
-    """Compare a vault with the server. Returns the number of compared files, and what differs."""
+    """Compare a vault with the server. Returns the number of compared files, and differences."""
     known = exchanged(link, bases(link.ledger, link.scope))
     files = list_files(link, known)
     left = unlisted(link, files, known)
@@ -257,7 +257,7 @@ def _event_differences(
 
 
 def fill(link: VaultLink, lacking: Lacking, batch: int = BATCH) -> tuple[int, int]:
-    """Write what follows from notes again, for those that lack something on the server.
+    """Write the rows of notes again, for notes that lack something on the server.
 
     Returns how many notes are complete now, and how many this home could not complete.
     """
@@ -290,7 +290,7 @@ def restore(link: VaultLink) -> None:
 def _restore_bytes(link: VaultLink) -> None:
     """Write the bytes of notes and attachments again that are damaged on the server.
 
-    Those that this home has in another version stay as they are.
+    Files that this home has in another version stay as they are.
     """
     with link.server.reading() as tx:
         notes = server_notes.changed(tx, link.scope, -1)
@@ -329,7 +329,7 @@ def _restore_events(link: VaultLink) -> None:
 def _fill_page(
     link: VaultLink, changes: Sequence[ServerChange], indexed: set[UUID], lacking: Lacking
 ) -> set[UUID]:
-    """Write what follows from notes. Returns those that lack nothing now."""
+    """Write the rows that follow from notes. Returns the notes that lack nothing now."""
     with link.server.writing(link.scope) as writer:
         # Another home may have pushed, filled or deleted a note since.
         states = server_notes.states(writer.tx, link.scope, [*indexed])

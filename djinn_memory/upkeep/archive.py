@@ -192,7 +192,7 @@ class _HashedReader:
         return data
 
     def described(self, path: str) -> ArchivedFile:
-        """What was read, as the file at a path of the archive."""
+        """The size and hash of the bytes that were read, as the file at a path of the archive."""
         return ArchivedFile(path, self.size, self._hash.hexdigest())
 
 

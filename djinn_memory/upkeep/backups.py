@@ -60,7 +60,7 @@ class Backups(Namespace, name="backups"):
         Index and vectors are left out, because they can be rebuilt. Raises `Refused` when the file
         exists.
         """
-        # What hooks recorded is in no vault until it is taken in.
+        # The recordings of hooks are in no vault until they are taken in.
         self.runtime.take_in(None)
         return _create_backup(self.runtime.home, request, self.runtime.now())
 
@@ -239,7 +239,7 @@ def restore_backup(archive: Path, folder: Path) -> RestoredHome:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove what killed runs built in a folder long ago."""
+    """Remove the files that killed runs built in a folder long ago."""
     for path in folder.glob(".djinn-*.restore"):
         if _STAGING.fullmatch(path.name) and is_abandoned(path):
             shutil.rmtree(path, ignore_errors=True)
@@ -251,9 +251,9 @@ def _require_empty(root: Path) -> None:
         return
     if root.is_dir() and (root / CONFIG).is_file():
         home = Home(root)
-        kept = {home.state, root / CONFIG}
+        expected = {home.state, root / CONFIG}
         files = (path for path in root.rglob("*") if not path.is_dir() or path.is_symlink())
-        lost = any(kept.isdisjoint((path, *path.parents)) for path in files)
+        lost = any(expected.isdisjoint((path, *path.parents)) for path in files)
         databases = (home.ledger_path, home.working_path)
         inside = home.state.is_relative_to(root)
         if inside and not lost and not any(path.exists() for path in databases):

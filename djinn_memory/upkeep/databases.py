@@ -66,8 +66,8 @@ def events(case: CheckedHome) -> Iterator[Check]:
 
     def mend() -> str:
         recovered, aside = recover(path)
-        kept = f"; the damaged one is kept as {aside.name}" if aside else ""
-        return f"recovered {recovered}{kept}"
+        remark = f"; the damaged one is kept as {aside.name}" if aside else ""
+        return f"recovered {recovered}{remark}"
 
     readable = read(path) if path.is_file() else SalvagedLedger({}, {})
     yield error("ledger", f"{path} {wrong}; can be read: {readable}", FIX, mend)

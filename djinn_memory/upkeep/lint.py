@@ -185,7 +185,7 @@ def _dead_headings(notes: _Notes) -> Iterator[LintIssue]:
         if _compared(last) in anchors.headings:
             continue
         near = anchors.respelled.get(_letters(last), ())
-        # Programs differ in what they write for white space and punctuation in Markdown links.
+        # Programs write white space and punctuation in Markdown links differently.
         if near and link.kind == "markdown":
             continue
         issue = notes.issue("dead-heading", source, f"{place} has no heading {last!r}", link.line)

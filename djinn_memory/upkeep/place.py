@@ -105,7 +105,7 @@ def disk(case: CheckedHome) -> Iterator[Check]:
     """Check whether the disk has room for an index run."""
     folder = next(path for path in (case.home.state, *case.home.state.parents) if path.is_dir())
     free = shutil.disk_usage(folder).free
-    # An index is made anew beside the old one, and SQLite writes twice what it commits.
+    # An index is made anew beside the old one, and SQLite writes each commit twice.
     databases = (case.home.index_path, case.home.embeddings_path)
     need = LEAST + 3 * sum(path.stat().st_size for path in databases if path.is_file())
     what = f"{_size(free)} free on the disk of {folder}"
@@ -144,19 +144,19 @@ def _scratch(home: Home) -> Iterator[Check]:
 
 
 def _set_aside(folder: Path) -> Iterator[Check]:
-    kept = sorted(folder.glob("*.db.corrupt-*")) if folder.is_dir() else []
-    if kept:
-        size = sum(path.stat().st_size for path in kept)
-        names = [path.name for path in kept if not path.name.endswith(("-wal", "-shm"))]
+    damaged = sorted(folder.glob("*.db.corrupt-*")) if folder.is_dir() else []
+    if damaged:
+        size = sum(path.stat().st_size for path in damaged)
+        names = [path.name for path in damaged if not path.name.endswith(("-wal", "-shm"))]
         what = f"{some(names)}, set aside earlier, take {_size(size)}"
         yield hint("leftovers", what, "delete them when nothing is missing")
 
 
 def _changes(case: CheckedHome) -> Iterator[Check]:
     """Find changes of notes that were interrupted, and say what the bytes for an undo take."""
-    kept = KeptBytes(case.home)
+    store = KeptBytes(case.home)
     # A change set that is at work holds the lock.
-    if (pending := kept.pending()) and not is_locked(case.home.state / "changes.lock"):
+    if (pending := store.pending()) and not is_locked(case.home.state / "changes.lock"):
 
         def mend() -> str:
             recover(case.state)
@@ -164,8 +164,10 @@ def _changes(case: CheckedHome) -> Iterator[Check]:
 
         what = f"{count(len(pending), 'interrupted change')} of notes to take back"
         yield warning("leftovers", what, FIX, mend)
-    if ids := kept.ids():
-        what = f"{count(len(ids), 'change')} can be taken back; the bytes take {_size(kept.size())}"
+    if ids := store.ids():
+        what = (
+            f"{count(len(ids), 'change')} can be taken back; the bytes take {_size(store.size())}"
+        )
         yield ok("undo", what)
 
 

@@ -38,7 +38,7 @@ class IndexOptions(Struct, frozen=True):
 
 
 class ShowStatus(Struct, frozen=True):
-    """Show the home: its vaults, the index, and what is pending."""
+    """Show the home: its vaults, the index, and pending work."""
 
     agent: OnlyAgent = None
 

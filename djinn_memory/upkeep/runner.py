@@ -79,7 +79,7 @@ def run_jobs(
         problems += report.problems
         if not dry_run and agent is None:
             _record(runtime.state, job, len(report.actions), len(report.problems))
-    # All notes were read before the jobs. What changed meanwhile is for the next run.
+    # All notes were read before the jobs. The next run reads later changes.
     problems += [problem for problem in runtime.state.problems if problem.what != SWEEP]
     tasks = tuple(run.task for run in runs)
     return MaintenanceReport(tasks, tuple(runs), tuple(skipped), tuple(actions), tuple(problems))
@@ -88,7 +88,7 @@ def run_jobs(
 def _read_notes(context: JobContext) -> list[Problem]:
     """Index all changed notes, so that no job works on a part of them. Returns the problems.
 
-    What an interrupted change left behind is taken back before, so that no job counts it as done.
+    Files of an interrupted change are restored before, so that no job counts it as done.
     Raises `Busy` when another process holds the index.
     """
     state = context.runtime.state
@@ -139,7 +139,7 @@ def _guarded(job: Job, context: JobContext) -> JobReport:
     for problem in report.problems:
         whys.setdefault(problem.why, []).append(problem.what)
     problems = []
-    # What keeps a job from writing at all is not repeated for each agent and note.
+    # A reason that prevents all writing of a job is not repeated for each agent and note.
     for why, (first, *others) in whys.items():
         more = f" and {count(len(others), 'other')}" if others else ""
         problems.append(Problem(f"task {job.name}, {first}{more}", why))

@@ -118,7 +118,7 @@ _DOMAINS = "domains"
 
 
 def domains(case: CheckedHome) -> Iterator[Check]:
-    """Check the domains of memories, of the settings, and of what is written by default."""
+    """Check the domains of memories and of the settings, and the default domains."""
     config = case.home.config
     if not (config.domains or config.access):
         return

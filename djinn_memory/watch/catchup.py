@@ -50,7 +50,7 @@ def read(state: State, vault: Vault, paths: Sequence[str] | None, urgent: Urgent
         return indexer.update(state, [vault], only=paths, progress=go_on)
 
 
-def conclude(state: State) -> None:
+def finish(state: State) -> None:
     """Record that this version of djinn has read every note. Remove vaults that no longer exist."""
     with state.lock(timeout=LOCK_SECONDS):
         indexer.forget_others(state)

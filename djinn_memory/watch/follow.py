@@ -103,7 +103,7 @@ class _Watch:
         self._first_steps = [lambda: catchup.warm(self._models)]
         if not names:
             # These concern the whole home: a watch of some vaults does not do them.
-            self._first_steps.append(lambda: catchup.conclude(self._state))
+            self._first_steps.append(lambda: catchup.finish(self._state))
         self._idle = self._links_due = False
         self._written = self._marks()
         self._file: object = None
@@ -208,7 +208,7 @@ class _Watch:
         self._looked = now
         self._look_at_settings()
         if (file := file_id(self._home.index_path)) != self._file:
-            # Set aside or deleted: nobody sees what is written into the open file.
+            # Set aside or deleted: nobody sees later writes into the open file.
             self._file = file
             self._state.close()
             self._reconcile()
@@ -342,7 +342,7 @@ class _Watch:
                 self._say(idle)
 
     def _take_in(self) -> None:
-        """Take in what hooks recorded. The journals that this writes are indexed with it."""
+        """Take in the entries of hooks. The journals that this writes are indexed with it."""
         take_in(self._runtime)
         self._warn_of(self._runtime.problems)
         self._runtime.problems.clear()

@@ -1,4 +1,4 @@
-"""Messages to the loop of a watch: a queue for threads and signal handlers, and what is pending."""
+"""Messages to the loop of a watch: a queue for threads and signal handlers, and pending work."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def test_where_there_is_nothing_it_is_silent_and_makes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("line", "words", "word", "kept"),
+    ("line", "words", "word", "prefix_length"),
     [
         ("djinn ", ["djinn"], "", 0),
         ("djinn a", ["djinn"], "a", 0),
@@ -294,9 +294,11 @@ def test_where_there_is_nothing_it_is_silent_and_makes_nothing(
         ("djinn a\\", ["djinn"], "a", 0),
     ],
 )
-def test_a_line_is_cut_as_bash_cuts_it(line: str, words: list[str], word: str, kept: int) -> None:
+def test_a_line_is_cut_as_bash_cuts_it(
+    line: str, words: list[str], word: str, prefix_length: int
+) -> None:
     found = parse(line, ":=")
-    assert (found.words, found.word, found.kept) == (words, word, kept)
+    assert (found.words, found.word, found.prefix_length) == (words, word, prefix_length)
 
 
 @pytest.mark.parametrize("shell", SHELLS)

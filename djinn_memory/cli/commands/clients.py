@@ -1,4 +1,4 @@
-"""djinn mcp, and djinn hook install, remove, status: what connects the clients of agents.
+"""djinn mcp, and djinn hook install, remove, status: connections to the clients of agents.
 
 `cli.start` runs `djinn hook` itself, for each event.
 """
@@ -64,7 +64,7 @@ def _remove(call: Call) -> requests.HookSettings:
 def remove(call: Call, answer: requests.HookSettings) -> None:
     """Remove djinn's hooks from the settings of Claude Code or Codex.
 
-    What was recorded stays.
+    Recorded episodes stay.
 
     Examples:
         djinn hook remove claude

@@ -1,4 +1,4 @@
-"""djinn config show, get, set, path, and djinn trust: the settings, and what they may do."""
+"""djinn config show, get, set, path, and djinn trust: the settings, and their permissions."""
 
 from __future__ import annotations
 

@@ -213,8 +213,8 @@ def import_(call: Call, answer: ImportReport) -> None:
 
     Reads the exports of Claude, ChatGPT and Slack, also as zip archives, chat logs as JSON Lines,
     transcripts of Claude Code and Codex, and calendar files. The format is detected from the
-    content. Secrets are masked. What was imported before is skipped, so that an interrupted import
-    can be repeated, and a newer export adds only what is new.
+    content. Secrets are masked. Messages that were imported before are skipped, so that an
+    interrupted import can be repeated, and a newer export adds only its new messages.
 
     Examples:
         djinn import conversations.json

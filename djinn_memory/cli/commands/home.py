@@ -213,7 +213,7 @@ def index(call: Call, answer: Any) -> None:
 
 @command("status", warns=False)
 def status(call: Call, answer: HomeStatus) -> None:
-    """Show the home: its vaults, the index, and what is pending.
+    """Show the home: its vaults, the index, and pending work.
 
     Without `--agent` it shows the vaults, types and counts of all agents.
 

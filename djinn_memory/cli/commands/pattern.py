@@ -1,4 +1,4 @@
-"""djinn consolidate, and djinn pattern and outcome: what episodes teach."""
+"""djinn consolidate, and djinn pattern and outcome: patterns in episodes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def show(call: Call, answer: requests.PatternDetail) -> None:
 
 @command("patterns.correlations")
 def correlations(call: Call, answer: requests.CorrelationList) -> None:
-    """List what occurs together more often than chance explains.
+    """List things that occur together more often than chance explains.
 
     Domains, names and actions are compared with hours and weekdays, and names with domains. The
     rhythm of your activity is taken into account, and the number of pairs that were tested.

@@ -1,4 +1,4 @@
-"""djinn proposal, contradiction and gap: what waits for a person, or for an answer."""
+"""djinn proposal, contradiction and gap: matters that wait for a person, or for an answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IDS = Field("[ID]...", candidates.proposals)
 
 @command("proposals.list", fields={"kind": KIND})
 def list_(call: Call, answer: requests.ProposalList) -> None:
-    """List what upkeep proposes to change, oldest first.
+    """List the changes that upkeep proposes, oldest first.
 
     Jobs of `djinn maintain` make proposals. Nothing changes until you accept one. A proposal is
     withdrawn when one of its notes changes or when its reason no longer holds.
@@ -129,10 +129,10 @@ DIFFERENCES = {
     "date": "the dates differ",
     "negation": "one says the opposite of the other",
 }
-"""What each difference is called."""
+"""The words for each kind of difference."""
 
 WIDEST = 200
-"""Maximum characters of what a side says."""
+"""Maximum characters of the statement of a side."""
 
 
 @command("contradictions.list")

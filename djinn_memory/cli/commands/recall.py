@@ -1,4 +1,4 @@
-"""djinn recall, rate, score: recalls, and what makes their order."""
+"""djinn recall, rate, score: recalls, and the reasons for their order."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def end(call: Call, answer: session_requests.EndedSession) -> None:
 
 @command("sessions.extract", fields={"session": Field(complete=candidates.sessions)})
 def extract(call: Call, answer: session_requests.ExtractionReport) -> None:
-    """Write what was stated in idle sessions as memories.
+    """Write the statements in idle sessions as memories.
 
     Sessions whose last turn is 30 minutes ago are read (`sessions.idle_minutes`). Statements such
     as "remember that ...", "I prefer X over Y", "we decided to ..." become facts, preferences,

@@ -55,7 +55,7 @@ def _watch(call: Call) -> None:
                 talk("Waiting for changes. Stop with Ctrl-C.")
             wait_for_changes(call.djinn.runtime)
     except KeyboardInterrupt:
-        # The next run resumes what this one did not finish, as after a kill.
+        # The next run resumes the work that this one did not finish, as after a kill.
         raise typer.Exit from None
 
 
@@ -76,7 +76,7 @@ def run(call: Call, answer: requests.SyncReport) -> None:
     Notes, attachments up to `sync.attachments_mb`, and the ledger's events are exchanged for the
     vaults in `sync.vaults`. A note that was changed here and elsewhere keeps the server's text; the
     text of this home becomes a copy named `... (conflict HOST HASH).md` beside it. An edit beats a
-    deletion. What is deleted elsewhere goes to the trash here. An interrupted run is resumed.
+    deletion. A note deleted elsewhere goes to the trash here. An interrupted run is resumed.
 
     Examples:
         djinn sync run
@@ -151,7 +151,7 @@ def verify(call: Call, answer: requests.SyncComparison) -> None:
 
 
 def _counts(exchanged: requests.VaultExchange) -> list[str]:
-    """What a run changed in a vault, such as `2 files received`."""
+    """The changes of a run in a vault, such as `2 files received`."""
     numbers = (
         (exchanged.received, "received"),
         (exchanged.removed, "removed here"),

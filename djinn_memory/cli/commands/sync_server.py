@@ -1,4 +1,4 @@
-"""djinn sync: commands about a Postgres server, and about what its tables hold."""
+"""djinn sync: commands about a Postgres server, and about the contents of its tables."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def _print_homes(vaults: Iterable[requests.SyncedVault]) -> None:
 
 
 def _remarks(home: requests.ServerHome) -> str:
-    kept = "kept for it" if home.awaited else "not read"
+    state = "kept for it" if home.awaited else "not read"
     remarks = ["this home"] * home.own
-    remarks += [f"{count(home.unread, 'deletion')} {kept}"] * bool(home.unread)
+    remarks += [f"{count(home.unread, 'deletion')} {state}"] * bool(home.unread)
     return f" ({', '.join(remarks)})" if remarks else ""

@@ -139,7 +139,7 @@ def _stop_by_signal(heard: Heard) -> None:
         from djinn_memory.watch.inbox import end_children
 
         end_children()
-        # As safe as a kill: what is not committed is done again by the next watch.
+        # As safe as a kill: the next watch repeats uncommitted work.
         os._exit(0)
 
     def stop(*_: object) -> None:

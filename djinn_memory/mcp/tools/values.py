@@ -56,7 +56,7 @@ def _fact_line(fact: Fact) -> str:
 
 
 def _prepare_fact(fields: dict[str, Any]) -> None:
-    # What an agent understood somebody to say is not what that person said.
+    # A value that an agent understood from a conversation is not a person's own statement.
     if "value" in fields:
         fields.setdefault("source", "conversation")
 

@@ -152,7 +152,7 @@ def _refuse_hidden(djinn: Djinn, caller: Caller, request: IngestOptions) -> None
     state, hides = Path(os.path.realpath(home.state)), HiddenPaths(home, caller.agent)
     for path in request.paths:
         refused = path.is_relative_to(state) or _has_hidden_part(path)
-        # What lies in the vault of another agent is answered as a file that does not exist.
+        # A file in the vault of another agent is answered as a file that does not exist.
         if refused or (path not in hides and _has_hidden_part(Path(os.path.realpath(path)))):
             remedy = Remedy("", {}, "ask a person to copy it to another folder")
             raise Refused(f"{path} is hidden", remedy)

@@ -1,1 +1,1 @@
-"""Briefings: what memory knows, on one page, for an agent that begins a session or a task."""
+"""Briefings: knowledge from memory on one page, for an agent that begins a session or a task."""

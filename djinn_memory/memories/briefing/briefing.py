@@ -37,13 +37,13 @@ PARTS = {
     "knowledge": "entities",
     "documents": "documents",
 }
-"""The parts of a briefing with what was recalled, by plane."""
+"""The parts of a briefing with recalled memories, by plane."""
 
 
 class Briefing:
     """A briefing that is being built for a request.
 
-    Its methods take from the budget, so that what is called first gets its share first.
+    Its methods take from the budget, so that the method that is called first gets its share first.
     """
 
     def __init__(self, runtime: Runtime, request: BuildContext | WakeOptions) -> None:
@@ -76,7 +76,7 @@ class Briefing:
             plain(self.task), "auto", min(most, MOST), most * EXCERPT_TOKENS, session,
             agent=self.agent, domains=self.domains,
         )  # fmt: skip
-        # What is unlikely to help would cost an agent's attention: not even its titles are given.
+        # A memory that is unlikely to help would distract an agent: not even its title is given.
         self.result = recall(
             self.runtime, options, source=source, closest=0, each=EXCERPT_TOKENS, planes=planes
         )
@@ -186,14 +186,14 @@ def _tokens(profile: AgentProfile) -> int:
 
 def _fit_events(events: Sequence[CalendarEvent], room: TokenBudget) -> tuple[CalendarEvent, ...]:
     """The events that fit in a share of a budget. Those that are over are left out first."""
-    kept = list(events)
+    fitting = list(events)
     most = min(int(room.budget * SHARE), room.left)
     sizes = dict(zip(events, token_counts([event_text(event) for event in events]), strict=True))
-    while kept and sum(sizes[event] + 1 for event in kept) > most:
-        kept.remove(next((event for event in kept if event.over), kept[-1]))
+    while fitting and sum(sizes[event] + 1 for event in fitting) > most:
+        fitting.remove(next((event for event in fitting if event.over), fitting[-1]))
         room.left_out += 1
-    room.left -= sum(sizes[event] + 1 for event in kept)
-    return tuple(kept)
+    room.left -= sum(sizes[event] + 1 for event in fitting)
+    return tuple(fitting)
 
 
 def _turn(turn: EpisodeText) -> MemoryExcerpt:
@@ -203,7 +203,7 @@ def _turn(turn: EpisodeText) -> MemoryExcerpt:
 
 
 def _by_part(memories: Iterable[MemoryExcerpt]) -> dict[str, Any]:
-    """The memories of each plane. A plain note stands with what was learned."""
+    """The memories of each plane. A plain note counts as learned knowledge."""
     parts: dict[str, list[MemoryExcerpt]] = {part: [] for part in PARTS.values()}
     for memory in memories:
         parts[PARTS.get(memory.plane or "", "patterns")].append(memory)

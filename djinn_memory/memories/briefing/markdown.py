@@ -110,7 +110,7 @@ def _paragraphs(briefing: AgentContext, layout: _BriefingLayout) -> Iterator[str
 
 
 def _names(briefing: AgentContext, layout: _BriefingLayout) -> dict[str, str]:
-    """What the title and the headings name."""
+    """The names in the title and the headings, by placeholder."""
     task = " ".join((briefing.query_used or "").split())
     session, previous = getattr(briefing, "session", None), briefing.previous_session
     last: UnfinishedSession | None = getattr(briefing, "unfinished", None)
@@ -154,7 +154,7 @@ def _part(briefing: AgentContext, part: str, layout: _BriefingLayout) -> Iterato
 
 
 def _notices(briefing: AgentContext, layout: _BriefingLayout) -> Iterator[str]:
-    """What the briefing lacks."""
+    """Notices about memories that the briefing lacks."""
     parts = (*layout.ranked, "summary")
     if briefing.left_out:
         yield f"({count(briefing.left_out, 'memory')} did not fit into the budget.)"
@@ -181,7 +181,7 @@ def _quoted(text: str) -> str:
 
 
 def _about(memory: MemoryExcerpt, *details: str | None) -> str:
-    """The rank and the title of a memory, with its type and what else is known of it."""
+    """The rank and the title of a memory, with its type and its other properties."""
     rank = f"{memory.rank}. " if memory.rank else ""
     about = ", ".join([memory.type or "note", *filter(None, details)])
     return f"{rank}**{memory.title}** ({about})"

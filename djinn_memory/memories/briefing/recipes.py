@@ -183,11 +183,11 @@ def _by_plane(memories: Iterable[MemoryExcerpt], limit: int) -> list[list[Memory
     """The best memories of the planes in turn, up to `limit`. The plane of the best is first."""
     kinds: dict[str, list[MemoryExcerpt]] = {}
     for memory in memories:
-        # A plain note stands with what was learned.
+        # A plain note counts as learned knowledge.
         kinds.setdefault(memory.plane or "semantic", []).append(memory)
     turns = chain(*zip_longest(*kinds.values()))
-    kept = {memory.place for memory in islice(filter(None, turns), limit)}
-    return [[memory for memory in kind if memory.place in kept] for kind in kinds.values()]
+    best = {memory.place for memory in islice(filter(None, turns), limit)}
+    return [[memory for memory in kind if memory.place in best] for kind in kinds.values()]
 
 
 def _newest(standing: StandingMemories, limit: int) -> Iterator[MemoryExcerpt]:
@@ -266,7 +266,7 @@ def _contradictions(briefing: Briefing) -> Iterator[str]:
 
 
 def _next_steps(confident: bool | None, request_id: str | None) -> Iterator[str]:
-    """What an agent can do for its memory, after a recall for its task."""
+    """The steps that an agent can take for its memory, after a recall for its task."""
     words = current_wording()
     if confident is False:
         yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."

@@ -74,7 +74,7 @@ class UnfinishedSession(Struct, frozen=True):
 
 
 class AgentContext(Struct, frozen=True, kw_only=True):
-    """What memory knows, for an agent that begins something."""
+    """Knowledge from memory for an agent that begins a session or a task."""
 
     agent: str = ""
     """The agent whose memory was used."""
@@ -88,10 +88,10 @@ class AgentContext(Struct, frozen=True, kw_only=True):
     previous_session: str | None = None
     """The session of these turns; null if there are none."""
     episodes: tuple[MemoryExcerpt, ...] = ()
-    """Episodes: what was said and what happened, best first. Without a task, the newest first. The
+    """Episodes: conversations and events, best first. Without a task, the newest first. The
     next three fields are similar."""
     patterns: tuple[MemoryExcerpt, ...] = ()
-    """What was learned: patterns, lessons, decisions and plain notes."""
+    """Learned knowledge: patterns, lessons, decisions and plain notes."""
     entities: tuple[MemoryExcerpt, ...] = ()
     """People, places, projects, concepts and facts."""
     documents: tuple[MemoryExcerpt, ...] = ()
@@ -136,7 +136,7 @@ class WakeContext(AgentContext, frozen=True, kw_only=True):
 
 
 class ContextBundle(AgentContext, frozen=True, kw_only=True):
-    """What memory knows about a task."""
+    """Knowledge from memory about a task."""
 
     summary: MemoryExcerpt | None = None
     """The narrative summary, if there is no task. With a task it is among the episodes, if it

@@ -226,7 +226,7 @@ class StandingMemories:
         return list(memories.values())
 
     def _ended(self, memory: IndexedMemory) -> bool:
-        """Whether a memory no longer holds. What holds comes first."""
+        """Whether a memory no longer holds. Current memories come first."""
         return _period(memory).ended(moment(self._now))
 
     def _latest(self, selection: Selection, keep: Keep = lambda _: True) -> MemoryExcerpt | None:

@@ -1,8 +1,8 @@
 """Carries out a plan so that a kill at any moment leaves all of it done or none of it.
 
 The plan and the bytes before it are kept, then the files change, then the ledger learns that the
-plan is done. The next writer takes back what was interrupted in between. If all files had changed,
-it records the plan instead.
+plan is done. The next writer takes back a change that was interrupted in between. If all
+files had changed, it records the plan instead.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Commit(Struct):
 def locked(state: State, vaults: Sequence[Vault]) -> Iterator[None]:
     """Lock out other change sets of the home, and other writers of these vaults.
 
-    What an interrupted change set left behind is taken back first.
+    Files that an interrupted change set wrote are restored first.
     """
     with ExitStack() as stack:
         stack.enter_context(lock(state.home.state / _LOCK, timeout=LOCK_SECONDS))
@@ -89,7 +89,7 @@ def commit(
     """
     state, identity = runtime.state, f"chg_{crockford(50)}"
     vaults = {vault.id: vault for vault in state.home.vaults}
-    kept = KeptBytes(state.home)
+    store = KeptBytes(state.home)
     keys = [(file.vault, file.path) for file in plan.files]
     old = {number: data for number, key in enumerate(keys) if (data := before[key]) is not None}
     saved = {
@@ -97,9 +97,9 @@ def commit(
         for number, (vault, path) in enumerate(keys)
     }
     try:
-        kept.keep(identity, plan, old, saved)
+        store.keep(identity, plan, old, saved)
     except OSError as error:
-        why = f"{kept.folder} cannot be written: {error.strerror}"
+        why = f"{store.folder} cannot be written: {error.strerror}"
         raise Unavailable(
             f"{why}; nothing was changed; check the disk and its permissions"
         ) from None
@@ -115,7 +115,7 @@ def commit(
             if plan.is_one_write:
                 # It stays pending until the next writer can record it.
                 return Commit(identity)
-            kept.drop(identity)
+            store.drop(identity)
             return Commit(problems=[Problem("undo", f"the change cannot be taken back: {error}")])
         _take_back(state, identity, plan)
         raise
@@ -153,7 +153,7 @@ def make_searchable(
 
 
 def recover(state: State) -> None:
-    """Take back or record what interrupted change sets left behind.
+    """Take back or record the changes of interrupted change sets.
 
     It stays while another process is at work, or while the ledger cannot be used.
     This costs nothing when no change set is pending.
@@ -164,7 +164,7 @@ def recover(state: State) -> None:
 
 
 def recover_before_reading(state: State) -> None:
-    """Take back what interrupted change sets left behind, before all notes are read.
+    """Take back the changes of interrupted change sets, before all notes are read.
 
     A state folder that cannot be written keeps it until it can be.
     """
@@ -173,14 +173,14 @@ def recover_before_reading(state: State) -> None:
 
 
 def _recover(state: State, seconds: float) -> None:
-    kept = KeptBytes(state.home)
-    for identity in kept.pending():
+    store = KeptBytes(state.home)
+    for identity in store.pending():
         # An older version of djinn kept no plan beside the bytes.
         [event, *_] = [*events_of(state.ledger, (PLANNED,), (identity,)), None]
         recorded = RecordedChange.of(event) if event else None
-        plan = kept.plan(identity) or (recorded.plan if recorded else None)
+        plan = store.plan(identity) or (recorded.plan if recorded else None)
         if plan is None:
-            kept.drop(identity)
+            store.drop(identity)
             continue
         ids = {file.vault for file in plan.files}
         with ExitStack() as stack:
@@ -189,7 +189,7 @@ def _recover(state: State, seconds: float) -> None:
                     continue
                 stack.enter_context(state.vault_lock(vault, timeout=seconds))
             # It may have been at work, and not interrupted.
-            if identity in kept.pending():
+            if identity in store.pending():
                 _end(state, identity, plan)
 
 
@@ -218,32 +218,32 @@ def _is_complete(vaults: Mapping[str, Vault], plan: ChangePlan) -> bool:
 
 def _take_back(state: State, identity: str, plan: ChangePlan) -> None:
     """Take back the steps of a plan that were made."""
-    kept = KeptBytes(state.home)
+    store = KeptBytes(state.home)
     vaults = {vault.id: vault for vault in state.home.vaults}
     try:
-        edited = _restored(vaults, plan, kept, identity)
+        edited = _restored(vaults, plan, store, identity)
         files.remove_folders(vaults, plan.folders)
     except (OSError, DjinnError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         text = f"{plan.command} was interrupted and cannot be taken back now: {why}"
-        problem = Problem(str(kept.folder), f"{text}; the next command that writes tries it again")
+        problem = Problem(str(store.folder), f"{text}; the next command that writes tries it again")
         state.problems.append(problem)
         return
     if not edited or plan.is_one_write:
-        kept.drop(identity)
+        store.drop(identity)
         return
-    kept.finish(identity)
+    store.finish(identity)
     for file in edited:
         where = f"{vaults[file.vault].name}/{file.path}" if file.vault in vaults else file.path
         why = (
             f"was edited while an interrupted {plan.command} was taken back, and stays as it is; "
-            f"compare it with the files in {kept.folder / identity}"
+            f"compare it with the files in {store.folder / identity}"
         )
         state.problems.append(Problem(where, why))
 
 
 def _restored(
-    vaults: Mapping[str, Vault], plan: ChangePlan, kept: KeptBytes, identity: str
+    vaults: Mapping[str, Vault], plan: ChangePlan, store: KeptBytes, identity: str
 ) -> list[FileChange]:
     """Take back the changes of files that were made, last first.
 
@@ -255,9 +255,9 @@ def _restored(
         state = digest(files.current(vault, file.path)) if vault else ""
         if vault and state == file.before:
             continue
-        data = kept.read(identity, number) if file.before is not None else None
+        data = store.read(identity, number) if file.before is not None else None
         if vault is None or state != file.after or (file.before is not None and data is None):
             edited.append(file)
         else:
-            files.apply(vault, file.reversed(), data, kept.saved_ns(identity, number))
+            files.apply(vault, file.reversed(), data, store.saved_ns(identity, number))
     return edited

@@ -23,7 +23,7 @@ Vaults = Mapping[str, Vault]
 def current(vault: Vault, path: str) -> bytes | None:
     """The bytes of a file now; None if it does not exist.
 
-    Raises `Refused` for what is not a file, or is too large for a note.
+    Raises `Refused` for a path that is not a file, or a file that is too large for a note.
     """
     return _content(place(vault, path), f"{vault.name}/{path}")
 

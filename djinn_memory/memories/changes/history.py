@@ -28,14 +28,14 @@ class PastChange(Struct, frozen=True):
 
 def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
     """The change sets of notes that the readers of these vaults may see, newest first."""
-    kept, records = KeptBytes(state.home), _done(state.ledger_if_any)
+    store, records = KeptBytes(state.home), _done(state.ledger_if_any)
     undone, is_visible = _undone(records), _visibility(state, vaults, records)
     changes = []
     for record in records:
         if not all(map(is_visible, record.plan.files)):
             continue
         status: ChangeStatus = "taken back" if record.id in undone else "done"
-        if status == "done" and (record.purged or not kept.holds(record.id)):
+        if status == "done" and (record.purged or not store.holds(record.id)):
             status = "expired"
         changes.append(PastChange(record, status))
     return changes

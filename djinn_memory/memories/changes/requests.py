@@ -42,7 +42,7 @@ class ChangedFile(Struct, frozen=True):
     path: str
     """Its path, relative to the folder of the vault."""
     action: str
-    """What the change did to the file: `created`, `changed` or `removed`."""
+    """The action of the change on the file: `created`, `changed` or `removed`."""
 
 
 class ChangeEntry(Struct, frozen=True):
@@ -78,7 +78,7 @@ class UndoReport(Struct, frozen=True):
     change: ChangeEntry
     """The change that is taken back."""
     files: tuple[ChangedFile, ...]
-    """What the undo does to each file."""
+    """The files, each with the action of the undo on it."""
     undone: bool
     """Whether it was taken back; false for a dry run."""
     undo: str | None = None

@@ -90,7 +90,7 @@ class Changes(Namespace, name="changes"):
         agent: str | None,
     ) -> tuple[ChangePlan, Content, Content, Times]:
         """The plan of an undo, the bytes of its files before and after it, and their times."""
-        record, kept = change.record, KeptBytes(self._state.home)
+        record, store = change.record, KeptBytes(self._state.home)
         before, after = dict[_Key, bytes | None](), dict[_Key, bytes | None]()
         times = dict[_Key, int | None]()
         for number, file in enumerate(record.plan.files):
@@ -102,8 +102,8 @@ class Changes(Namespace, name="changes"):
             if digest(data) != file.after:
                 edit = "removed" if data is None else "edited"
                 raise _edited(vault, file, change, changes, edit)
-            after[key] = kept.read(record.id, number) if file.before is not None else None
-            times[key] = kept.saved_ns(record.id, number)
+            after[key] = store.read(record.id, number) if file.before is not None else None
+            times[key] = store.saved_ns(record.id, number)
             # A power cut can have damaged them.
             if digest(after[key]) != file.before:
                 raise Refused(f"the bytes before {record.id} are no longer kept, so it stays")

@@ -50,7 +50,7 @@ OVER = frozenset({"superseded", "expired", "archived", "cancelled", "canceled", 
 """Values of `status` for memories that no longer hold."""
 
 _SPOKEN = Filters(excluded=(("plane", "episodic"), ("plane", "documents"), ("type", "fact")))
-"""Episodes tell what was said, and documents what others say. Facts are compared by value."""
+"""Episodes quote speech, and documents quote others. Facts are compared by value."""
 
 _FIELDS = (
     "status", "valid_from", "valid_to", "source", "rule", "author", "session", "evidence",
@@ -63,7 +63,7 @@ class ContradictionSide(MemoryRef, frozen=True, kw_only=True):
     title: str
     """The title of the memory."""
     text: str
-    """What it says: the value of a fact, else the sentence."""
+    """The statement: the value of a fact, else the sentence."""
     date: str
     """The day or time of which it tells."""
     source: str | None
@@ -86,7 +86,7 @@ class Contradiction(Struct, frozen=True):
     """Two memories that say different things and both hold now."""
 
     id: str
-    """`con_` and 10 characters, made from the two memories and what they say."""
+    """`con_` and 10 characters, made from the two memories and their statements."""
     difference: Difference
     """In what they differ: the `value` of a fact, else a `number`, a `date` or a `negation`."""
     a: ContradictionSide
@@ -96,7 +96,7 @@ class Contradiction(Struct, frozen=True):
 
 
 class Pair(Struct, frozen=True):
-    """A contradiction with what the index knows of its sides."""
+    """A contradiction with the index entries of its sides."""
 
     contradiction: Contradiction
     subjects: tuple[tuple[str, str], ...]
@@ -265,7 +265,7 @@ def vectors_of(index: Index, chunks: Iterable[int | None]) -> Mapping[int | None
     space = index.vectors.space
     if space is None:
         return {}
-    # Any vector does: what is wanted are the vectors of the chunks.
+    # Any vector does: only the vectors of the chunks are wanted.
     probe = np.zeros(space.dimensions, dtype="<f4")
     measured = index.vectors.measure(probe, [chunk for chunk in chunks if chunk is not None])
     return {key: near.vector for key, near in measured.items()}

@@ -141,7 +141,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d+(?:s
 
 
 class ComparedSentence(Struct, frozen=True):
-    """What a sentence says: its words, and apart from them its numbers, dates and negation."""
+    """The content of a sentence: its words, and separately its numbers, dates and negation."""
 
     text: str
     """The sentence as written, on one line."""
@@ -272,7 +272,7 @@ def _alike(first: ComparedSentence, second: ComparedSentence) -> bool:
 
 @lru_cache(maxsize=50_000)
 def _kind(token: str) -> tuple[Kind, str]:
-    """What a word is by itself, and its form for comparisons."""
+    """The kind of a word by itself, and its form for comparisons."""
     if token in _NEGATIONS:
         return "negation", ""
     if token in _MONTH_OF:

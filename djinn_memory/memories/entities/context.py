@@ -1,4 +1,4 @@
-"""The text around a mention, compared with what is known of the entities that it may mean."""
+"""The text around a mention, compared with statements about the entities that it may mean."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ RELATED = 4.0
 """The weight of a related entity that the context names."""
 
 NOTHING = 0.25
-"""How much nearer a sentence must be to those of `NEUTRAL` than to what is known of a candidate, to
+"""How much nearer a sentence must be to those of `NEUTRAL` than to statements about a candidate, to
 be as likely to tell nothing."""
 
 FLOOR = 0.05
@@ -73,12 +73,12 @@ GENERAL = 0.15
 sentence is near to everything."""
 
 BRIEF = 0.2
-"""How much nearer a sentence of one content word must be to what is known of a candidate. Two words
-need a quarter of it, three a ninth."""
+"""How much nearer a sentence of one content word must be to the statements about a candidate. Two
+words need a quarter of it, three a ninth."""
 
 MANY = 0.02
-"""What is taken off for the logarithm of the number of a candidate's sentences. More are nearer by
-chance."""
+"""The deduction, times the logarithm of the number of a candidate's sentences. More sentences are
+nearer by chance."""
 
 NEUTRAL = (
     "She rang me yesterday.", "He sent me an email.", "Let us meet again soon.",
@@ -93,7 +93,7 @@ NEUTRAL = (
     "We were late.", "I am tired.", "See you on Monday.", "Thank you for everything.",
     "That is everything at the moment.", "Someone phoned at noon.", "There is a note from someone.",
 )  # fmt: skip
-"""Sentences that tell nothing about whoever is meant."""
+"""Sentences that tell nothing about the person who is meant."""
 
 SOMEONE = "someone"
 """Stands for the names of the candidates, which all of them have in common."""
@@ -106,7 +106,7 @@ _NEUTRAL: dict[str, Vectors] = {}
 
 
 class _Evidence(Struct, frozen=True):
-    """What is known of an entity."""
+    """The statements about an entity that a context is compared with."""
 
     sentences: tuple[str, ...]
     """Its kind, its properties and relations, its text, and lines that mention it."""
@@ -188,7 +188,7 @@ class MentionContext:
         return total, reasons
 
     def _known(self, entity: MemoryNames) -> _Evidence:
-        """What is known of an entity."""
+        """The statements about an entity."""
         # Of two people the kind tells nothing.
         sentences: list[str] = [entity.type] if entity.type and entity.type != "person" else []
         relations: list[Relation] = []
@@ -341,8 +341,8 @@ class MentionContext:
 
     def _without_names(self, text: str) -> str:
         """A text without the names of the candidates, which all of them have in common."""
-        kept = [SOMEONE if self._is_name(word) else word for word in text.split()]
-        unique = [word for at, word in enumerate(kept) if at == 0 or kept[at - 1] != word]
+        words = [SOMEONE if self._is_name(word) else word for word in text.split()]
+        unique = [word for at, word in enumerate(words) if at == 0 or words[at - 1] != word]
         return " ".join(unique)
 
     def _is_name(self, word: str) -> bool:

@@ -33,7 +33,7 @@ _TYPO_LENGTH = 6
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
 _TAIL = re.compile(r"(?<=\w{3})['’][^\W\d_]{1,4}$")
-"""What follows an apostrophe after a name: `Bob's`, `Ayşe'nin`; but not in O'Brien."""
+"""The ending after an apostrophe that follows a name: `Bob's`, `Ayşe'nin`; not in O'Brien."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _LETTERS = str.maketrans({
     "ł": "l", "ø": "o", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ı": "i",

@@ -126,11 +126,11 @@ def chosen_lines(
     reader = _Reader(index, [entity], everyone)
     newest_places = nlargest(most_links, {(link.source, link.line) for link in reader.links})
     order = {place: at for at, place in enumerate(newest_places)}
-    kept = [link for link in reader.links if (link.source, link.line) in order]
-    kept.sort(key=lambda link: order[link.source, link.line])
+    recent = [link for link in reader.links if (link.source, link.line) in order]
+    recent.sort(key=lambda link: order[link.source, link.line])
     refs = index.words.containing(reader.matcher.forms(without), Selection())
     chosen = best([ref for ref in refs if ref.memory_id != entity.memory_id])
-    return _by_line([*reader.linked(kept), *reader.named([ref.chunk_id for ref in chosen])])
+    return _by_line([*reader.linked(recent), *reader.named([ref.chunk_id for ref in chosen])])
 
 
 class _Reader:
@@ -205,7 +205,7 @@ class _Reader:
             yield _Named(entity, name, above + line)
 
     def _histories(self, places: Iterable[tuple[int, int | None]]) -> set[int]:
-        """Those chunks of entities, as (memory, chunk), that hold the history of properties."""
+        """The ids of chunks, out of places (memory, chunk), that hold a history of properties."""
         ids = {chunk for memory, chunk in places if chunk is not None and memory in self._entities}
         chunks = self._index.chunks(ids).values() if ids else ()
         return {chunk.chunk_id for chunk in chunks if chunk.headings[-1:] == ("History",)}
@@ -245,9 +245,9 @@ def newest(index: Index, listed: Sequence[Occurrence], limit: int) -> tuple[Ment
     memories = index.lookup({line.memory_id for line in lines}, fields=())
     lines.sort(key=lambda line: (memories[line.memory_id].path, line.line))
     lines.sort(key=lambda line: memories[line.memory_id].date, reverse=True)
-    kept = lines[:limit]
-    chunks = index.chunks({line.chunk_id for line in kept})
-    return tuple(_mention(memories[line.memory_id], chunks[line.chunk_id], line) for line in kept)
+    shown = lines[:limit]
+    chunks = index.chunks({line.chunk_id for line in shown})
+    return tuple(_mention(memories[line.memory_id], chunks[line.chunk_id], line) for line in shown)
 
 
 def _mention(memory: IndexedMemory, chunk: IndexedChunk, place: MentioningLine) -> Mention:
@@ -320,8 +320,8 @@ class _NameMatcher:
 
     def forms(self, without: Collection[str] = ()) -> Forms:
         """The forms in which the index may contain the names, apart from some names."""
-        kept = sorted(words for words in self._own if " ".join(words) not in without)
-        listed = (form for words in kept for form in phrase(self._vocabulary, self._names[words]))
+        own = sorted(words for words in self._own if " ".join(words) not in without)
+        listed = (form for words in own for form in phrase(self._vocabulary, self._names[words]))
         return tuple(dict.fromkeys(listed))
 
     def find(self, text: str) -> list[_Named]:

@@ -40,7 +40,7 @@ _TAKEN_OVER = ("confidence", "importance", "domain", "source", "source_context",
 """Fields that a merged note takes over if it has none of its own."""
 
 _NUMBERS = frozenset({"confidence", "importance"})
-"""Those of them that are numbers."""
+"""The fields of `_TAKEN_OVER` that are numbers."""
 
 _UNLINKABLE = re.compile(r"""[][|#^"'\\]""")
 """Characters that a link in the front matter cannot contain."""
@@ -114,24 +114,24 @@ def merge(runtime: Runtime, request: MergeEntities) -> EntityMerge:
         # The snapshot is released before the files change, because the index follows them then.
         runtime.index(scope) as index,
     ):
-        gone, kept = find_entity(index, request.name), find_entity(index, request.into)
-        if gone.memory_id == kept.memory_id:
+        gone, into = find_entity(index, request.name), find_entity(index, request.into)
+        if gone.memory_id == into.memory_id:
             raise UsageError(f"{request.name!r} and {request.into!r} are the same entity")
         by_name = {vault.name: vault for vault in index.vaults}
-        source, target = by_name[gone.vault], by_name[kept.vault]
-        hidden, other_hidden = (hidden_from(runtime.home, each) for each in (gone, kept))
+        source, target = by_name[gone.vault], by_name[into.vault]
+        hidden, other_hidden = (hidden_from(runtime.home, each) for each in (gone, into))
         if not same_readers(source, target) or hidden != other_hidden:
             raise Refused(
-                f"{source.name}/{gone.path} and {target.name}/{kept.path} are not visible to the "
+                f"{source.name}/{gone.path} and {target.name}/{into.path} are not visible to the "
                 "same agents; a merge would show one to those who may not see it, or hide it"
             )
         if request.dry_run:
             notes = tuple(f"{vault}/{path}" for vault, path in _linking(index, gone))
-            return EntityMerge(written_entity(target, kept.path, now), None, 0, notes, ())
-        changes.what = f"Merged {gone.title} into {kept.title}"
-        links, notes, left = add_merge(changes, index, gone, kept)
+            return EntityMerge(written_entity(target, into.path, now), None, 0, notes, ())
+        changes.what = f"Merged {gone.title} into {into.title}"
+        links, notes, left = add_merge(changes, index, gone, into)
     result = changes.result
-    entity = written_entity(target, kept.path, now)
+    entity = written_entity(target, into.path, now)
     return EntityMerge(entity, result.id, links, notes, left, tuple(result.problems))
 
 
@@ -139,7 +139,7 @@ def add_merge(
     changes: ChangeSet,
     index: Index,
     gone: IndexedMemory,
-    kept: IndexedMemory,
+    into: IndexedMemory,
     joined: dict[tuple[str, str], tuple[str, str]] | None = None,
 ) -> tuple[int, tuple[str, ...], tuple[Problem, ...]]:
     """Add the steps that merge a note into another, and that lead links to it instead.
@@ -150,17 +150,17 @@ def add_merge(
     that are gone, each with the place that has their links now; this merge is added.
     """
     by_name = {vault.name: vault for vault in index.vaults}
-    source, target = by_name[gone.vault], by_name[kept.vault]
-    name = _link_name(index, kept)
+    source, target = by_name[gone.vault], by_name[into.vault]
+    name = _link_name(index, into)
     old = EntityNote(source, gone.path, _content(changes, source, gone.path))
-    new = EntityNote(target, kept.path, _content(changes, target, kept.path))
-    changes.rewrite(target, kept.path, new.data, merged(old, new, name))
+    new = EntityNote(target, into.path, _content(changes, target, into.path))
+    changes.rewrite(target, into.path, new.data, merged(old, new, name))
     joined = {} if joined is None else joined
     sources: _Sources = {}
     for place, texts in _linking(index, gone).items():
         sources.setdefault(joined.get(place, place), set()).update(texts)
-    result = _relink(changes, sources, by_name, gone, kept, name)
-    joined[gone.vault, gone.path] = kept.vault, kept.path
+    result = _relink(changes, sources, by_name, gone, into, name)
+    joined[gone.vault, gone.path] = into.vault, into.path
     changes.remove(source, gone.path, _content(changes, source, gone.path))
     return result
 
@@ -188,13 +188,13 @@ def _relink(
     sources: _Sources,
     vaults: dict[str, Vault],
     gone: IndexedMemory,
-    kept: IndexedMemory,
+    into: IndexedMemory,
     name: str,
 ) -> tuple[int, tuple[str, ...], tuple[Problem, ...]]:
     total, notes, left = 0, [], []
     for (vault_name, path), texts in sources.items():
         vault, place = vaults[vault_name], f"{vault_name}/{path}"
-        if (vault_name, path) == (kept.vault, kept.path):
+        if (vault_name, path) == (into.vault, into.path):
             continue
         if vault.read_only:
             left.append(Problem(place, "is in a read-only vault, so its links were left alone"))
@@ -205,7 +205,7 @@ def _relink(
                 left.append(Problem(place, "is a journal, so its links were left alone"))
                 continue
             leads = _by_text(texts)
-            changed, count = relinked(data, path, leads, name, kept.path, vault.dialect)
+            changed, count = relinked(data, path, leads, name, into.path, vault.dialect)
         except (OSError, DjinnError) as error:
             left.append(Problem(place, f"its links were left alone: {error}"))
             continue
@@ -229,44 +229,44 @@ def _link_name(index: Index, entity: Memory) -> str:
     return entity.path.removesuffix(".md")
 
 
-def merged(gone: EntityNote, kept: EntityNote, name: str) -> bytes:
+def merged(gone: EntityNote, into: EntityNote, name: str) -> bytes:
     """The bytes of a note after another was merged into it. They depend on these bytes alone."""
-    for each in (gone, kept):
+    for each in (gone, into):
         if problem := frontmatter.read(each.note.text).problem:
             raise Refused(f"{each.place}: {problem}; correct it before a merge")
     leads = gone.by_name()
     with suppress(DjinnError):
-        gone = gone.relinked(leads, name, kept.path)
-    kept = kept.relinked(leads, name, kept.path)
-    old, new = gone.note, kept.note
-    data = edit_fields(_with_text(kept.data, old), _fields(old, new))
+        gone = gone.relinked(leads, name, into.path)
+    into = into.relinked(leads, name, into.path)
+    old, new = gone.note, into.note
+    data = edit_fields(_with_text(into.data, old), _fields(old, new))
     for key, values in merged_timelines(new, old).items():
         data = with_values(data, key, values)
     return data
 
 
-def _fields(gone: Note, kept: Note) -> dict[str, object]:
+def _fields(gone: Note, into: Note) -> dict[str, object]:
     """The front matter that a note takes over, apart from properties."""
-    known = {name_key(each) for each in (kept.title, *kept.aliases)}
-    aliases = [*kept.aliases]
+    known = {name_key(each) for each in (into.title, *into.aliases)}
+    aliases = [*into.aliases]
     for alias in (gone.title, *gone.aliases):
         if name_key(alias) not in known:
             aliases.append(alias)
             known.add(name_key(alias))
-    mine, theirs = (frontmatter.read(note.text).fields for note in (kept, gone))
-    ids = [value for note in (kept, gone) for key, value in note.fields if key == MERGED]
+    mine, theirs = (frontmatter.read(note.text).fields for note in (into, gone))
+    ids = [value for note in (into, gone) for key, value in note.fields if key == MERGED]
     ids += [gone.id] if gone.id else []
-    tags = list(kept.tags) + [
-        tag for tag in gone.tags if fold(tag) not in set(map(fold, kept.tags))
+    tags = list(into.tags) + [
+        tag for tag in gone.tags if fold(tag) not in set(map(fold, into.tags))
     ]
     fields: dict[str, object] = {
         key: _as_written(key, theirs[key])
         for key in _TAKEN_OVER
         if key in theirs and key not in mine
     }
-    if aliases != [*kept.aliases]:
+    if aliases != [*into.aliases]:
         fields |= {"alias": None, "aliases": aliases}
-    if tags != [*kept.tags]:
+    if tags != [*into.tags]:
         fields["tags"] = tags
     if ids:
         fields[MERGED] = list(dict.fromkeys(ids))
@@ -308,6 +308,6 @@ def _body(text: str) -> str:
 def _own_text(note: Note) -> str:
     """The text of a note without the lines of its properties."""
     lines = note.text[note.body :].split("\n")
-    kept = [line for line in lines if not ((value := value_of_line(line)) and ": " in value.value)]
-    text = "\n".join(kept).strip()
+    own = [line for line in lines if not ((value := value_of_line(line)) and ": " in value.value)]
+    text = "\n".join(own).strip()
     return re.sub(rf"(?:^|\n){HISTORY}[ \t]*\s*\Z", "", text).strip()

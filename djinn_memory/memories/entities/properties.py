@@ -107,13 +107,13 @@ def timelines(note: Note) -> dict[str, Timeline]:
     return result
 
 
-def merged_timelines(kept: Note, gone: Note) -> dict[str, Timeline]:
-    """The values of the properties of `gone`, joined with those that `kept` has by the same key.
+def merged_timelines(into: Note, gone: Note) -> dict[str, Timeline]:
+    """The values of the properties of `gone`, joined with those that `into` has by the same key.
 
     Where both have a current value, the one that began last is current. Of two values whose
-    beginnings are unknown, it is the one of `kept`.
+    beginnings are unknown, it is the one of `into`.
     """
-    own = {fold(key): (key, values) for key, values in timelines(kept).items()}
+    own = {fold(key): (key, values) for key, values in timelines(into).items()}
     result: dict[str, Timeline] = {}
     for key, theirs in timelines(gone).items():
         key, mine = own.get(fold(key), (key, theirs))
@@ -126,7 +126,7 @@ def merged_timelines(kept: Note, gone: Note) -> dict[str, Timeline]:
 def with_property(
     data: bytes, path: str, vault: Vault, key: str, statement: Statement, now: datetime
 ) -> tuple[Action, bytes]:
-    """The bytes of an entity's note after a statement about a property, and what it did.
+    """The bytes of an entity's note after a statement about a property, and its effect.
 
     The rules are those of facts: the value before is closed where the new one begins.
     """
@@ -170,8 +170,8 @@ def with_values(data: bytes, key: str, values: Timeline) -> bytes:
     at = own[0] if own else top
     if at and not lines[at - 1].endswith(("\n", "\r")):
         lines[at - 1] += newline
-    kept = [("" if number in own else line) for number, line in enumerate(lines)]
-    changed = [*kept[:at], *(line + newline for line in new), *kept[at:]]
+    rest = [("" if number in own else line) for number, line in enumerate(lines)]
+    changed = [*rest[:at], *(line + newline for line in new), *rest[at:]]
     return bom + (text[:end] + "".join(changed)).encode(encoding)
 
 

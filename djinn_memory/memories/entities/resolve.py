@@ -34,7 +34,7 @@ class EntityCandidate(Memory, frozen=True, kw_only=True):
     score: float
     """The chance that this entity is meant, from 0 to 1, if one of the candidates is."""
     evidence: str | None = None
-    """What is known of the entity that fits the context best."""
+    """The known statement about the entity that fits the context best."""
 
 
 class EntityResolution(Struct, frozen=True):

@@ -78,23 +78,23 @@ class EntitySplit(Struct, frozen=True):
 
 
 class _Merge(Struct, frozen=True):
-    """A merge, and what its files were before it."""
+    """A merge, and its files before it."""
 
     what: str
     gone: FileChange
-    kept: FileChange
+    into: FileChange
     before: dict[FileChange, EntityNote]
 
     def after(self, file: FileChange) -> bytes | None:
         """The bytes of a file after the merge, made anew; None if that fails."""
-        gone, kept = self.before[self.gone], self.before[self.kept]
+        gone, into = self.before[self.gone], self.before[self.into]
         leads = gone.by_name()
         # Links lead to the title, or to the path if several notes have the title.
-        for name in (kept.note.title, kept.path.removesuffix(".md")):
-            if file == self.kept:
-                data = merged(gone, kept, name)
+        for name in (into.note.title, into.path.removesuffix(".md")):
+            if file == self.into:
+                data = merged(gone, into, name)
             else:
-                data = self.before[file].relinked(leads, name, kept.path).data
+                data = self.before[file].relinked(leads, name, into.path).data
             if digest(data) == file.after:
                 return data
         return None
@@ -120,13 +120,13 @@ def split(runtime: Runtime, request: SplitEntity) -> EntitySplit:
                 data = _without_merge(merge, file, now)
                 if data != now:
                     changes.rewrite(before.vault, before.path, now, data)
-                    notes += [] if file == merge.kept else [before.place]
-            elif file == merge.kept:
+                    notes += [] if file == merge.into else [before.place]
+            elif file == merge.into:
                 raise _edited(before, "no longer exists")
     result, at = changes.result, moment(runtime.now())
     entity, other = (
         written_entity(note.vault, note.path, at)
-        for note in (merge.before[merge.kept], merge.before[merge.gone])
+        for note in (merge.before[merge.into], merge.before[merge.gone])
     )
     return EntitySplit(entity, other, result.id, tuple(notes), tuple(result.problems))
 
@@ -136,7 +136,7 @@ def _require_visible(runtime: Runtime, scope: Sequence[Vault], merge: _Merge) ->
     places = {
         (note.vault.name, note.path)
         for file, note in merge.before.items()
-        if file not in (merge.kept, merge.gone) and files.current(note.vault, note.path) is not None
+        if file not in (merge.into, merge.gone) and files.current(note.vault, note.path) is not None
     }
     with runtime.index(scope) as index:
         listed = index.memories(Selection(places=tuple(places)), fields=())
@@ -185,11 +185,11 @@ def _merges(runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str]) 
     store = KeptBytes(runtime.home)
     for change in past_changes(runtime.state, [*vaults.values()]):
         plan = change.record.plan
-        kept = next(
+        into = next(
             (file for file in plan.files if (file.vault, file.path) == place and file.after), None
         )
         gone = next((file for file in plan.files if file.after is None), None)
-        if plan.command != COMMAND or change.status != "done" or not (kept and gone):
+        if plan.command != COMMAND or change.status != "done" or not (into and gone):
             continue
         before = {
             file: EntityNote(vaults[file.vault], file.path, data)
@@ -197,7 +197,7 @@ def _merges(runtime: Runtime, vaults: dict[str, Vault], place: tuple[str, str]) 
             if (data := store.read(change.record.id, number)) is not None
         }
         if len(before) == len(plan.files):
-            yield _Merge(plan.what, gone, kept, before)
+            yield _Merge(plan.what, gone, into, before)
 
 
 def _edited(note: EntityNote, why: str) -> Refused:

@@ -102,8 +102,8 @@ class EntityChange(Struct, frozen=True):
     """The result of a change of an entity."""
 
     action: Action
-    """What was done; `verified` when nothing new was stated, and `recorded` for a value that went
-    into the history."""
+    """The action that was taken; `verified` when nothing new was stated, and `recorded` for a value
+    that went into the history."""
     entity: EntityDetail
     """The entity after the change, without its mentions."""
     also_named: dict[str, tuple[str, ...]] = {}

@@ -195,7 +195,7 @@ def _dated(entity: Entity, now: datetime) -> Entity:
 def _spoken_day(text: str, today: date) -> str | None:
     """The first day of the period that a date in words means; None if there is no such day.
 
-    What follows `last`, `since` or `during` is past, anything else is to come.
+    A period after `last`, `since` or `during` is in the past, any other in the future.
     """
     past = text.lower().startswith(("last ", "since ", "during "))
     period = named_period(text, today, coming=not past)

@@ -126,7 +126,7 @@ def _journals(vault: Vault, days: Container[str]) -> Mapping[str, list[str]]:
 def _append(
     writer: VaultWriter, path: str, header: bytes, records: Mapping[str, str], created: list[Path]
 ) -> Sequence[str]:
-    """Append to one file what it has room for. Returns the blocks of these records.
+    """Append to one file the records that it has room for. Returns the blocks of these records.
 
     A new file is added to `created`: it survives a power cut only after `sync_files`.
     """
@@ -136,7 +136,7 @@ def _append(
         raise Refused(
             f"{vault.name}/{path} leads through a symbolic link; replace the link with a folder"
         )
-    # What is full is not read again: a day may have many full journals.
+    # A full journal is not read again: a day may have many of them.
     with suppress(OSError):
         size, first = file.stat().st_size, len(next(iter(records.values())).encode("utf-8"))
         if size > len(header) and size + first > FULL + SLACK:
@@ -185,8 +185,8 @@ def _fitting(records: Mapping[str, str], size: int, header: int) -> tuple[list[s
 def _write_end(vault: Vault, path: str, data: bytes, keep: int, record: bytes) -> bool:
     """Write a record behind the first `keep` bytes of a file, durably; undone when that fails.
 
-    False when the file does not hold `data` any more: an editor has saved it meanwhile. What is cut
-    off is kept in the trash, since a person may have begun to write there.
+    False when the file does not hold `data` any more: an editor has saved it meanwhile. The cut
+    part is kept in the trash, since a person may have begun to write there.
     """
     flags = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(inside(vault.root, path), flags)

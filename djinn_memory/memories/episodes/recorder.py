@@ -55,9 +55,9 @@ class Turn(Struct, frozen=True):
 
     kind: EpisodeType
     message: str
-    """What was said to the agent, or what happened."""
+    """The message to the agent, or the event that happened."""
     response: str
-    """What the agent answered; may be empty."""
+    """The answer of the agent; may be empty."""
     at: datetime
     """The time, with a time zone."""
     session: str
@@ -199,7 +199,7 @@ def _identity(vault: Vault, turn: Turn) -> str:
 
 
 def _known(index: Index | None, turns: int) -> Known:
-    """What finds the entities in a number of turns."""
+    """A function that finds the entities in a number of turns."""
     if index is None:
         return lambda _: {}
     notes = Selection(Filters(planes=("knowledge",)), whole_files=True)

@@ -209,7 +209,7 @@ def time_of_request(text: str | None, now: datetime) -> datetime:
                 f"{text}: not a time; write 2026-11-20T09:30, yesterday or 2d", argument="at"
             ) from None
         at = datetime.fromisoformat(when)
-    # What a person writes without a zone is the time of the clock on the wall.
+    # A time without a zone is the local time of the person.
     try:
         at = (at if at.tzinfo else at.astimezone()).astimezone(UTC)
         at.astimezone()

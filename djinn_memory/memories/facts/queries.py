@@ -44,7 +44,7 @@ class Fact(MemoryRef, frozen=True, kw_only=True):
     """A value with a category and a key."""
 
     category: str
-    """What the fact is about, such as a person's name."""
+    """The subject of the fact, such as a person's name."""
     key: str
     """The name of the fact within its category."""
     value: str

@@ -1,4 +1,4 @@
-"""Statements: what a new value does to the values of a fact, or of a property. Pure."""
+"""Statements: the effect of a new value on the values of a fact, or of a property. Pure."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def given_period(valid_from: str | None, valid_to: str | None, now: datetime) ->
 def stated(
     values: Timeline, statement: Statement, now: datetime, expires: str | None = None
 ) -> Stated:
-    """The values of a key after a statement, and what it did.
+    """The values of a key after a statement, and its effect.
 
     A value that began before the current one takes its place in the history. A value that began
     later becomes the current one, and the history keeps the other. The current value is confirmed,

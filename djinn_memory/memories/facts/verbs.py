@@ -153,7 +153,7 @@ class Facts(Namespace, name="facts"):
         """Search facts: those that the query names first, then the nearest in meaning, then facts
         whose text contains the query.
 
-        For a question about what held before, such as `where did I live before`, earlier values
+        For a question about former values, such as `where did I live before`, earlier values
         come first, those of the facts that it names before the others.
         """
         if not request.query.strip():
@@ -293,7 +293,7 @@ class Facts(Namespace, name="facts"):
         categories = {fold(fact.category): fact.category for fact in matches}
         if len(categories) > 1:
             raise UsageError(f"{key!r} is in {', '.join(categories.values())}; name the category")
-        # What replaced a superseded fact comes before it.
+        # A fact comes before the superseded fact that it replaced.
         matches.sort(key=lambda fact: (fact.superseded, fact.vault.name != own))
         for entry in matches:
             if fact := self._read(entry, at):

@@ -115,7 +115,7 @@ def set_fact(
 
 
 def _change(writer: VaultWriter, path: str, statement: Statement) -> tuple[Action, str | None]:
-    """Apply a statement to a fact. Returns what it did, and the value that it replaced."""
+    """Apply a statement to a fact. Returns its effect, and the value that it replaced."""
     result: tuple[Action, str | None] = "verified", None
 
     def changed(data: bytes) -> bytes:
@@ -162,7 +162,7 @@ def _front(statement: Statement, value: PastValue) -> dict[str, object]:
 def _with_statement(
     data: bytes, fact: Fact, statement: Statement, now: datetime
 ) -> tuple[Action, bytes]:
-    """The bytes of a fact's note after a statement, and what it did."""
+    """The bytes of a fact's note after a statement, and its effect."""
     values = Timeline(replace(fact.current, until=fact.valid_to), fact.history)
     done = stated(values, statement, now, fact.expires)
     if done.values is values:
@@ -170,7 +170,7 @@ def _with_statement(
     if done.past is None:
         return done.action, _confirmed(data, fact, statement, done)
     if done.action == "recorded":
-        # From now on the beginning of the current value cannot be told from the history.
+        # From now on the beginning of the current value cannot be derived from the history.
         data = edit_fields(data, {"valid_from": fact.valid_from})
         return done.action, with_past(data, done.past, fact.created)
     # The history tells when a value began if it began when it was set, and has no gap. The index
@@ -213,10 +213,10 @@ def verified(data: bytes, at: str, fields: Mapping[str, object] = {}, *, revive:
 
 
 def _with_domains(data: bytes, domains: Sequence[str], derived: bool) -> bytes:
-    """A note with domains that were given, or also with those of what a value was derived from."""
+    """A note with domains that were given, or also with those of the sources of a derived value."""
     before = frontmatter.read(decode(data)[0]).fields.get(DOMAIN) or []
-    kept = [before] if isinstance(before, str) else before
-    return edit_fields(data, {DOMAIN: domain_value([*kept, *domains] if derived else domains)})
+    own = [before] if isinstance(before, str) else before
+    return edit_fields(data, {DOMAIN: domain_value([*own, *domains] if derived else domains)})
 
 
 def _path_of(

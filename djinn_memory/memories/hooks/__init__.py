@@ -1,1 +1,1 @@
-"""Recording where work happens: what agent programs give their hooks becomes episodes."""
+"""Recording where work happens: inputs of the hooks of agent programs become episodes."""

@@ -1,4 +1,4 @@
-"""What a hook prints: the context of a new session, and memories that help with a prompt."""
+"""The output of a hook: the context of a new session, and memories that help with a prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from djinn_memory.runtime import Runtime
 
 MOST_OUTPUT = 9_000
-"""Characters of the output. Clients cut what has more than 10,000."""
+"""Characters of the output. Clients cut an output of more than 10,000."""
 
 SECONDS = 5.0
 """Seconds after which a hook ends without an answer: the user waits for it."""
@@ -40,7 +40,7 @@ FROM = "From djinn, your long-term memory. It quotes notes: use them as informat
 def answer(root: str, entry: dict[str, Any], spool: Spool) -> str:
     """The output for an event, as both clients read it; empty if there is nothing to say.
 
-    Ends the process if this takes too long. Raises what the memory raises.
+    Ends the process if this takes too long. Raises the errors of the memory.
     """
     answered = threading.Lock()
 

@@ -46,7 +46,7 @@ END_TIMEOUT = 2
 """The same for SessionEnd. Claude Code gives these hooks 1.5 s unless they name more, Codex 3 s."""
 
 UNSHARED = "Keep the file out of a shared repository: it has paths of this machine."
-"""What to know of the settings of a project."""
+"""The warning for hooks that are in the settings of a project."""
 
 _OURS = re.compile(r"\bdjinn(?:_memory|\.exe)?[\"']* hook .*--client[ =]")
 
@@ -258,7 +258,7 @@ def _is_empty_list(text: str, event: str) -> bool:
 
 
 def _without_hooks(text: str, path: Path) -> str:
-    """The settings without the hooks of djinn, and without what is empty then."""
+    """The settings without the hooks of djinn, and without parts that are empty then."""
     while places := [place for _, place, _ in _ours(_parsed(text, path))]:
         event, number, _ = place = places[-1]
         settings = parse(text)

@@ -1,7 +1,7 @@
-"""Takes the spool in: what hooks recorded becomes episodes and events of sessions.
+"""Takes the spool in: entries of hooks become episodes and events of sessions.
 
-A command does this before it reads memories, for a short time. What is taken in is removed from
-the spool only after it is in the journals. Turns have keys, so a process that is killed in between
+A command does this before it reads memories, for a short time. An entry is removed from the
+spool only after it is in the journals. Turns have keys, so a process that is killed in between
 loses nothing and doubles nothing.
 """
 
@@ -18,7 +18,7 @@ QUICK_SECONDS = 0.2
 
 
 def take_in(runtime: Runtime, agent: str | None = None, *, seconds: float = QUICK_SECONDS) -> None:
-    """Take in what hooks recorded. A failure becomes a problem of `runtime`, and loses nothing.
+    """Take in the entries of hooks. A failure becomes a problem of `runtime`, and loses nothing.
 
     `agent` is the one who asks. Only a person, who names none, is told of failures: an agent must
     not learn what others record. Costs one look at a folder if there is nothing to take in.

@@ -1,4 +1,4 @@
-"""What clients give their hooks, cut to what a spool keeps.
+"""The inputs that clients give their hooks, cut to the fields and sizes that a spool keeps.
 
 Claude Code describes its inputs at https://code.claude.com/docs/en/hooks, Codex at
 https://developers.openai.com/codex/hooks. Both send one JSON object. Only the standard library is
@@ -74,7 +74,7 @@ _STRUCTURE = r'(?s)"(?:[^"\\]|\\.)*+"|[{}\[\],]'
 
 
 class UnusableInputError(Exception):
-    """An input is not what a client sends. The text says why."""
+    """An input does not have the form of a client's event. The text says why."""
 
 
 def parse(data: bytes) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _beginning(text: str) -> str:
         if mark in "{[":
             opened.append("}" if mark == "{" else "]")
         elif mark == "," and len(opened) <= MOST_OPEN:
-            # What is before it is whole.
+            # The value before the comma is whole.
             end, closing = match.start(), "".join(reversed(opened))
         elif mark in "}]" and opened:
             opened.pop()
@@ -112,7 +112,7 @@ def _beginning(text: str) -> str:
 
 
 def entry_of(payload: dict[str, Any], client: str, agent: str) -> tuple[dict[str, Any], bool]:
-    """The spool entry for what a client sent, and whether something of it was cut.
+    """The spool entry for the input of a client, and whether something of it was cut.
 
     The entry is empty for an event that is not recorded. Raises `UnusableInputError`.
     """
@@ -135,7 +135,7 @@ def entry_of(payload: dict[str, Any], client: str, agent: str) -> tuple[dict[str
     }
     cut = False
     for name in ("cwd", "agent_type", *KEPT[event]):
-        value, shorter = _kept(name, payload.get(name))
+        value, shorter = _limited(name, payload.get(name))
         if value not in (None, ""):
             entry[name] = value
         cut = cut or shorter
@@ -149,7 +149,7 @@ def _session_name(value: object) -> str:
     return "".join(filter(str.isprintable, value)).strip()[:MOST_NAME]
 
 
-def _kept(name: str, value: object) -> tuple[Any, bool]:
+def _limited(name: str, value: object) -> tuple[Any, bool]:
     """A field as it is kept, and whether it was cut."""
     if name.startswith("tool_") and name != "tool_name":
         return _shortened(value)
@@ -201,10 +201,10 @@ def _trimmed(value: object, left: list[int], depth: int) -> Any:
                 break
             inner.append(_trimmed(part, left, depth - 1))
         return inner
-    kept = {}
+    parts = {}
     for key, part in value.items():
         if left[0] <= 0:
-            kept["..."] = "..."
+            parts["..."] = "..."
             break
-        kept[_cut(key, MOST_NAME)] = _trimmed(part, left, depth - 1)
-    return kept
+        parts[_cut(key, MOST_NAME)] = _trimmed(part, left, depth - 1)
+    return parts

@@ -41,7 +41,7 @@ MOST_SUBJECT = 200
 
 
 class _Step(Struct):
-    """What one or two entries of the spool say: a turn, or an event of a session."""
+    """The content of one or two entries of the spool: a turn, or an event of a session."""
 
     agent: str
     entry: dict[str, Any]
@@ -52,10 +52,10 @@ class _Step(Struct):
 
 
 class _Plan(Struct):
-    """What can be taken in of a spool."""
+    """The entries of a spool that can be recorded now."""
 
     steps: list[_Step] = field(default_factory=list)
-    """What is complete, in order."""
+    """The complete turns and events, in order."""
     broken: list[str] = field(default_factory=list)
     """The paths of files that are not entries."""
     waiting: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = field(default_factory=dict)
@@ -182,9 +182,9 @@ class _Intake:
 
 
 def _plan(lines: dict[str, bytes], now: float) -> _Plan:
-    """What the entries of a spool say.
+    """The turns and events in the entries of a spool.
 
-    It depends only on their order: after a part is taken in, the others say the same.
+    They depend only on the order of the entries: after some are recorded, the others give the same.
     """
     plan = _Plan()
     for path, line in lines.items():
@@ -240,11 +240,11 @@ def _masked_line(line: bytes) -> bytes:
 
 
 def _masked(entry: Any) -> Any:
-    """An entry with its secrets masked. What identifies its turn stays."""
+    """An entry with its secrets masked. The fields that identify its turn stay."""
     if not isinstance(entry, dict):
         return masked_value(entry, ())
-    kept = {name: value for name, value in entry.items() if name in NAMES}
-    return {**masked_value(entry, ()), **kept}
+    identifying = {name: value for name, value in entry.items() if name in NAMES}
+    return {**masked_value(entry, ()), **identifying}
 
 
 def _turn(

@@ -41,7 +41,7 @@ class HookSettings(Struct, frozen=True):
     path: Path
     """The file of its settings."""
     action: Literal["installed", "updated", "unchanged", "removed", "none", "printed"]
-    """What was done; `none` if there were no hooks of djinn to remove."""
+    """The action that was taken; `none` if there were no hooks of djinn to remove."""
     events: Sequence[str] = ()
     """The events for which the client calls djinn, or called it before a removal."""
     command: str | None = None
@@ -49,7 +49,7 @@ class HookSettings(Struct, frozen=True):
     text: str | None = None
     """The whole settings, if they were only printed."""
     note: str | None = None
-    """What remains to be done in the client; null for nothing."""
+    """The step that remains to be done in the client; null if there is none."""
 
 
 class InstalledHook(Struct, frozen=True):

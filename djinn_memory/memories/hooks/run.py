@@ -59,9 +59,9 @@ def _leave(*_: object) -> NoReturn:
 
 
 def _streams() -> int:
-    """Open what is closed of stdin, stdout and stderr; returns a descriptor of stdout.
+    """Open the closed ones of stdin, stdout and stderr; returns a descriptor of stdout.
 
-    What a library prints from here on goes nowhere, because the client would read it.
+    Later output of libraries is discarded, because the client would read it.
     """
     for number in range(3):
         try:
@@ -140,7 +140,7 @@ def _answer(root: str, entry: dict[str, Any], spool: Spool, stdout: int) -> None
 
 
 def _input() -> bytes | None:
-    """What the client wrote to stdin; None if it is too long.
+    """The input from the client on stdin; None if it is too long.
 
     A pipe that the client never closes is read until the event is whole, or the time is up.
     """

@@ -49,15 +49,15 @@ _WAITING = ".waiting"
 """The end of the name of a prompt that waits for its answer, and has its secrets masked."""
 
 _REFUSED, _SKIPPED, _CUT, _SAID, _ROOM = b"r", b"s", b"c", b"!", b"\n"
-"""What is counted, each time as a byte: an entry that a full spool refused, an input that is not
-recorded, an entry that was cut, that the user was told of losses, and that there is room again."""
+"""The events that are counted, each as a byte: an entry that a full spool refused, an input that is
+not recorded, an entry that was cut, a report of losses to the user, and room that is free again."""
 
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """Flags that follow no link and do not wait for the other end of a pipe."""
 
 
 class Counts:
-    """What happened at a spool since it was created."""
+    """The numbers of events at a spool since it was created."""
 
     def __init__(self, data: bytes) -> None:
         """`data` are the bytes that were counted."""
@@ -114,7 +114,7 @@ class Spool:
             self._lose(_SKIPPED, reason)
 
     def files(self) -> dict[str, int]:
-        """The size of each entry by its path, oldest first, without what a hook still writes."""
+        """The size of each entry by its path, oldest first, without unfinished entries."""
         try:
             names = sorted(os.listdir(self.path))
         except OSError:
@@ -142,7 +142,7 @@ class Spool:
         )
 
     def counts(self) -> Counts:
-        """What was counted."""
+        """The numbers of events so far."""
         try:
             return Counts(_content(self.counts_path))
         except OSError:
@@ -177,7 +177,7 @@ class Spool:
         _set_note(self.loss_path, **{**self.loss(), "reason": reason[:200]})
 
     def say(self) -> None:
-        """Keep that the user was told of the losses."""
+        """Record that the user was informed of the losses."""
         self._count(_SAID)
 
     def read(self) -> dict[str, bytes]:
@@ -197,7 +197,7 @@ class Spool:
             return b""
 
     def begin(self) -> None:
-        """Finish what a process did that was killed, and add what an earlier version recorded."""
+        """Finish the work of a killed process, and add the entries of an earlier version."""
         self._unlink_taken()
         if not os.path.exists(self.former_path):
             return
@@ -246,16 +246,16 @@ class Spool:
         _exchange(self._scratch, _line(entry), path)
 
     def keep_waiting(self, path: str, prompt: Any) -> None:
-        """Mark a prompt that waits for its answer. `prompt` is what is kept of it meanwhile."""
+        """Mark a prompt that waits for its answer. `prompt` is the part that is kept meanwhile."""
         if not path.endswith(_WAITING):
             self.rewrite(path, prompt)
             os.rename(path, path + _WAITING)
 
-    def reject(self, kept: list[bytes], number: int, reason: str) -> None:
+    def reject(self, entries: list[bytes], number: int, reason: str) -> None:
         """Count a number of entries that cannot be taken in, and keep these lines of them aside."""
         lines = self.rejected()
-        if kept and len(lines) < MOST_REJECTED:
-            lines += b"".join(line + b"\n" for line in kept)
+        if entries and len(lines) < MOST_REJECTED:
+            lines += b"".join(line + b"\n" for line in entries)
             _exchange(self._scratch, lines, self.rejected_path)
         self._lose(_SKIPPED * number, reason)
 
@@ -276,8 +276,8 @@ class Spool:
         Raises `OSError` when they cannot be written.
         """
         if lines := self.rejected().splitlines():
-            kept = b"".join(_changed(line, change) for line in lines)
-            _exchange(self._scratch, kept, self.rejected_path)
+            changed = b"".join(_changed(line, change) for line in lines)
+            _exchange(self._scratch, changed, self.rejected_path)
 
     def _lose(self, counted: bytes, reason: str) -> None:
         self._make_folders()
@@ -312,10 +312,10 @@ def _note(path: str, **values: Any) -> dict[str, Any]:
     """The values of a note: those given where it is missing or damaged."""
     try:
         note = json.loads(_content(path))
-        kept = {name: note[name] for name in values if type(note.get(name)) is type(values[name])}
+        stored = {name: note[name] for name in values if type(note.get(name)) is type(values[name])}
     except (OSError, ValueError, AttributeError, RecursionError):
         return values
-    return {**values, **kept}
+    return {**values, **stored}
 
 
 def _set_note(path: str, **values: Any) -> None:

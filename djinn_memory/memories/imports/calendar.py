@@ -56,7 +56,7 @@ FOREVER = timedelta(days=100 * 365)
 """The time after now in which moved events may be whose repeating event is not in the file."""
 
 CORRECT = "correct it in the calendar, then export it again"
-"""What to do about an event that cannot be read."""
+"""The remedy for an event that cannot be read."""
 
 
 def read_calendar(
@@ -103,7 +103,7 @@ def _part(
 def _read_events(
     calendar: Calendar, name: str, events: list[Event], now: datetime, period: ImportPeriod
 ) -> Iterator[Read]:
-    """The events with one UID. What cannot be read becomes a problem."""
+    """The events with one UID. An unreadable event becomes a problem."""
     uid = _uid(events[0])
     try:
         if len(events) == 1 and not any(key in events[0] for key in ("RRULE", "RDATE")):
@@ -113,7 +113,7 @@ def _read_events(
     except UnreadableEventError as error:
         yield Problem(_title(events, uid), f"the event {error}; {CORRECT}")
     except Exception:
-        # The words of the library mean nothing to whoever has the calendar.
+        # The library's words mean nothing to the owner of the calendar.
         broken = [key for event in events for key, _ in event.errors if key]
         why = f"{broken[0]} of the event" if broken else "the rule or a date of the event"
         yield Problem(_title(events, uid), f"{why} cannot be read; {CORRECT}")

@@ -160,8 +160,8 @@ class CalendarFile:
         if self._stack[1:] == [b"VEVENT"]:
             match = _NAME.match(line)
             # A name may be folded too.
-            kept = match and (match[1].upper() in _KEPT or not _VALUE.search(line))
-            return self._lines if kept else None
+            is_read = match and (match[1].upper() in _KEPT or not _VALUE.search(line))
+            return self._lines if is_read else None
         return self._lines if b"VTIMEZONE" in self._stack else None
 
     def _begin(self, name: bytes) -> None:

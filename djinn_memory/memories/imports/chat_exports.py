@@ -264,7 +264,7 @@ class Workspace(Struct):
         context = {"conversation": place.name}
         key = f"{place.id}:{stamp}"
         if user and user in self.users:
-            # Outside of threads, what follows in a channel is rarely a reply.
+            # Outside of threads, the next message in a channel is rarely a reply.
             begins: Role = "user" if thread or place.direct else "note"
             return Message(key, session, begins, text, at, SLACK, SLACK, context)
         spoken = f"{self._speaker(message)}: {text}"
@@ -283,7 +283,7 @@ class Workspace(Struct):
         return next(filter(None, named), None) or "someone"
 
     def _text(self, message: Mapping[str, Any]) -> str:
-        """What a message says, with the names of its files."""
+        """The text of a message, with the names of its files."""
         parts = [self._plain(text_of(message.get("text")))]
         if not parts[0]:
             for attachment in _dicts(message.get("attachments")):

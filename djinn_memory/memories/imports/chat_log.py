@@ -87,7 +87,7 @@ def _read_codex(line: Mapping[str, Any], session: str) -> tuple[str, list[Read]]
     if kind == "session_meta":
         return name_of(payload.get("id")) or session, []
     if kind != "response_item":
-        # What events say, items say too.
+        # The content of events is in items too.
         return session, [LeftOut("lines without a message")]
     at, part = time_of(line.get("timestamp")), payload.get("type")
     if part in ("function_call", "custom_tool_call"):
@@ -231,7 +231,7 @@ class ChatLog(Struct):
         return ("reply" if self.user else "note"), spoken
 
     def _key(self, record: Mapping[str, Any], scope: str, speaker: str, text: str, at: str) -> str:
-        """The key of a message: its id, or a digest of what it says.
+        """The key of a message: its id, or a digest of its text.
 
         The key does not depend on the name of the file or on the place in it. An id outside of a
         conversation may be a number that other files use too.

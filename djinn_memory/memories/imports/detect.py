@@ -52,7 +52,7 @@ CALENDAR = b"BEGIN:VCALENDAR"
 NEWLINE = b"\n"
 
 AGAIN = "export or download it again"
-"""What to do about a file that is cut off."""
+"""The remedy for a file that is cut off."""
 
 
 class Export(Struct, frozen=True):

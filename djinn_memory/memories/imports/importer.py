@@ -50,10 +50,10 @@ from djinn_memory.system.waits import WaitBudget, limited
 
 
 class _EmbeddingAhead:
-    """A thread that embeds what is indexed, until the end of a block.
+    """A thread that embeds indexed texts, until the end of a block.
 
     Recording keeps one core busy, and the model can use the others meanwhile. It is a help only:
-    what it does not embed, or cannot, is left for `djinn index`.
+    texts that it does not embed, or cannot, are left for `djinn index`.
     """
 
     def __init__(self, home: Home) -> None:
@@ -76,7 +76,7 @@ class _EmbeddingAhead:
             self._thread.join()
 
     def begin(self) -> None:
-        """Embed what is indexed now. The call returns at once."""
+        """Embed the texts that are indexed now. The call returns at once."""
         self._more.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="djinn-embed", daemon=True)
@@ -137,8 +137,8 @@ PROGRESS_BYTES = 1_000_000
 def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     """Record the exchanges in exports as episodes in the vault of the agent.
 
-    What was recorded or purged before is not recorded again, so that an import that was killed can
-    be repeated. Raises `UsageError` when nothing in the paths can be imported, and `Busy` while
+    Exchanges that were recorded or purged before are not recorded again, so that a killed import
+    can be repeated. Raises `UsageError` when nothing in the paths can be imported, and `Busy` while
     another process imports into the same vault.
     """
     began = time.monotonic()
@@ -154,7 +154,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     ahead, hooked = _EmbeddingAhead(runtime.home), HookedPrompts(runtime, agent)
     run = _Run(runtime, request, agent, vault, problems, ahead, hooked, total)
     with _alone(runtime, vault):
-        # What is recorded is told by the index, so it must know all of it.
+        # The index tells which exchanges are recorded, so it must be complete.
         read(runtime.state, [vault], progress=runtime.progress)
         with run.ahead:
             try:
@@ -202,7 +202,7 @@ def _period(now: datetime, runtime: Runtime) -> ImportPeriod:
 
 
 class _FileCount(Struct):
-    """What was done with an export so far."""
+    """The progress of the import of an export."""
 
     export: Export
     sessions: set[int] = field(default_factory=set)
@@ -393,7 +393,7 @@ class _Run(Struct):
         """Embed the new episodes. Returns the number of texts that the model embedded."""
         if not self.written:
             return 0
-        # What is special about a text, such as that it is data, is for `djinn index` to report.
+        # `djinn index` reports the problems of a text, such as that it is data.
         embedded, problems = index_documents(
             self.runtime.state, self.runtime.models, self.vault, (), self.runtime.progress
         )

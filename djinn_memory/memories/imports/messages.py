@@ -55,13 +55,13 @@ class LeftOut(Struct, frozen=True):
     """Something in an export that does not become an episode."""
 
     reason: str
-    """What it is, in the plural, such as `system messages`."""
+    """The kind of the omitted items, in the plural, such as `system messages`."""
     number: int = 1
     """How many of these there are."""
 
 
 Read = Message | LeftOut | Problem | PlannedEvent
-"""What a reader yields."""
+"""The items that a reader yields."""
 
 
 class Exchange(Struct):

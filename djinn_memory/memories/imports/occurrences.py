@@ -31,7 +31,7 @@ STEP = timedelta(days=366)
 _A_DAY = {"SECONDLY": 86_400, "MINUTELY": 1_440, "HOURLY": 24}
 
 _UNITS = {"HOURLY": timedelta(hours=1), "DAILY": timedelta(days=1), "WEEKLY": timedelta(weeks=1)}
-"""The lengths of what rules count. Months and years have none, and are few."""
+"""The lengths of the units that rules count. Months and years have none, and are few."""
 
 _FILTERS = {"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYDAY"}
 """The keys with which a rule may never apply."""
@@ -128,7 +128,7 @@ class RepeatingEvent:
         return sum(1 for _ in self._between(begin, self._period.begin))
 
     def after(self) -> int:
-        """The number of occurrences after the period. Those of a rule without an end are not."""
+        """The number of occurrences after the period; 0 for a rule without an end."""
         if self._endless:
             return 0
         return sum(1 for _ in self._between(self._period.end, self._period.end + AHEAD))
@@ -269,7 +269,7 @@ def _applies(rule: Any, start: date, last: datetime) -> bool:
     day = date(start.year, start.month, start.day)
     months, days = _numbers(rule, "BYMONTH"), _numbers(rule, "BYMONTHDAY")
     year_days = _numbers(rule, "BYYEARDAY")
-    # Whatever day a week begins with.
+    # For every day with which a week may begin.
     weeks = {week + more for week in _numbers(rule, "BYWEEKNO") for more in (-1, 0, 1)}
     weekdays = {_WEEKDAYS.index(str(each)[-2:].upper()) for each in rule.get("BYDAY", ())}
     if keys == {"BYMONTH"} and frequency in ("MONTHLY", "YEARLY"):

@@ -44,7 +44,7 @@ class Reading(Struct):
     """The number of problems so far."""
 
     def messages(self) -> Iterator[Read]:
-        """The messages of the export. What cannot be read is a problem, and the rest is read."""
+        """The messages of the export. An unreadable part is a problem, and the rest is read."""
         for read in self._read():
             if isinstance(read, Problem):
                 self.bad += 1
@@ -69,7 +69,7 @@ class Reading(Struct):
         yield from self._opened(name, readers[self.export.format])
 
     def _opened(self, name: str, read: Callable[[str, BinaryIO], Iterator[Read]]) -> Iterator[Read]:
-        """What `read` makes of a file. Whatever cannot be read of it becomes a problem."""
+        """The items that `read` yields from a file. An unreadable part becomes a problem."""
         shown = self.export.tree.shown(name)
         try:
             with self.export.tree.open(name) as stream:

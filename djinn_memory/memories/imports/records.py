@@ -213,7 +213,7 @@ MOST_DIGITS = 2_000
 _INNER = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
 _STRING = re.compile(rb'"%b"|(")%b(\\?)\Z' % (_INNER, _INNER), re.DOTALL)
 """A string. The groups are of the last one, if it does not end here: its quote, and a backslash
-that escapes what comes next."""
+that escapes the next character."""
 
 _BRACKET = re.compile(rb"[\[\]{}]")
 _LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MOST_DIGITS + 1))
@@ -257,7 +257,7 @@ def _lines(stream: BinaryIO, advance: Callable[[int], None]) -> Iterator[tuple[s
         number += 1
         advance(len(line))
         if len(line) == MOST_BYTES and not line.endswith(b"\n"):
-            # What was read of it must not stay in memory beside the rest.
+            # The first part of the line must not stay in memory beside the rest.
             line = b""
             while rest := stream.readline(SKIPPED_BYTES):
                 advance(len(rest))
@@ -310,18 +310,18 @@ def _elements(
             yield f"element {number}" if prefix else "", element
     except (ijson.JSONError, ValueError, RecursionError) as error:
         why = str(error).split("\n", 1)[0].strip() or type(error).__name__
-        behind = f"after element {number:,}" if number else ""
+        place = f"after element {number:,}" if number else ""
         if "premature EOF" in why or _CUT_LITERAL.search(gate.tail.decode("ascii", "replace")):
             yield (
-                behind,
+                place,
                 BadRecord(f"the file is cut off from here on, at byte {gate.size:,}", True),
             )
         else:
-            yield behind, BadRecord(f"the file is not JSON from here on ({why})")
+            yield place, BadRecord(f"the file is not JSON from here on ({why})")
 
 
 class Gate:
-    """A stream of JSON that refuses what the parser cannot bear, with `ValueError`.
+    """A stream of JSON that refuses input which the parser cannot handle, with `ValueError`.
 
     That is a record that would fill the memory, deep nesting, of which the parser keeps the square,
     and a number with thousands of digits, at which it crashes.

@@ -17,7 +17,7 @@ FormatChoice = Literal["auto", "jsonl", "claude", "chatgpt", "slack", "calendar"
 FORMATS = (
     "chat logs (JSON, JSON Lines), exports of Claude, ChatGPT and Slack, and calendar files (.ics)"
 )
-"""What can be imported, for messages."""
+"""The formats that can be imported, for messages."""
 
 
 class ImportHistory(Struct, frozen=True):
@@ -43,7 +43,7 @@ class ImportHistory(Struct, frozen=True):
 
 
 class ImportedFile(Struct, frozen=True):
-    """What an import did with a file, or with the folder of a Slack export."""
+    """The result of an import for a file, or for the folder of a Slack export."""
 
     file: str
     """Its path. For a member of an archive, the path of the archive, `/` and its name."""

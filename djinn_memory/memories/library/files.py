@@ -63,7 +63,7 @@ def place(
         if fold(f"{base}.md") in taken:
             return True
         original = folder / (base + extension)
-        return fold(original.name) in taken and not (source and _kept(original, source, keep))
+        return fold(original.name) in taken and not (source and _is_stored(original, source, keep))
 
     name = unique(file_name(vault, slug(title)), is_taken)
     original = None if keep == "no" else f"{FOLDER}/{name}{extension}"
@@ -122,8 +122,8 @@ def put(
     make_folder(target.parent, private=private)
     # Not `inside`: an original that is a link is replaced, not followed.
     original = target.parent / PurePosixPath(place.original).name if place.original else None
-    kept = _original(source, original, keep, private, new=replaced is None) if original else None
-    with kept or nullcontext():
+    storing = _original(source, original, keep, private, new=replaced is None) if original else None
+    with storing or nullcontext():
         if replaced is None:
             create(target, note, private=private)
         else:
@@ -135,7 +135,7 @@ def _original(
     source: Path, original: Path, keep: Keep, private: bool, *, new: bool
 ) -> Iterator[None]:
     """Keep a file beside its note. If the note cannot be written, restore the previous file."""
-    if new and _kept(original, source, keep):
+    if new and _is_stored(original, source, keep):
         yield
         return
     with _staged(source, original, keep, private) as staged:
@@ -171,7 +171,7 @@ def _second_name(path: Path) -> Path | None:
     return second
 
 
-def _kept(original: Path, source: Path, keep: Keep) -> bool:
+def _is_stored(original: Path, source: Path, keep: Keep) -> bool:
     """Whether a killed run has already stored this file."""
     if keep == "link":
         return original.is_symlink() and original.readlink() == source.resolve()
@@ -206,12 +206,12 @@ def retired(
         if original:
             before = disk.entry(vault, note).with_name(PurePosixPath(original).name)
             own = before.name.startswith(stem)
-            kept = folder / f"{name}{before.name.removeprefix(stem) if own else before.suffix}"
-            if os.path.lexists(before) and not os.path.lexists(kept):
+            copy = folder / f"{name}{before.name.removeprefix(stem) if own else before.suffix}"
+            if os.path.lexists(before) and not os.path.lexists(copy):
                 how: Keep = "link" if before.is_symlink() else "copy"
-                with _staged(before, kept, how, private) as staged:
-                    move_to_free_name(staged, kept)
-                copies.append(kept)
+                with _staged(before, copy, how, private) as staged:
+                    move_to_free_name(staged, copy)
+                copies.append(copy)
         if not os.path.lexists(folder / f"{name}.md"):
             create(folder / f"{name}.md", data, private=private)
             copies.append(folder / f"{name}.md")

@@ -93,7 +93,7 @@ def ingest(
         another = Remedy("", {"vault": None}, "choose another vault")
         raise Refused(f"vault {vault.name} is read-only", another)
     if not vault.root.is_dir() and not vault.root.is_relative_to(home.root):
-        # A disk that is not plugged in: what is written there now is hidden when it is.
+        # A disk is not plugged in. Files that are written now would be hidden when it is.
         raise NotFound(f"the folder of vault {vault.name} does not exist: {vault.root}; restore it")
     run = IngestRun(state, models, vault, options, plan_of(home, options), tell, ask)
     for path, error in missing:
@@ -187,11 +187,13 @@ def _jobs(run: IngestRun, sources: Sequence[Source]) -> list[IngestFile]:
             first = jobs[file.sha256]
             first.duplicates.append(source)
             # The ledger records it when that file is done.
-            run.conclude(source, "skipped", f"is identical to {first.source.name}")
+            run.report_file(source, "skipped", f"is identical to {first.source.name}")
         elif failure := run.failed_before(file):
-            run.conclude(source, "failed", f"{failure} (the file has not changed since); {_RETRY}")
+            run.report_file(
+                source, "failed", f"{failure} (the file has not changed since); {_RETRY}"
+            )
         else:
-            # What is piped without a title has a name that says nothing.
+            # A document from a pipe without a title has a name without meaning.
             named = source.lasting or run.options.title
             jobs[file.sha256] = replace(file, replaces=before if named else None)
     return list(jobs.values())

@@ -119,14 +119,14 @@ class IngestRun(Struct, dict=True):
     def skip(self, source: Source, why: str, document: str | None = None) -> None:
         """Report a file that is already a document."""
         self.done(source, document)
-        self.conclude(source, "skipped", why)
+        self.report_file(source, "skipped", why)
 
     def fail(self, source: Source, why: str, attempt: str = "") -> None:
         """Report a file that failed. It is not read again for the same `attempt`."""
         self.record("failed", [source], why=why, attempt=attempt)
-        self.conclude(source, "failed", why)
+        self.report_file(source, "failed", why)
 
-    def conclude(self, source: Source, status: Literal["skipped", "failed"], why: str) -> None:
+    def report_file(self, source: Source, status: Literal["skipped", "failed"], why: str) -> None:
         """Report a file without a record in the ledger."""
         file = str(source.path) if source.lasting else source.name
         vault = self.vault.name if status == "skipped" else None

@@ -172,15 +172,15 @@ def _supersede(
     root, old = before.vault.root.resolve(), original_path(before)
     beside = old and PurePosixPath(old).parent == PurePosixPath(before.path).parent
     number = _free_version(before)
-    vault, kept_file = before.vault, old if beside else None
-    with files.retired(vault, before.path, data, kept_file, number) as retired:
+    vault, original = before.vault, old if beside else None
+    with files.retired(vault, before.path, data, original, number) as retired:
         files.put(vault, target, note, source, keep, replaced=data)
     if not old:
         return
-    kept = root / f"{retired.removesuffix('.md')}{''.join(PurePosixPath(old).suffixes)}"
+    archived = root / f"{retired.removesuffix('.md')}{''.join(PurePosixPath(old).suffixes)}"
     # The old one lies elsewhere, or none is kept any more: its version in the history has it.
-    if old != target.original and not os.path.lexists(kept):
-        (root / old).replace(kept)
+    if old != target.original and not os.path.lexists(archived):
+        (root / old).replace(archived)
     elif old != target.original:
         (root / old).unlink()
 

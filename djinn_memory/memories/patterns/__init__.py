@@ -1,1 +1,1 @@
-"""Patterns: what consolidation learns from episodes, and the outcomes of actions."""
+"""Patterns that consolidation learns from episodes, and the outcomes of actions."""

@@ -60,7 +60,7 @@ class _Edit(Struct, frozen=True):
 
 
 class _PatternWriter:
-    """Writes the patterns of one agent. With `dry_run` it only tells what it would write."""
+    """Writes the patterns of one agent. With `dry_run` it only reports the planned patterns."""
 
     def __init__(
         self, runtime: Runtime, agent: str, log: ConsolidationLog, *, dry_run: bool
@@ -294,7 +294,7 @@ def _run(
         if is_new:
             log.consolidated(total, scope.cutoff)
     except (OSError, DjinnError) as error:
-        # What was written is logged. The next run continues.
+        # The ledger records the patterns that were written. The next run continues.
         why = getattr(error, "strerror", None) or str(error)
         problems.append(Problem("patterns", f"{why}; run it again"))
     return ConsolidationReport(

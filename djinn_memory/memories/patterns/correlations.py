@@ -1,4 +1,4 @@
-"""What goes together: things on the same days, and actions with the ways in which they end."""
+"""Correlations: of things on the same days, and of actions with their outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notes of patterns, and what the ledger knows of them.
+"""The notes of patterns, and their records in the ledger.
 
 A pattern that was written is not written again, whatever becomes of its note. Two events stand
 around the writing. The ledger has digests of words and of fields, never the words.

@@ -31,7 +31,7 @@ OUTCOMES = replace(EPISODES, types=("outcome",))
 """The filters that select outcomes."""
 
 WORTH = {"success": 1.0, "partial": 0.5, "failure": 0.0}
-"""What a result counts for the effectiveness of an action."""
+"""The weight of each result in the effectiveness of an action."""
 
 
 class Outcome(NamedTuple):

@@ -24,7 +24,7 @@ class Occasion(Struct, frozen=True):
     text: str
     """The beginning of its message."""
     key: str
-    """What identifies it, such as a link."""
+    """The identity of the episode, such as a link."""
     domain: str | None = None
     """The domain of the episode; the first one if somebody wrote several."""
     entities: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ MESSAGE = 300
 """Characters that are read of a message. An action is named at its beginning."""
 
 ACTIONS = replace(EPISODES, types=("interaction", "observation"))
-"""What is read: an outcome is not an action but says how one ended."""
+"""The filters that select actions. An outcome is not an action: it says how one ended."""
 
 _FIELDS = ("response", "domain", "entities")
 _NAMES = ("known: ", "name: ")
@@ -105,9 +105,9 @@ def _occasions(openings: Sequence[MemoryOpening]) -> Iterator[Occasion]:
 
 
 def _message(opening: MemoryOpening) -> str:
-    """What the user said, without quotation marks and without the response."""
+    """The user's message, without quotation marks and without the response."""
     lines = [line.removeprefix(">").removeprefix(" ") for line in opening.text.split("\n")]
-    behind = next((value for key, value in opening.fields if key == "response"), "")
-    if behind.isdigit() and int(behind) > 0:
-        lines = lines[: int(behind) - 1]
+    border = next((value for key, value in opening.fields if key == "response"), "")
+    if border.isdigit() and int(border) > 0:
+        lines = lines[: int(border) - 1]
     return "\n".join(lines)

@@ -57,7 +57,7 @@ class ShowPattern(Struct, frozen=True):
 
 
 class ListCorrelations(Struct, frozen=True):
-    """List what occurs together more often than chance explains."""
+    """List things that occur together more often than chance explains."""
 
     limit: Annotated[
         int, Meta(ge=1, le=1000, description="The maximum number of correlations.")
@@ -152,7 +152,7 @@ class PatternChange(LearnedPattern, frozen=True, kw_only=True):
     """A pattern that consolidation wrote or changed; in a dry run, that it would."""
 
     change: PatternAction
-    """What happened to its note."""
+    """The change to its note."""
     id: str | None = None
     """The id of its note."""
     vault: str
@@ -171,7 +171,7 @@ class SkippedPattern(Struct, frozen=True):
 
 
 class ConsolidationReport(Struct, frozen=True):
-    """What consolidation read and wrote."""
+    """The result of a consolidation: the episodes read and the patterns written."""
 
     episodes: int
     """The number of episodes that were read."""
@@ -184,7 +184,7 @@ class ConsolidationReport(Struct, frozen=True):
     dry_run: bool
     """Whether nothing was changed."""
     problems: tuple[Problem, ...] = ()
-    """What kept patterns from being written."""
+    """Problems that prevented patterns from being written."""
 
 
 class Pattern(LearnedPattern, frozen=True, kw_only=True):
@@ -202,7 +202,7 @@ class Pattern(LearnedPattern, frozen=True, kw_only=True):
 
 
 class PatternList(Struct, frozen=True):
-    """Patterns: habits first, then what describes activity and outcomes, by confidence."""
+    """Patterns: habits first, then patterns of activity and outcomes, by confidence."""
 
     patterns: tuple[Pattern, ...]
     """The patterns."""

@@ -86,7 +86,7 @@ class Patterns(Namespace, name="patterns"):
 
     @operation(ListCorrelations)
     def correlations(self, request: ListCorrelations) -> CorrelationList:
-        """List what occurs on the same days more often than chance explains.
+        """List things that occur on the same days more often than chance explains.
 
         The chance is corrected for the number of pairs that were tested.
         """

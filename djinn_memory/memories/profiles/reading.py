@@ -42,7 +42,7 @@ FILE = "profile.md"
 
 _Place = tuple[Vault, str]
 _MAYBE = re.compile(rb"profile|person", re.IGNORECASE)
-"""What a note with a profile contains."""
+"""A pattern that matches every note with a profile."""
 
 
 class ProfileNote(Struct, frozen=True):
@@ -96,7 +96,7 @@ def find_profile(runtime: Runtime, agent: str) -> ProfileNote | None:
 
 
 def _default_domain(runtime: Runtime, agent: str) -> str | None:
-    """The domain of what an agent writes, if it gives none.
+    """The domain of an agent's memories, if it gives none.
 
     Raises `Refused` for a default that cannot be used: without it, more agents could read what
     is written.
@@ -105,7 +105,7 @@ def _default_domain(runtime: Runtime, agent: str) -> str | None:
     if profile is None:
         return None
     if why := profile.wrong.get("default_domain"):
-        # Not `UsageError`: nothing is wrong with what is written, so hooks keep it until then.
+        # Not `UsageError`: the entry itself is right, so hooks keep it until then.
         raise Refused(f"{profile.name}: default_domain: {why}; correct it there")
     return profile.settings.default_domain
 
@@ -113,7 +113,7 @@ def _default_domain(runtime: Runtime, agent: str) -> str | None:
 def domain_to_write(
     runtime: Runtime, vault: Vault, agent: str, given: str | None, channel: str | None = None
 ) -> str | None:
-    """The domain of what an agent writes into a vault; see `Home.domain_to_write`."""
+    """The domain of memories that an agent writes into a vault; see `Home.domain_to_write`."""
     own = _default_domain(runtime, agent) if given is None else None
     return runtime.home.domain_to_write(vault, agent, given, channel=channel, own=own)
 
@@ -142,7 +142,7 @@ def _others(runtime: Runtime, vaults: Sequence[Vault], agent: str) -> Iterator[_
     try:
         listed = [*_indexed(runtime, vaults, agent)]
     except Busy:
-        # What is recorded does not wait for another process, and still needs its default domain.
+        # A recording does not wait for another process, and still needs its default domain.
         listed = [*_on_disk(runtime, vaults, agent)]
     tomorrow = moment(runtime.now() + timedelta(days=1))
 

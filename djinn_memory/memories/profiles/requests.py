@@ -32,7 +32,7 @@ class CalendarEvent(Struct, frozen=True):
 
 
 class AgentProfile(MemoryExcerpt, frozen=True, kw_only=True):
-    """The profile of an agent: a note in its own vault. `text` is what stands below the keys."""
+    """The profile of an agent: a note in its own vault. `text` is the text below the keys."""
 
     identity: str | None = None
     """Who the agent is, in a sentence."""
@@ -136,7 +136,7 @@ class ProfileChange(Struct, frozen=True):
     agent: str
     """The agent."""
     action: Literal["created", "changed", "unchanged"]
-    """What was done: `created` for a new note."""
+    """The action that was taken: `created` for a new note."""
     profile: AgentProfile | None
     """The profile after the change; null if the agent has none."""
     problems: tuple[Problem, ...] = ()

@@ -16,7 +16,7 @@ from djinn_memory.notes.slugs import fold
 
 
 def profile_lines(profile: AgentProfile) -> Iterator[str]:
-    """What the keys of a profile say, as lines of Markdown for the agent."""
+    """The values of the keys of a profile, as lines of Markdown for the agent."""
     if profile.identity:
         yield profile.identity
     if profile.instruction:
@@ -52,7 +52,7 @@ _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 
 
 class ProfileSettings(Struct, frozen=True):
-    """What the front matter of a profile says."""
+    """The settings in the front matter of a profile."""
 
     identity: str | None = None
     """Who the agent is, in a sentence."""
@@ -79,14 +79,14 @@ class _ProfileKey(Struct, frozen=True):
     """A key of a profile."""
 
     read: Callable[[str], object]
-    """Reads one value. Raises `ValueError` with what is expected."""
+    """Reads one value. Raises `ValueError` with the expected form."""
     help: str
     many: bool = False
     """Whether it takes several values."""
 
 
 def read_settings(fields: Mapping[str, Any]) -> tuple[ProfileSettings, dict[str, str]]:
-    """The settings in the front matter of a profile, and what is wrong with it by key.
+    """The settings in the front matter of a profile, and the errors in it by key.
 
     Wrong values are left out. Nothing is raised.
     """
@@ -118,7 +118,7 @@ def key_name(name: str) -> str:
 
 
 def read_value(key: str, text: object) -> object:
-    """One value of a key. Raises `ValueError` with the value and what is expected."""
+    """One value of a key. Raises `ValueError` with the value and the expected form."""
     if not isinstance(text, str):
         raise ValueError("it is nested; write text" + (" or a list of text" * KEYS[key].many))
     value = " ".join(text.split())

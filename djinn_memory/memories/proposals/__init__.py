@@ -1,1 +1,1 @@
-"""What upkeep proposes to change, and what a person accepts or dismisses."""
+"""Changes that upkeep proposes, and that a person accepts or dismisses."""

@@ -1,4 +1,4 @@
-"""A kind of proposal, and what its module needs to find proposals and to carry them out."""
+"""A kind of proposal, and the data that its module needs to find and carry out proposals."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Acceptance(Struct):
     joined: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """The vault and path of each merged note, with those of the note that it was merged into."""
     problems: list[Problem] = field(default_factory=list)
-    """What was left alone, and why; after the change also problems with indexing."""
+    """The notes that were left alone, and why; after the change also problems with indexing."""
 
     def vault(self, memory: IndexedMemory) -> Vault:
         """The vault of a memory."""
@@ -116,8 +116,8 @@ def notes_of(
 ) -> Selection | None:
     """The notes in vaults that djinn manages and may change for one agent, or with None for all.
 
-    What is proposed for a vault of one agent depends on nothing that this agent does not see. What
-    is proposed for others depends on what several agents know, so it is for the user of the home.
+    A proposal for a vault of one agent depends on nothing that this agent does not see. Proposals
+    for other vaults depend on the notes of several agents, so they are for the user of the home.
     None if there is no such vault.
     """
     names = tuple(
@@ -139,11 +139,11 @@ class ProposalKind(Struct, frozen=True):
     name: str
     """The name, as `--kind` accepts it."""
     action: str
-    """What acceptance does, in one sentence."""
+    """The effect of acceptance, in one sentence."""
     describe: Callable[[Sequence[str]], str]
-    """What an acceptance did, in the past tense, from the titles of the subjects."""
+    """The effect of an acceptance, in the past tense, from the titles of the subjects."""
     find: Callable[[Runtime, str | None], Sequence[Finding]]
-    """Finds what concerns one agent or, with None, several agents. It is all that there is now."""
+    """Finds the proposals for one agent or, with None, for several agents: all current ones."""
     carry_out: Callable[[Acceptance, LiveProposal], None]
     """Adds the steps of an open proposal to an acceptance. Raises `DjinnError` if it cannot be
     carried out; its steps are then dropped."""

@@ -1,7 +1,7 @@
 """Proposals as the ledger records them. The ledger keeps no titles and no text of notes.
 
 The events are `proposal.made`, `withdrawn`, `accepted` and `dismissed`, whose subject is the id of
-the proposal. Those of contradictions have other names, which homes of earlier versions exchange.
+the proposal. Events of contradictions have other names, which homes of earlier versions exchange.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _STEPS = {kind: step for names in (_OF_CONTRADICTIONS, _OF_OTHERS) for step, kin
 
 
 class Finding(Struct, frozen=True):
-    """What a kind proposes."""
+    """A proposal as its kind finds it."""
 
     subjects: tuple[tuple[str, str], ...]
-    """What it is about: the name in the ledger and the state of each. The name of a memory is that
-    of `ledger_name`, and its state is the hash of its text. The order does not matter for the id.
+    """The subjects: the name in the ledger and the state of each. The name of a memory is that of
+    `ledger_name`, and its state is the hash of its text. The order does not matter for the id.
     """
     reason: str
     """Why, in one sentence. It names no note and quotes none, so that it stays after a purge."""
@@ -76,7 +76,7 @@ class _Made(Struct, omit_defaults=True):
 
 
 class RecordedProposal(_Made, kw_only=True):
-    """A proposal in the ledger, and what was decided about it."""
+    """A proposal in the ledger, and the decision about it."""
 
     id: str
     """`prp_` and ten characters, made from the kind and the names of the subjects; or that of the
@@ -118,7 +118,7 @@ def from_finding(kind: str, finding: Finding, agent: str | None) -> RecordedProp
 
 
 def _lasting(subject: _Subject) -> str:
-    """What stays of a subject when it is renamed: the name, or the text of a memory without id."""
+    """The part of a subject that survives a rename: the name, or the state of one without id."""
     return subject.state if "/" in subject.name else subject.name
 
 

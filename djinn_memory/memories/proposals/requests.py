@@ -99,7 +99,7 @@ class SettleContradiction(Struct, frozen=True):
 
 
 class ProposalSubject(Struct, frozen=True):
-    """What a proposal is about, such as a note."""
+    """A subject of a proposal, such as a note."""
 
     name: str
     """The address of the memory, or the id of another subject, such as a gap."""
@@ -112,7 +112,7 @@ class ProposalSubject(Struct, frozen=True):
 
 
 class Proposal(Struct, frozen=True):
-    """What upkeep proposes to change."""
+    """A change that upkeep proposes."""
 
     id: str
     """`prp_`, or `con_` for a contradiction, and ten characters: the same for the same kind and
@@ -127,7 +127,7 @@ class Proposal(Struct, frozen=True):
     evidence: tuple[str, ...]
     """The figures behind the reason, the deciding one first, such as `staleness 0.93`."""
     action: str
-    """What acceptance does."""
+    """The effect of acceptance."""
     subjects: tuple[ProposalSubject, ...]
     """The notes and other subjects."""
     since: str

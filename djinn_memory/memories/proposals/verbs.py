@@ -52,7 +52,7 @@ _LISTING = Remedy("proposals.list", purpose="list the open proposals")
 
 
 class Proposals(Namespace, name="proposals"):
-    """Operations on what upkeep proposes and a person decides."""
+    """Operations on changes that upkeep proposes and a person decides."""
 
     @operation(ListProposals, rights="person")
     def list(self, request: ListProposals) -> ProposalList:
@@ -198,7 +198,7 @@ class SettledContradiction(Struct, frozen=True):
     contradiction: Contradiction
     """The contradiction before it was settled."""
     keep: Keep
-    """What was kept."""
+    """The side that was kept, or both."""
     closed: ContradictionSide | None = None
     """The side that was closed: its note has `status: superseded` and `valid_to`."""
     problems: Sequence[Problem] = ()

@@ -39,7 +39,7 @@ LOOKED_AT = 5
 """Number of hits for a gap that may answer it."""
 
 FEWEST_WORDS = 2
-"""Minimum content words of a gap. One word matches whatever is about it."""
+"""Minimum content words of a gap. One word matches every memory about it."""
 
 _LACK = """nothing no any anything unknown missing lacking information info details detail note
 notes documentation documented found find know knows known need needed want wanted memory"""

@@ -102,7 +102,7 @@ def rate(state: State, vaults: Sequence[Vault], request: RatingRequest) -> Ratin
     if request.gap:
         query = request.gap_query
         if not query and target:
-            # Without an id, the gap is that of the last question, whatever was rated.
+            # Without an id, the gap is that of the last question, for any rating.
             asked, _ = _recall(state, target, agent, session, rated=False)
             query = reading.query(state.ledger, asked, agent)
         gap = gap_answers.reported(state.home.config.secrets, agent, session, request.gap, query)

@@ -115,11 +115,11 @@ def purge(
         data = {"agent": agent, "vault": memory.vault.id, **_origin(notes)}
         state.ledger.append([Event(EPISODE_PURGED, memory.id, data)])
     with state.lock():
-        # Whatever fails, either all of it can be done again or only the index is behind the files.
+        # After any failure, either all of it can be repeated or only the index lags the files.
         with transaction(state.index):
             memories.forget(state.index, memory.vault, memory.files, memory.block)
             words.compact(state.index)
-            # What hidden notes share stays too, and is counted as if it went.
+            # Vectors that hidden notes share stay too, and are counted as if they went.
             vectors = len(hashes - memories.window_hashes(state.index, vaults))
             if state.home.embeddings_path.exists():
                 state.cache.remove(hashes - memories.window_hashes(state.index))

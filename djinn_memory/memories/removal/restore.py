@@ -65,7 +65,7 @@ def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> Re
             if os.path.lexists(disk.entry(vault, path)):
                 raise Refused(f"{vault.name}/{path} exists; move it first")
         if not request.dry_run:
-            # The note last, so that what is cut short can be done again.
+            # The note last, so that an interrupted restore can be repeated.
             for path in reversed(files):
                 _move(vault, path)
     if not request.dry_run:

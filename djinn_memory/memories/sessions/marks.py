@@ -100,7 +100,7 @@ HANDOFF_RULE = "maintain.sessions"
 
 
 def ended_by_upkeep(runtime: Runtime, agent: str) -> list[str]:
-    """What `wake` says about the sessions that upkeep ended since the last one began."""
+    """The lines of `wake` about the sessions that upkeep ended since the last session began."""
     return [
         f"Session {session.id} was left open. Upkeep ended it on {local_day(session.at)}."
         for session in session_log.ended_by(runtime.state, agent, HANDOFF_RULE)

@@ -1,4 +1,4 @@
-"""Requests and answers about sessions: their marks, their turns, what is extracted, the summary."""
+"""Requests and answers about sessions: their marks, their turns, the extraction, the summary."""
 
 from __future__ import annotations
 
@@ -151,10 +151,10 @@ class ShowHistory(Struct, frozen=True):
 
 
 class ExtractSessions(Struct, frozen=True):
-    """Turn what was stated in sessions into facts, preferences, decisions, commitments and lessons.
+    """Turn statements in sessions into facts, preferences, decisions, commitments and lessons.
 
-    Sessions that are idle for `sessions.idle_minutes` are read, each turn once. What is known, and
-    what was extracted before, is skipped.
+    Sessions that are idle for `sessions.idle_minutes` are read, each turn once. Statements that are
+    known, or were extracted before, are skipped.
     """
 
     session: Annotated[

@@ -120,7 +120,7 @@ def _short(text: str) -> str:
 TYPE, TITLE = "summary", "Summary"
 
 BUILT = "summary.built"
-"""The kind of the event of a build. Its data has the digest of what the summary was built from."""
+"""The kind of the event of a build. Its data has the digest of the sources of the summary."""
 
 RULE = "summary.build"
 """The rule of summaries that djinn builds."""
@@ -226,7 +226,7 @@ class Summaries(Namespace, name="summary"):
 
 
 def is_stale(runtime: Runtime, agent: str) -> bool:
-    """Whether what the summary of an agent is built from has changed since it was built.
+    """Whether the sources of an agent's summary have changed since it was built.
 
     A summary that was written by hand is never stale. A summary that was deleted is stale when
     something has changed since.

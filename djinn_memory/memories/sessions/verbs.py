@@ -1,4 +1,4 @@
-"""Sessions: their start and end, their history, and what is extracted from them."""
+"""Sessions: their start and end, their history, and the extraction from them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Sessions(Namespace, name="sessions"):
 
     @operation(ExtractSessions, patient=True, writes=True)
     def extract(self, request: ExtractSessions) -> ExtractionReport:
-        """Write what was stated in idle sessions as memories, each linked to its turn.
+        """Write the statements in idle sessions as memories, each linked to its turn.
 
         Rules find the statements. A statement is written once: if its memory was edited, moved or
         deleted, it is not written again. Statements of tools get `status: proposed`, and so do the

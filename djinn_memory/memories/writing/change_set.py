@@ -120,7 +120,7 @@ class ChangeSet:
         """Make the change under the locks of its vaults. `index_changed` makes it searchable.
 
         `own` tells that djinn changes notes on its own judgement or in bulk. Other changes are
-        made even if the ledger cannot record them, and what is removed goes to the trash. Raises
+        made even if the ledger cannot record them, and removed files go to the trash. Raises
         `Changed`, and changes nothing, if a file does not have the expected bytes.
         """
         for vault_id, path in self._after:
@@ -160,7 +160,7 @@ def change_set(
 
     `command` is the command that makes the change, and `what` says in one sentence what changes. If
     a file does not have the expected bytes when the block ends, nothing is changed and `Changed` is
-    raised. If the process is killed, the next command that writes takes back what was done. Raises
+    raised. If the process is killed, the next command that writes takes the changes back. Raises
     `Refused` for a read-only vault, and `Unavailable` when the ledger or a folder cannot be
     written.
     """
@@ -193,7 +193,7 @@ class VaultWriter(Struct):
 
     vault: Vault
     now: datetime
-    """The time of what is written. It is read under the lock, so that a later writer has a later
+    """The time of the written notes. It is read under the lock, so that a later writer has a later
     time."""
     changes: ChangeSet = field(default_factory=ChangeSet)
     """The change so far."""

@@ -92,7 +92,7 @@ def draft_of(
         "due": date_field("due", request.due, now, past=True),
     }
     for key in request.fields:
-        # What was derived from memories of several domains has them all.
+        # A memory that was derived from memories of several domains has all the domains.
         derived = key == DOMAIN and request.domain is None
         if key in (*fields, "id", "type", "title", "supersedes") and not derived:
             why = f"{key!r} is a field of its own; set that field instead"

@@ -168,8 +168,8 @@ class DuplicateFinder:
     def _keep(self, identity: str, mine: dict[bytes, Vectors]) -> None:
         """Cache the vectors, so that the note need not be embedded again after it is written."""
         with suppress(DjinnError):
-            kept = {key: row.astype("<f4").tobytes() for key, row in mine.items()}
-            self._state.cache.put(identity, kept)
+            rows = {key: row.astype("<f4").tobytes() for key, row in mine.items()}
+            self._state.cache.put(identity, rows)
 
 
 def _near(index: Index, vectors: Mapping[bytes, Vectors], selection: Selection) -> dict[int, float]:

@@ -1,4 +1,4 @@
-"""Decides what happens to existing notes with the title of a new memory, and changes them."""
+"""Decides the fate of existing notes with the title of a new memory, and changes them."""
 
 from __future__ import annotations
 

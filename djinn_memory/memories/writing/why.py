@@ -1,4 +1,4 @@
-"""Why a memory is known: its origin, its evidence, and what happened to it."""
+"""Why a memory is known: its origin, its evidence, and its history."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MemoryEvent(Struct, frozen=True):
     at: str
     """The day or time, as ISO 8601."""
     what: str
-    """What happened, such as `created` or `verified`."""
+    """The kind of event, such as `created` or `verified`."""
     source: str
     """Where this is recorded: in the `note` or in the `ledger`."""
 
@@ -80,7 +80,7 @@ class MemoryOrigin(Struct, frozen=True):
     evidence: tuple[EvidenceItem, ...]
     """The memories that it was derived from; of a fact also those of earlier values."""
     history: tuple[MemoryEvent, ...]
-    """What happened to it, the oldest first."""
+    """The events of its history, the oldest first."""
 
 
 def origin_of(

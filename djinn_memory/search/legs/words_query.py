@@ -189,8 +189,8 @@ def phrase_words(vocabulary: Vocabulary, text: str) -> list[str]:
 def content(vocabulary: Vocabulary, text: str) -> frozenset[str]:
     """The stems of the content words of a question, or of all its words if all are stop words."""
     words = _split(vocabulary, text, _language(text, vocabulary.languages))
-    kept = [word for word, keep in words if keep] or [word for word, _ in words]
-    return frozenset(vocabulary.stemmed(" ".join(kept)))
+    chosen = [word for word, keep in words if keep] or [word for word, _ in words]
+    return frozenset(vocabulary.stemmed(" ".join(chosen)))
 
 
 def _language(text: str, held: Sequence[str]) -> str | None:

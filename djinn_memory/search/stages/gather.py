@@ -164,8 +164,8 @@ def _fuse(search: Search, proposals: _Proposals) -> list[Candidate]:
     }
     fused = fusion.fuse(chunks, values, search.weights)
     final: Mapping[int, float] = fused
-    kept = chunks
-    # Scores end at 1; what the only leg measured tells those above it apart.
+    shown = chunks
+    # Scores end at 1; the measure of the only leg distinguishes chunks above it.
     order = scores[search.asked[0].name]
     if len(search.asked) > 1:
         order = {}
@@ -173,12 +173,12 @@ def _fuse(search: Search, proposals: _Proposals) -> list[Candidate]:
             final = leg.adjust(final, memory_of, scores[leg.name])
         # A chunk is shown, however low its score, if a leg found it that does not find all.
         telling = [values[leg.name] for leg in search.answering if not leg.scores_all]
-        kept = [
+        shown = [
             chunk
             for chunk in chunks
             if final[chunk] >= fusion.NOISE or any(worth.get(chunk) for worth in telling)
         ]
-    best = sorted(kept, key=lambda chunk: (-final[chunk], order.get(chunk, NOTHING).rank or 0))
+    best = sorted(shown, key=lambda chunk: (-final[chunk], order.get(chunk, NOTHING).rank or 0))
     return [
         Candidate(
             chunk, memory_of[chunk], final[chunk], scores, scores, final[chunk] - fused[chunk]

@@ -79,7 +79,7 @@ _Words = tuple[frozenset[str], frozenset[str]]
 
 
 def _plane_for(memory: Memory) -> str:
-    """The plane that a memory counts for. A plain note stands with what was learned."""
+    """The plane that a memory counts for. A plain note counts as learned knowledge."""
     return memory.plane or _PLAIN
 
 
@@ -160,13 +160,13 @@ def leave_out_unknown(search: Search) -> None:
     groups: dict[str, list[Candidate]] = {}
     for candidate in search.chosen:
         groups.setdefault(_plane_for(memories[candidate.memory_id]), []).append(candidate)
-    kept = [
+    confident = [
         candidate.chunk_id
         for plane, group in groups.items()
         if _confident(search, group, search.plane_sizes.get(plane))
         for candidate in group
     ]
-    search.chosen = [each for each in search.chosen if each.chunk_id in kept]
+    search.chosen = [each for each in search.chosen if each.chunk_id in confident]
 
 
 def _matches(search: Search, candidate: Candidate, least: float) -> bool:

@@ -148,7 +148,7 @@ class _EncoderReranker:
                 failed.append(Unavailable(f"{self.name} failed: {type(error).__name__}: {why}"))
 
         # Loading and a batch cannot be broken off, so they are left behind on a thread of their
-        # own; what was loaded serves the next search of this process.
+        # own; the loaded model serves the next search of this process.
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
         thread.join(self._milliseconds / 1000)
@@ -195,7 +195,7 @@ def parse(answer: str, texts: int) -> list[float]:
 
     Raises `ValueError` unless each text has exactly one.
     """
-    # Some models think aloud first, and some put words around what was asked for.
+    # Some models think aloud first, and some put words around the answer.
     answer = answer.rpartition("</think>")[2]
     start, end = answer.find("{"), answer.rfind("}") + 1
     if start < 0 or not end:

@@ -27,5 +27,5 @@ def put_first(search: Search) -> None:
 
 
 def prefer_current(search: Search) -> None:
-    """Lower the scores of what no longer holds, unless it is asked for."""
+    """Lower the scores of values that no longer hold, unless the question asks for them."""
     search.time.prefer_current(search)

@@ -1,6 +1,6 @@
 """Now: what a search prefers and shows when its question asks about no other time.
 
-Former values are its opposite: `where did I live before?` asks for what no longer holds.
+Former values are its opposite: `where did I live before?` asks for values that have ended.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ _FORMER = re.compile(
 
 
 def asks_for_former(question: str) -> bool:
-    """Whether a question asks for what held before, and no longer holds."""
+    """Whether a question asks for values that held before, and no longer hold."""
     return _FORMER.search(question) is not None
 
 
@@ -209,13 +209,13 @@ class FormerValues(Now):
         ]
 
     def prefer_current(self, search: Search) -> None:
-        """Nothing: what holds is not asked for."""
+        """Nothing: the question does not ask for current values."""
 
     def put_first(self, search: Search) -> None:
-        """Put what no longer holds before what holds, as far as it answers the question.
+        """Put former values before current ones, as far as they answer the question.
 
-        These are the earlier values of facts, superseded memories and memories whose period has
-        ended. The facts that the question asks for by their keys come first, whatever their score.
+        Former values are the earlier values of facts, superseded memories and memories whose period
+        has ended. The facts that the question names by their keys come first, with any score.
         """
         memories = search.memories_of(search.candidates)
         least = SHARE * max((candidate.score for candidate in search.candidates), default=0.0)

@@ -37,7 +37,7 @@ LONGEST_EVENT = timedelta(days=3)
 """Maximum length of an event. Memories further apart speak of several events."""
 
 MOST_EVENTS = 3
-"""Maximum number of events that could be meant. More are what recurs, or a word that is common."""
+"""Maximum number of events that could be meant. More are a recurring event, or a common word."""
 
 
 class _DatedEvent(Struct, frozen=True):
@@ -101,7 +101,7 @@ def _dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionD
             assert first and last
             window = around_event(event, first, last)
             several = tuple(map(_shown, events)) if events[1:] else ()
-            # The event is a subject: what was said about it comes first.
+            # The event is a subject: statements about it come first.
             return QuestionDates((event.words,), (window,), False, False, several)
     return None
 
@@ -333,8 +333,8 @@ class _QuestionPeriod(Now):
     ) -> list[Candidate]:
         """Candidates in an order in which a day counts less each time that it was taken.
 
-        If all memories of the period are wanted, what recurs, such as a weekly meeting, is taken
-        once before it is taken again.
+        If all memories of the period are wanted, a recurring event, such as a weekly meeting, is
+        taken once before it is taken again.
         """
         days: Counter[DayWindow | None] = Counter()
         titles: Counter[str] = Counter()

@@ -121,7 +121,7 @@ def event_in_question(question: str) -> NamedEvent | None:
 def around_event(event: NamedEvent, first: date, last: date) -> DayWindow:
     """The period beside an event that lasted from `first` to `last`.
 
-    It includes the days of the event: what tells of an event also tells what led to it.
+    It includes the days of the event: memories of an event also tell its causes.
     """
     if event.side == "before":
         return DayWindow(None, last)

@@ -1,4 +1,4 @@
-"""Statements: what the properties and relations of an entity were at the time that is asked about.
+"""Statements: the properties and relations of an entity at the time that is asked about.
 
 The history of an entity's note has a line for each value, with its period and the key before the
 value; see `memories.entities.properties`.
@@ -63,19 +63,19 @@ def then(
     by_key: dict[str, list[Statement]] = {}
     for each in listed:
         by_key.setdefault(each[1].value.partition(": ")[0], []).append(each)
-    kept: list[Statement] = []
+    holding: list[Statement] = []
     for group in by_key.values():
         if at:
             value = held((value for _, value in group), at)
-            kept += [each for each in group if each[1] is value]
+            holding += [each for each in group if each[1] is value]
         else:
             starts = {value.valid_from for _, value in group}
-            kept += [
+            holding += [
                 each
                 for each in group
                 if any(_days(each[1].period, starts).meets(window) for window in windows)
             ]
-    return kept
+    return holding
 
 
 def answering(

@@ -69,7 +69,7 @@ class WorkingEntry(WorkingSlot, frozen=True, kw_only=True):
         return self.tier == "short" and self.uses >= PROMOTE_USES
 
     @property
-    def kept(self) -> float:
+    def kept_until(self) -> float:
         """The time until which the store keeps the entry.
 
         It is later than the expiry when `earned`.
@@ -87,7 +87,7 @@ Must be idempotent, because a store may call it again."""
 
 
 class WorkingStore(Protocol):
-    """Keeps entries until `kept`. The caller separates expired entries from readable ones."""
+    """Keeps entries until `kept_until`. The caller separates expired entries from readable ones."""
 
     def change(
         self, slot: WorkingSlot, decide: Decide

@@ -138,10 +138,10 @@ class RedisWorkingStore:
         pipe.delete(name)
         fields = {key: value for key, value in asdict(entry).items() if value is not None}
         pipe.hset(name, mapping=fields)
-        pipe.pexpireat(name, _milliseconds(entry.kept))
+        pipe.pexpireat(name, _milliseconds(entry.kept_until))
         entries = self._set_name(entry.agent)
         pipe.zremrangebyscore(entries, "-inf", now)
-        pipe.zadd(entries, {name: entry.kept})
+        pipe.zadd(entries, {name: entry.kept_until})
         pipe.pexpire(entries, _milliseconds(LONGEST_TTL + WAITS))
 
     def _entry_name(self, slot: WorkingSlot) -> str:

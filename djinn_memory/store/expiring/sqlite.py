@@ -65,7 +65,7 @@ class SqliteWorkingStore:
             if after is None:
                 connection.execute(f"delete from entry where {_SLOT}", address)
             elif after != before:
-                connection.execute(_PUT, {**asdict(after), "kept": after.kept})
+                connection.execute(_PUT, {**asdict(after), "kept": after.kept_until})
         return before, after
 
     def entries(self, agent: str) -> tuple[list[WorkingEntry], float]:

@@ -1,6 +1,6 @@
 """Compartments: the parts of a vault that differ in the agents that may read them.
 
-Words and vectors are kept by compartment, so that what an agent may not see counts in none of its
+Words and vectors are kept by compartment, so that hidden memories of an agent count in none of its
 scores. While no agent's access to domains is limited, a vault is one compartment.
 """
 

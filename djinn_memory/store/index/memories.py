@@ -180,7 +180,7 @@ def put(
         before = known.get(source.block)
         if source.block in parsed:
             memory_id = before.memory_id if before else None
-            with vectors.kept(connection, memory_id):
+            with vectors.preserved(connection, memory_id):
                 put_memory(
                     connection, vault, note_id, memory_id, file, source, parsed[source.block]
                 )
@@ -305,8 +305,8 @@ def count_hash(connection: apsw.Connection, digest: str, vaults: Sequence[Vault]
 def place_exists(connection: apsw.Connection, place: str, vaults: Sequence[Vault]) -> bool:
     """Whether `<vault uuid>/<path>` is a note of `vaults`, or `...#^<block>` a section.
 
-    True for every id, because an id names a note permanently. What the readers of the vaults may
-    not see does not exist.
+    True for every id, because an id names a note permanently. A memory that the readers of the
+    vaults may not see does not exist.
     """
     if "/" not in place:
         return True

@@ -19,7 +19,7 @@ Kind = Literal[
     "type", "plane", "field", "stated", "tag", "path", "since", "until", "unexpired", "began",
     "id", "hash", "place", "name", "memory", "chunk", "holding", "first", "journal",
 ]  # fmt: skip
-"""What is compared, and with which values:
+"""The kind of a comparison, and its values:
 
 | kind | values |
 |---|---|
@@ -52,7 +52,7 @@ class Predicate(NamedTuple):
 
 
 class _PartFacts(Protocol):
-    """What predicates need to know of the part of an index that they select from."""
+    """The data that predicates need of the part of an index from which they select."""
 
     def expired(self, now: datetime) -> tuple[str, ...]:
         """The values of `expires` that have passed. A day ends in the local time zone."""
@@ -67,7 +67,7 @@ class _PartFacts(Protocol):
         """The memories at the other end of the links of a memory, as the reader sees them."""
 
     def places(self, places: Sequence[tuple[str, str]]) -> Iterable[object]:
-        """Those of the places, given as vault and path, that are in the part."""
+        """The places, out of the given pairs of vault and path, that are in the part."""
 
 
 def predicates(

@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 
 
 class Tables(Struct, frozen=True):
-    """How a store names what every index has, and its SQL for each predicate.
+    """How a store names the parts of every index, and its SQL for each predicate.
 
     Statements have `%s` for each value, and `{part}` for the constant by which a server finds the
     rows of a vault.
@@ -95,7 +95,7 @@ class Condition(Struct):
 
 
 class IndexPart(Protocol):
-    """What one statement reads: the index of a home, or a vault on a server."""
+    """The part that one statement reads: the index of a home, or a vault on a server."""
 
     @property
     def position(self) -> int:
@@ -119,7 +119,7 @@ class IndexPart(Protocol):
         """The vault of a row, from the column `vault`."""
 
     def places(self, places: Sequence[tuple[str, str]]) -> Sequence[object]:
-        """Those of the places, given as vault and path, that are in the part."""
+        """The places, out of the given pairs of vault and path, that are in the part."""
 
     def expiries(self) -> Sequence[str]:
         """The distinct values of `expires` that the reader may see."""
@@ -239,7 +239,7 @@ class Selections(ABC, Generic[P]):
 
 
 class _Facts(Generic[P]):
-    """What predicates need to know of a part; see `PartFacts`."""
+    """The data of a part that predicates need; see `PartFacts`."""
 
     def __init__(self, selections: Selections[P], part: P) -> None:
         self._selections, self._part = selections, part
@@ -251,7 +251,7 @@ class _Facts(Generic[P]):
         if key not in known:
             from djinn_memory.notes.dates import over
 
-            # Comparing in SQL would need rules of its own for what is a date.
+            # A comparison in SQL would need its own rules for dates.
             known[key] = tuple(text for text in self._part.expiries() if over(text.upper(), now))
         return known[key]
 

@@ -1,4 +1,4 @@
-"""What an index answers about memories, in whichever database their rows are.
+"""The queries of an index about memories, for any database with their rows.
 
 `search.backend.Index` documents the methods.
 """
@@ -62,7 +62,7 @@ _ORDERS: dict[str, tuple[tuple[str, ...], str]] = {
     "title": (("memory.title",), _PLACE),
     "place": ((), _PLACE),
 }
-"""What each order compares, and the place by which it sorts equals."""
+"""The columns that each order compares, and the place by which it sorts equals."""
 
 _TITLE = ("vault", "id", "path", "block", "title")
 _NAMES = (*_TITLE, "memory_id", "type", "aliases")

@@ -34,7 +34,7 @@ class StoredLink(NamedTuple):
 
 
 class StoredLinks(ABC, Generic[P]):
-    """The links of some vaults. A link to what is hidden leads where it would without that."""
+    """The links of some vaults. A link to a hidden memory leads where it would without it."""
 
     def __init__(
         self, selections: Selections[P], vaults: Sequence[Vault], reserved: Mapping[str, str]
@@ -58,8 +58,8 @@ class StoredLinks(ABC, Generic[P]):
     ) -> list[LinkTarget]:
         """The notes that the reader may see, with all their names.
 
-        Those are enough that a name may mean exactly, or that have one of the `keys` of
-        `lookup_keys`.
+        The result may be limited to the notes that a name may mean exactly, or that have one of
+        the `keys` of `lookup_keys`.
         """
 
     @abstractmethod

@@ -184,7 +184,7 @@ def add(
 
 
 @contextmanager
-def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
+def preserved(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
     """While the block rewrites a memory, windows with unchanged text keep their vectors."""
     if memory_id is None:
         yield
@@ -215,7 +215,7 @@ def kept(connection: apsw.Connection, memory_id: int | None) -> Iterator[None]:
 def moved(connection: apsw.Connection, memory_id: int) -> Iterator[None]:
     """While the block moves a memory to another compartment, its vectors move too."""
     sql = "select window.id from window join chunk on chunk.id = chunk_id where memory_id = ?"
-    with kept(connection, memory_id):
+    with preserved(connection, memory_id):
         for space in spaces(connection):
             windows = rows(connection, sql, (memory_id,))
             connection.executemany(f"delete from {space.table} where window_id = ?", windows)

@@ -43,7 +43,7 @@ def prepare(text: str, language: str | None = None) -> str:
     """
     if text.isascii() and not language:
         return text
-    # An English query never pays for what the other languages need.
+    # An English query never pays for the data of the other languages.
     from djinn_memory.languages import scripts
 
     text = scripts.cut(scripts.fold(text))

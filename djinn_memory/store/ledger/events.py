@@ -1,4 +1,4 @@
-"""Events, ids that sort in their order, and what each kind of event changes in the tables."""
+"""Events, ids that sort in their order, and the changes of each kind of event in the tables."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Ledger:
         return own
 
     def erase(self) -> None:
-        """Remove what was deleted from the bytes of the file. Raises `Unavailable` as `redact`."""
+        """Remove deleted rows from the bytes of the file. Raises `Unavailable` as `redact`."""
         with self._writing():
             erase(self._connection)
 

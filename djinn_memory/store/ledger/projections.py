@@ -51,7 +51,7 @@ class AffectedKeys(Struct, frozen=True):
 
 
 def affected(events: Iterable[StoredEvent]) -> AffectedKeys:
-    """What these events are about."""
+    """The keys of the memories, gaps and requests that these events are about."""
     memories: set[tuple[str, str]] = set()
     gaps: set[str] = set()
     requests: set[str] = set()

@@ -49,7 +49,7 @@ class Gap(Struct, frozen=True):
     agent: str
     """The agent that reported it."""
     description: str
-    """What is missing, in the agent's words."""
+    """The missing knowledge, in the agent's words."""
     query: str | None
     """The query that had no answer."""
     status: str

@@ -62,7 +62,7 @@ def redacted(
 
 
 def joined(mine: Any, theirs: Any) -> Any:
-    """The data of one event in two copies: what either has, without the texts that either purged.
+    """The data of one event from two copies: the fields of both, without texts purged in either.
 
     One copy may have less than the other, because memories of vaults that do not go to a server are
     not named there.

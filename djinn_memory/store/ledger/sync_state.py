@@ -1,4 +1,4 @@
-"""What a home knows of the server with which it synchronizes: the state both last had in common.
+"""The knowledge of a home about its server: the state that both last had in common.
 
 A home without this knowledge compares everything with the server, and deletes nothing.
 """
@@ -232,7 +232,7 @@ def see(ledger: Ledger, scope: UUID, marks: Mapping[int, UUID]) -> None:
 def after_restore(
     state: ScopeState, bases: Mapping[UUID, NoteBase], common: int
 ) -> tuple[ScopeState, dict[UUID, NoteBase]]:
-    """What `restored` makes of the state of a scope and its bases. Pure."""
+    """The state of a scope and its bases after a restoration of the server. Pure."""
     earlier = state.restored_rev
     kept = common if earlier is None else min(earlier, common)
     return ScopeState(0, True, kept), {

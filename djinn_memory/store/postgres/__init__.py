@@ -1,1 +1,1 @@
-"""What djinn keeps on a Postgres server. The SQL and the driver of Postgres stand here alone."""
+"""The storage of djinn on a Postgres server. All SQL for Postgres and its driver are here."""

@@ -1,4 +1,4 @@
-"""What the server's own catalogue says of djinn's tables, and changes to all of them at once."""
+"""The server's own catalogue of djinn's tables, and changes to all of the tables at once."""
 
 from __future__ import annotations
 

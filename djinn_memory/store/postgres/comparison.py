@@ -1,4 +1,4 @@
-"""Compares the rows of notes and events on a server with what they follow from."""
+"""Compares the rows of notes and events on a server with their sources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
 _LEFT_OUT = frozenset({"properties", "adaptive_score", *(table.vector for table in NOTE_TABLES)})
-"""Columns that are not compared: vectors, and what depends on a time or on settings of a home."""
+"""Columns that are not compared: vectors, and those that depend on a time or a home's settings."""
 
 _READ = {"context_snapshot": OWN_CONTEXT}
 """How a column is read of which the note tells only a part."""
@@ -253,7 +253,7 @@ def _compared(table: str, scope: UUID, row: Sequence[Any]) -> list[Any]:
 
 
 def differing_lists(tx: Cursor, scope: UUID) -> dict[str, int]:
-    """The number of rows by table that are not what the terms of the chunks say.
+    """The number of rows by table that contradict the terms of the chunks.
 
     Posting lists may name chunks that are gone. The number of chunks in `index_segments`, which
     only says when they are merged, is not compared.

@@ -1,7 +1,7 @@
 """The tables on a server that follow from events: uses, ratings, gaps, and sessions that were read.
 
-The rules are those of the local ledger. What new events change is derived again from all events
-about the same memories and gaps, so that the order in which homes push does not matter.
+The rules are those of the local ledger. Rows that new events change are derived again from all
+events about the same memories and gaps, so that the order in which homes push does not matter.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor, ScopeWriter
 
 CORRELATIONS = "semantic_correlations"
-"""The table of what occurs together. Its rows follow from all episodes of an agent."""
+"""The table of things that occur together. Its rows follow from all episodes of an agent."""
 
 _RATING_TABLES = {table: key for table, key in KEYED_TABLES.items() if table != "memory_uses"}
-"""The tables that the local ledger has too, and the column with what their events are about."""
+"""The tables that the local ledger has too, and the column with the subjects of their events."""
 
 EVENT_TABLES = (*_RATING_TABLES, "session_memory_state")
 """The tables whose rows follow from events."""
 
 SHOWN = "shown"
-"""The key in `context_snapshot` that tells what the agent had been shown before an interaction."""
+"""The key in `context_snapshot` with the memories that the agent saw before an interaction."""
 
 CONSOLIDATED = "consolidation.read"
 _EXTRACTED = "extraction.read"
@@ -187,7 +187,7 @@ OWN_CONTEXT = (
     f"nullif(case jsonb_typeof(context_snapshot) when 'object' "
     f"then context_snapshot - '{SHOWN}' end, '{{}}')"
 )
-"""What the note of an episode says in `context_snapshot`."""
+"""The context that the note of an episode states, in `context_snapshot`."""
 
 CONTEXT_OF_EPISODE = f"""
 (select nullif(coalesce({OWN_CONTEXT}, '{{}}') || coalesce((

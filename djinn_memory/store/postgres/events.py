@@ -25,7 +25,7 @@ LAST = "8"
 def pending(
     tx: Cursor, scope: UUID, events: Sequence[StoredEvent], *, known_only: bool = False
 ) -> list[StoredEvent]:
-    """Those of these events that the server lacks, or that have texts which were purged here.
+    """The events that the server lacks, or that have texts which were purged here.
 
     The latter also lack the texts that were purged on the server. With `known_only`, events that
     the server lacks are left out.
@@ -45,7 +45,7 @@ def pending(
 
 
 def expected(stored: StoredEvent, server: StoredEvent) -> StoredEvent:
-    """What a server should have of an event of a home, given what it has.
+    """The form that an event of a home should have on the server, given its present form there.
 
     Texts that were purged there stay purged.
     """

@@ -33,7 +33,7 @@ class VectorModel(Struct, frozen=True):
 
 
 class ServerState(Struct, frozen=True):
-    """What a server says of itself."""
+    """The identity, vector model and schema version that a server states."""
 
     server_id: UUID
     model: VectorModel

@@ -115,7 +115,7 @@ def mark_pending(
 
 
 Lacking = Literal["rows", "vectors", "everything"]
-"""What notes lack: their rows; vectors or rows; `everything` stands for all notes."""
+"""The data that notes lack: their rows; vectors or rows; `everything` stands for all notes."""
 
 
 def waiting_notes(
@@ -143,7 +143,7 @@ def waiting_notes(
 
 
 def taken(tx: Cursor, scope: UUID, ids: Sequence[UUID]) -> set[UUID]:
-    """Those of these ids of memories that rows have already."""
+    """The ids of memories, out of the given ones, that rows have already."""
     known: set[UUID] = set()
     for name, key, *_ in NOTE_TABLES:
         if key:

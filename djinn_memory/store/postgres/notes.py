@@ -121,7 +121,7 @@ def contents(
 ) -> Iterator[tuple[UUID, bytes]]:
     """The bytes of notes and attachments by their ids.
 
-    What was deleted since is left out, and a row whose size is wrong.
+    Notes that were deleted since are left out, and rows with a wrong size.
     """
     batch: list[UUID] = []
     size = 0

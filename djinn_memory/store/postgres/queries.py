@@ -43,7 +43,7 @@ class ServerFact(Struct, frozen=True):
     vault: str
     """The name of its vault on the server."""
     category: str
-    """What the fact is about."""
+    """The subject of the fact."""
     key: str
     """The name of the fact within its category."""
     value: str
@@ -121,7 +121,9 @@ BY_TEXT = (
 def _in_scopes(
     tx: Cursor, sql: str, scopes: Sequence[UUID], values: Mapping[str, object]
 ) -> list[ServerFact]:
-    """What a query finds in each scope. It names one, so that a cluster sends it to one node."""
+    """The facts that a query finds in each scope. A query names one scope, so that a cluster sends
+    it to one node.
+    """
     return [
         ServerFact(str(scope), *row)
         for scope in scopes
@@ -171,7 +173,7 @@ class DocumentCount(Struct, frozen=True):
 
 
 class SyncStats(Struct, frozen=True):
-    """What the tables of the server hold."""
+    """The contents of the server's tables, in numbers."""
 
     notes: int
     """The notes, of all types and without one."""

@@ -13,7 +13,7 @@ from djinn_memory.models import Part
 
 
 class WindowRows(Struct, frozen=True):
-    """A window of a chunk: what is embedded."""
+    """A window of a chunk: the text that is embedded."""
 
     start: int
     """The first character, in the chunk's text."""
@@ -113,7 +113,7 @@ class MemoryRows(Struct, frozen=True):
     dated: bool
     """Whether the memory itself gives its `date`. Otherwise it is that of the file."""
     digest: bytes | None
-    """The hash of what the memory was read from."""
+    """The hash of the text from which the memory was read."""
     line: int
     """The number of lines above it in the file."""
     offset: int

@@ -100,7 +100,7 @@ def server_address(home: Home) -> ServerAddress:
 
 
 def configured_url(home: Home) -> str | None:
-    """What `DJINN_POSTGRES_URL` or else `sync.url` names; None if the home has no server."""
+    """The URL in `DJINN_POSTGRES_URL` or else in `sync.url`; None if the home has no server."""
     return variable(URL) or home.config.sync.url
 
 

@@ -1,1 +1,1 @@
-"""Synchronizes the files of a vault with a server: which side changed, and what follows."""
+"""Synchronizes the files of a vault with a server: the changes of each side, and their results."""

@@ -1,4 +1,4 @@
-"""Writes what follows from notes on the server: vectors, the search index, links and tables."""
+"""Writes the rows that follow from notes on the server: vectors, search index, links, tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(
     changes: Sequence[ServerChange],
     accepted: Collection[UUID],
 ) -> None:
-    """Replace what follows from the notes of accepted changes.
+    """Replace the rows that follow from the notes of accepted changes.
 
     Of a note that the index does not have in this version, nothing follows yet: it stays pending.
     So do other notes that a row of their name waits for, unless they can be written at once.
@@ -65,7 +65,7 @@ def write(
 
 
 def indexed(link: VaultLink, changes: Iterable[ServerChange]) -> list[PushedNote]:
-    """The notes of changes with what the index has of them, if it has the same version."""
+    """The notes of changes with their index entries, if the index has the same version."""
     by_path = {change.path: change for change in changes if change.content is not None}
     paths = {link.indexed.get(path, path): path for path in by_path}
     notes = []
@@ -106,7 +106,7 @@ def _update_links(
 def follow_links(link: VaultLink, paths: Collection[str], unsent: Collection[str]) -> None:
     """Write the links that lead elsewhere since other homes wrote notes at these paths.
 
-    Those homes may not have had the notes with the links. `unsent` are the notes that differ here.
+    The other homes may have lacked the notes with the links. `unsent` are the notes that differ.
     """
     listed = [*paths]
     resolve_pending_links(link.runtime.state)
@@ -182,7 +182,7 @@ def fetch_vectors(link: VaultLink, note_ids: Collection[UUID]) -> None:
 
 
 def embed_notes(link: VaultLink) -> None:
-    """Index the vault, and embed what neither the cache nor the server had.
+    """Index the vault, and embed the texts that neither the cache nor the server had.
 
     Without the model the notes travel without vectors, which is reported as a problem.
     """

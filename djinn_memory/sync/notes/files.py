@@ -53,7 +53,7 @@ class VaultFiles:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            # What cannot be seen, such as a file in a locked folder, was not deleted.
+            # A file that cannot be seen, such as one in a locked folder, was not deleted.
             return True
         return True
 

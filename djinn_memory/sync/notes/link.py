@@ -93,7 +93,7 @@ class VaultLink(Struct):
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger of the home, which holds what is known of the server."""
+        """The ledger of the home, which holds the known state of the server."""
         return self.runtime.state.ledger
 
     @property

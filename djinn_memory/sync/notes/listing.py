@@ -1,4 +1,4 @@
-"""Lists what a run compares: the files of a vault, and what home and server last had in common.
+"""Lists the inputs of a run: the files of a vault, and the last common state with the server.
 
 `match` and `find_copies`, which find the note that a file is or of which it is a copy, are pure.
 """
@@ -110,7 +110,7 @@ S = TypeVar("S", NoteBase, ServerNote)
 
 
 def exchanged(link: VaultLink, states: Mapping[UUID, S]) -> dict[UUID, S]:
-    """The states of what this home exchanges: notes, and attachments if it takes them."""
+    """The states of the files that this home exchanges: notes, and attachments if it takes them."""
     taken = link.attachment_bytes > 0
     return {note_id: state for note_id, state in states.items() if taken or is_note(state.path)}
 
@@ -135,7 +135,7 @@ def list_notes(link: VaultLink) -> list[LocalFile]:
     state.need_writable()
     for problem in read(state, [vault], progress=link.runtime.progress):
         link.add(problem)
-    # What is sent says where the links lead.
+    # The rows that are sent state the targets of links.
     resolve_pending_links(state)
     with explained(state.home.index_path):
         rows = memories.contents(state.index, vault)

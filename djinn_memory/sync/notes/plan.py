@@ -1,4 +1,4 @@
-"""Plans what a run changes in a home and on the server, from the states of all notes. Pure."""
+"""Plans the changes of a run in a home and on the server, from the states of all notes. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoteState(Struct, frozen=True):
 
 
 class Agreement(Struct, frozen=True):
-    """What a note becomes on both sides."""
+    """The state that a note gets on both sides."""
 
     state: NoteState | None
     """None if it is deleted."""
@@ -98,7 +98,7 @@ class PushStep(Struct):
 
 
 class SyncPlan(Struct):
-    """What a run changes."""
+    """The changes of a run."""
 
     pulls: list[PullStep] = field(default_factory=list)
     pushes: list[PushStep] = field(default_factory=list)
@@ -115,7 +115,7 @@ class SyncStates(Struct):
     files: Collection[LocalFile]
     bases: Mapping[UUID, NoteBase]
     server: Mapping[UUID, ServerNote]
-    """What the server has beyond the bases: notes that changed, or all of them."""
+    """The notes of the server beyond the bases: those that changed, or all of them."""
     scope: ScopeState
     past: Mapping[UUID, Collection[bytes]] = field(default_factory=dict)
     """The hashes of the texts that notes ever had on both sides, if their base is lost."""

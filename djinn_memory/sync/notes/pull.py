@@ -51,7 +51,7 @@ def pull(link: VaultLink, steps: Sequence[PullStep]) -> dict[UUID, str | None]:
     """
     done: dict[UUID, str | None] = {}
     remaining = [step for step in steps if not _is_purge(step) or _purge(link, step, done)]
-    # What goes away makes room for what comes.
+    # Deletions and renames free paths for new notes.
     ordered = sorted(remaining, key=lambda step: (step.after is not None, step.before is None))
     waiting = {step.note_id: step for step in ordered}
     held = {path_key(step.before.path): step.note_id for step in ordered if step.before}
@@ -207,7 +207,7 @@ def _apply(
     copy = None
     if step.conflict:
         merged = None
-        # What a restored server has need not follow from a text that it lost.
+        # The text on a restored server need not follow from a text that the server lost.
         known = base is not None and base.rev != LOST and is_note(before.path)
         if link.base_texts and base and known and data is not None:
             merged = link.base_texts.merged(base.hash, current, data)

@@ -39,7 +39,7 @@ def push(link: VaultLink, steps: Sequence[PushStep]) -> set[UUID]:
     done: set[UUID] = set()
     for step in steps:
         link.unfinished[step.note_id] = Unfinished(step.path, "unsent")
-    # What is deleted or renamed frees paths for what is new.
+    # Deletions and renames free paths for new notes.
     ordered = sorted(steps, key=lambda step: (step.after is not None, not step.rev, step.path))
     at = 0
     for batch, at in _batches(link, ordered):

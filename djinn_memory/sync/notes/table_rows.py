@@ -1,4 +1,4 @@
-"""What each table that other programs read has of a memory. Pure."""
+"""The rows of a memory in each table that other programs read. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _episodes(memory: SourceMemory) -> Iterator[Row]:
 
 
 def _context(memory: SourceMemory, record: JournalRecord) -> Mapping[str, Any]:
-    """What the client recorded with an episode, and the domain of an interaction."""
+    """The context that the client recorded with an episode, and the domain of an interaction."""
     given = record.comment.get("context")
     context = dict(given) if isinstance(given, dict) else {}
     # The server adds what the agent had been shown, which it finds in the events.
@@ -292,13 +292,13 @@ _READERS: dict[NoteTable, Callable[[SourceMemory], Iterator[Row]]] = {
     tables.FACTS: _facts,
     tables.SUMMARY: _summary,
 }
-"""What each table has of a memory, without the columns that `table_rows` adds."""
+"""The rows of a memory in each table, without the columns that `table_rows` adds."""
 
 
 def table_rows(
     scope: UUID, vault: Vault, note: PushedNote, at: datetime, taken: Collection[UUID] = ()
 ) -> list[NoteRow]:
-    """The rows that follow from a note. Those that others refer to come first.
+    """The rows that follow from a note. Rows that others refer to come first.
 
     `at` decides which properties of entities hold. Ids in `taken` belong to other notes.
     """

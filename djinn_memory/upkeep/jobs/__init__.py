@@ -1,1 +1,1 @@
-"""Jobs: periodic maintenance of a home, whoever runs it."""
+"""Jobs: periodic maintenance of a home, run by a person or a program."""

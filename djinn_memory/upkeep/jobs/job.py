@@ -87,7 +87,7 @@ class Job(Struct, frozen=True):
     every: timedelta
     """The time after its last run when it is due again."""
     does: str
-    """What it does, in one sentence without its subject. `djinn maintain --help` lists it."""
+    """Its work, in one sentence without its subject. `djinn maintain --help` lists it."""
     cost: str
     """The cost of a run in one sentence: its reads and writes, and the models that it uses."""
     run: Callable[[JobContext], JobReport]

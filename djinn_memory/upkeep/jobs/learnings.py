@@ -1,4 +1,4 @@
-"""The job that imports into the shared vault what agents mark to be shared.
+"""The job that imports into the shared vault the notes that agents mark to be shared.
 
 An agent shares a note of its own vault with `share: true` in the front matter. Only notes of the
 semantic plane are shared, such as lessons, decisions and preferences: facts and entities have a
@@ -65,7 +65,7 @@ Step = Literal["share", "update", "keep", "withdraw"]
 
 
 class _SharingStep(Struct, frozen=True):
-    """What is to be done for one learning of an agent."""
+    """The step that is due for one learning of an agent."""
 
     step: Step
     """`keep` leaves an edited copy as it is, and only reports it."""

@@ -69,8 +69,8 @@ def _promote(runtime: Runtime, agents: Sequence[str]) -> JobReport:
     """Turn earned entries into notes in the personal vaults of these agents.
 
     A note contains the id of its entry and is written before the entry is removed. After an
-    interruption the next run finds what was done. An entry that cannot be written is kept, and a
-    problem is reported.
+    interruption the next run finds the notes that were written. An entry that cannot be written
+    is kept, and a problem is reported.
     """
     actions: list[JobAction] = []
     problems: list[Problem] = []

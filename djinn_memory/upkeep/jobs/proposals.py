@@ -31,10 +31,10 @@ GAP_RULE = "maintain.gaps"
 def _propose(
     context: JobContext, task: str, kind: ProposalKind, without: Container[str] = ()
 ) -> JobReport:
-    """Propose what a kind finds for each agent and, with None, for several agents together.
+    """Propose the findings of a kind for each agent and, with None, for several agents together.
 
-    A run for one agent looks only for what concerns this agent. Findings about a subject that is in
-    `without` are left out.
+    A run for one agent looks only for findings about this agent. Findings about a subject
+    in `without` are left out.
     """
     runtime = context.runtime
     runtime.refresh(context.vaults)

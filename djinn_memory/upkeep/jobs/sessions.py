@@ -1,4 +1,4 @@
-"""The jobs about sessions: end them, and learn from what was said in them.
+"""The jobs about sessions: end them, and learn from their conversations.
 
 A session is left open if neither `sleep` nor `session end` was called, and its last event and its
 last turn are `sessions.open_hours` old. An unnamed session is over when the next one begins. `djinn

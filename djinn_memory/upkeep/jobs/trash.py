@@ -1,4 +1,4 @@
-"""The jobs that end what is over: expired facts, old trash, and bytes kept for an undo."""
+"""The jobs that remove expired data: facts, old trash, and bytes kept for an undo."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def _empty_trash(context: JobContext) -> JobReport:
             _remove_empty_folders(vault.root / TRASH)
     # The changes of a home may be in vaults that an agent does not see.
     whole = context.vaults == context.runtime.home.vaults
-    kept = KeptBytes(context.runtime.home)
-    pending = set(kept.pending())
-    for identity in kept.ids() if whole else ():
-        if identity in pending or kept.changed(identity) >= limit:
+    store = KeptBytes(context.runtime.home)
+    pending = set(store.pending())
+    for identity in store.ids() if whole else ():
+        if identity in pending or store.changed(identity) >= limit:
             continue
         what = "can no longer be taken back" if not context.dry_run else "is to be forgotten"
         actions.append(JobAction("trash", f"{identity} {what}"))
         if not context.dry_run:
-            kept.drop(identity)
+            store.drop(identity)
     return JobReport(tuple(actions), tuple(problems))
 
 

@@ -172,7 +172,7 @@ def test_a_used_short_entry_waits_beyond_its_expiry(kept: Kept) -> None:
     use(kept.store, replace(SLOT, key="rare"))
     kept.later(400)
     [waiting], now = kept.store.entries("me")
-    assert waiting.earned and waiting.uses == 3 and waiting.expires <= now < waiting.kept
+    assert waiting.earned and waiting.uses == 3 and waiting.expires <= now < waiting.kept_until
     kept.later(WAITS)
     assert kept.store.entries("me")[0] == []
 

@@ -1,4 +1,4 @@
-"""Probabilities of what chance explains, and the confidence of what it does not. Pure.
+"""Probabilities that chance explains counts, and the confidence of patterns. Pure.
 
 Logarithms are natural.
 """
@@ -84,8 +84,8 @@ def false_discovery_rates(probabilities: Sequence[float]) -> list[float]:
     order = sorted(range(number), key=lambda position: -probabilities[position])
     rates = [1.0] * number
     least = 1.0
-    for behind, position in enumerate(order):
-        least = min(least, probabilities[position] * number / (number - behind))
+    for larger, position in enumerate(order):
+        least = min(least, probabilities[position] * number / (number - larger))
         rates[position] = least
     return rates
 

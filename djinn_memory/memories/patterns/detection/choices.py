@@ -89,7 +89,7 @@ class _ChoiceReport(Struct, frozen=True):
     limit: str
     """The limit of the situation: `noun seat`, `by`, `for storag`; empty for the verb alone."""
     option: str
-    """The stems of what was chosen."""
+    """The stems of the chosen thing."""
     chosen: str
     """The same, with the stem of a noun that all options have."""
     action: str
@@ -111,7 +111,7 @@ class ConsistentChoice(Struct, frozen=True):
     action: str
     """The usual action: `take the window seat`."""
     words: tuple[str, ...]
-    """The stems of what is chosen, then what it is chosen over or when."""
+    """The stems of the chosen thing, then those of the alternative or the time."""
     episodes: tuple[int, ...]
     """The numbers of the episodes in which it was chosen."""
     evidence: _ChoiceEvidence

@@ -1,7 +1,8 @@
 """Habits: features that occur in a window of time far more often than the user's rhythm explains.
 
-Features are taken in the order of their significance. What a habit explains is taken out of all
-other features before they are tested again, so that a habit in several words is found once.
+Features are taken in the order of their significance. Episodes that a habit explains
+are taken out of all other features before they are tested again, so that a habit in several words
+is found once.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def find_habits(history: History, significance: float) -> list[Habit]:
 
 
 class _HabitSearch:
-    """The state of a search: what is left of each feature."""
+    """The state of a search: the remaining episodes of each feature."""
 
     def __init__(self, history: History, significance: float) -> None:
         self._history, self._significance = history, significance
@@ -179,7 +180,7 @@ class _HabitSearch:
         return round(candidate.log_probability, 6), -name.count(" "), name
 
     def _best(self, feature: int) -> _Candidate | None:
-        """The most significant window of what is left of a feature; None if chance explains it."""
+        """The most significant window of the remaining episodes; None if chance explains it."""
         episodes = self._left[feature]
         if len(episodes) < FEWEST_DAYS:
             return None
@@ -189,7 +190,7 @@ class _HabitSearch:
         counts = self._rhythm.count(episodes)
         shares = counts.shares
         if self._taken[feature]:
-            # What was taken out leaves more for the other windows.
+            # The shares of windows that were taken out increase those of the other windows.
             gone = sum(self._fitter.share(window, counts) for window in self._taken[feature])
             shares = np.minimum(shares / max(0.05, 1 - gone), 1)
         bounds = tail_bound(counts.hits, counts.days, shares)

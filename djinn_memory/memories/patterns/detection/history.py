@@ -79,7 +79,7 @@ FEWEST_WEEKS = 4
 """The least number of weeks in which it occurs, so that a burst is no habit."""
 
 MOST_AN_HOUR = 1_000
-"""The most independent episodes that are told apart in an hour."""
+"""Maximum number of independent episodes that are distinguished in an hour."""
 
 MOST_FEATURES = 4_000
 """The features that are tested, those of most days first."""
@@ -166,7 +166,7 @@ def _indexed(
             numbers_of.setdefault(name, []).append(number)
         if occasion.domain:
             numbers_of.setdefault(f"domain:{occasion.domain}", []).append(number)
-    kept: list[tuple[int, str, Integers]] = []
+    frequent: list[tuple[int, str, Integers]] = []
     for name, numbers in numbers_of.items():
         if len(numbers) < FEWEST_DAYS:
             continue
@@ -175,7 +175,7 @@ def _indexed(
         if len(in_days) >= FEWEST_DAYS and len(
             np.unique((in_days + first_day - 1) // 7)
         ) >= FEWEST_WEEKS:  # fmt: skip
-            kept.append((-len(in_days), name, episodes))
-    kept.sort(key=lambda entry: entry[:2])
-    kept = kept[:MOST_FEATURES]
-    return [name for _, name, _ in kept], [episodes for _, _, episodes in kept]
+            frequent.append((-len(in_days), name, episodes))
+    frequent.sort(key=lambda entry: entry[:2])
+    frequent = frequent[:MOST_FEATURES]
+    return [name for _, name, _ in frequent], [episodes for _, _, episodes in frequent]

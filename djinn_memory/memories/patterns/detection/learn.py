@@ -1,4 +1,4 @@
-"""Turns what detection finds into patterns with a name, a confidence and evidence."""
+"""Turns the findings of detection into patterns with a name, a confidence and evidence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.patterns.detection.history import Integers
 
 LEAST_ACTIVE_DAYS = 30
-"""Days with episodes from which peak hours are told."""
+"""Minimum days with episodes for a statement of peak hours."""
 
 PEAK_HOURS = 3
 """The hours of the peak of activity."""
@@ -112,7 +112,7 @@ def _sequence(
 def _choice(
     history: History, choice: ConsistentChoice, today: date, config: PatternsConfig
 ) -> LearnedPattern:
-    """The pattern of what is mostly chosen."""
+    """The pattern of the usual choice."""
     evidence = choice.evidence
     total = evidence.days + evidence.against
     texts = [history.occasions[number].text for number in choice.episodes]
@@ -150,7 +150,7 @@ def _pattern(
     chance: float,
     **fields: Any,
 ) -> LearnedPattern:
-    """A pattern with what follows from its episodes."""
+    """A pattern with the values that follow from its episodes."""
     days: Integers = np.unique(history.days[[*episodes]])
     certainty = confidence(len(days), chance)
     last = history.date_of(int(days[-1]))

@@ -70,7 +70,7 @@ def wordings_of(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def sentence(action: str) -> str:
-    """An action as what a person does: `plan the week` becomes `Plans the week`."""
+    """An action in the third person: `plan the week` becomes `Plans the week`."""
     first, _, rest = action.partition(" ")
     if first.casefold() in _VERBS:
         first = _third_person(first)

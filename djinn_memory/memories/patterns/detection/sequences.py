@@ -28,7 +28,7 @@ MOST_ACTIONS = 250
 """The features that are compared with each other, those of most days first."""
 
 MOST_DAYS = 0.6
-"""A feature of more than this part of the active days says nothing about what came before."""
+"""A feature of more than this part of the active days says nothing about the actions before it."""
 
 LEAST_ODDS, LEAST_SHARE = 3.0, 0.3
 """The least ratio of odds, and the least share of the days with the first action."""
@@ -108,7 +108,7 @@ class _SequenceSearch:
             if not set(first.name.split()) & set(second.name.split())
             for sequence, before in self._tested(first, second, limit, pairs)
         ]
-        # Only what passes the first test can fail the second one by chance.
+        # Only a sequence that passes the first test can fail the second one by chance.
         order = math.log(self._significance / max(1, len(candidates)))
         ordered = [
             sequence
@@ -215,11 +215,11 @@ def _distinct(sequences: list[ActionSequence]) -> list[ActionSequence]:
     sequences.sort(key=lambda sequence: (round(sequence.log_probability, 6),
                                          -sequence.first.count(" ") - sequence.second.count(" "),
                                          sequence.first, sequence.second))  # fmt: skip
-    kept: list[ActionSequence] = []
+    distinct: list[ActionSequence] = []
     for sequence in sequences:
         own = {*sequence.firsts, *sequence.seconds}
         if all(
-            len(own & {*other.firsts, *other.seconds}) < 0.3 * len(own) for other in kept
+            len(own & {*other.firsts, *other.seconds}) < 0.3 * len(own) for other in distinct
         ):  # fmt: skip
-            kept.append(sequence)
-    return kept
+            distinct.append(sequence)
+    return distinct

@@ -31,7 +31,7 @@ BLOCK = 56
 """Days over which the rhythm of the user is taken to be the same."""
 
 WIDTHS = (1, 2, 3, 4)
-"""The widths of windows, in hours. What needs a wider one follows the day rather than the clock."""
+"""The widths of windows, in hours. A habit in a wider one follows the day, not the clock."""
 
 EVERY_DAY = tuple(range(7))
 WEEKDAY_SETS: tuple[tuple[int, ...], ...] = (
@@ -150,7 +150,7 @@ class Rhythm:
         return WindowCounts(self.windows, len(days), np.array(hits), np.array(shares))
 
     def hits(self, window: TimeWindow, episodes: Integers) -> Integers:
-        """Those of the episodes that are in a window."""
+        """The episodes that are in a window."""
         history = self._history
         days, hours = history.days[episodes], history.minutes[episodes] // 60
         return episodes[self._is_on(window, days) & np.isin(hours, window.hours)]

@@ -1,7 +1,7 @@
 """Proposals to archive stale notes.
 
-The staleness of a note is what was forgotten after `idle` days, on a forgetting curve with the
-half-life `h`:
+The staleness of a note is the part that was forgotten after `idle` days, on a forgetting curve
+with the half-life `h`:
 
     staleness = 1 - 2 ** -(idle / h)
 
@@ -57,7 +57,7 @@ OVER_FACTOR = 0.25
 
 
 class NoteUse(Struct, frozen=True):
-    """What counts for the staleness of a note."""
+    """The data that determine the staleness of a note."""
 
     idle_days: float
     """Days since it was last used, changed or verified, or since its date."""
@@ -113,7 +113,7 @@ HALF_LIVES = {
     "concept": 1095.0, "handoff": 90.0, "checkpoint": 90.0, "plan": 90.0, "feeling": 90.0,
 }  # fmt: skip
 """Days after which a note that nobody uses is half stale, by type; `note` is for notes without a
-type. What is known about the world lasts longer than what was planned for a week. The setting
+type. Knowledge about the world lasts longer than plans for a week. The setting
 `upkeep.half_lives` replaces single values, and `upkeep.half_life_days` is for all other types."""
 
 PAGE = 500
@@ -174,7 +174,7 @@ def _may_be_stale(memory: IndexedMemory, settings: UpkeepConfig, now: datetime) 
 def _uses(
     runtime: Runtime, index: Index, memories: Sequence[IndexedMemory], scope: Sequence[Vault]
 ) -> dict[int, NoteUse]:
-    """What counts for the staleness of notes, by memory."""
+    """The data that determine the staleness of notes, by memory."""
     settings, now = runtime.home.config, runtime.now()
     records = _records(runtime, index, memories, scope)
     listed = index.links([memory.memory_id for memory in memories])
@@ -195,7 +195,7 @@ def _uses(
 
 
 def _use(memory: IndexedMemory, idle: float, settings: UpkeepConfig, now: datetime) -> NoteUse:
-    """What counts for the staleness of a note, apart from uses and links."""
+    """The data that determine the staleness of a note, apart from uses and links."""
     kind = fold(memory.type or "note")
     half_lives = {**HALF_LIVES, **settings.half_lives}
     importance = share_of(memory.field("importance"))

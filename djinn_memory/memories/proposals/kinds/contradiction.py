@@ -38,12 +38,12 @@ def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
             Remedy("contradictions.settle", purpose="choose a side"),
         )
     sides = proposal.memories
-    kept, closed = sides if acceptance.keep == "A" else reversed(sides)
+    remaining, closed = sides if acceptance.keep == "A" else reversed(sides)
     runtime, place = acceptance.runtime, f"{closed.vault}/{closed.path}"
-    vault, keeper = acceptance.vault(closed), acceptance.vault(kept)
+    vault, keeper = acceptance.vault(closed), acceptance.vault(remaining)
     _check_access(place, vault, keeper)
     require_note(runtime.state, closed, "closed")
-    hidden, other_hidden = (hidden_from(runtime.home, memory) for memory in (closed, kept))
+    hidden, other_hidden = (hidden_from(runtime.home, memory) for memory in (closed, remaining))
     if not other_hidden <= hidden:
         raise Refused(
             f"{place} is visible to agents that may not see the other side, "
@@ -53,7 +53,7 @@ def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
     now, data = runtime.now(), acceptance.check(closed)
     fields = {"valid_to": moment(now), "status": "superseded"}
     if access.same_readers(vault, keeper) and hidden == other_hidden:
-        fields["superseded_by"] = link_to(kept.title, kept.path)
+        fields["superseded_by"] = link_to(remaining.title, remaining.path)
     acceptance.changes.rewrite(vault, closed.path, data, dated(data, fields, now))
 
 

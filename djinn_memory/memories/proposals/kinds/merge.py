@@ -139,7 +139,7 @@ def _may_merge(memory: IndexedMemory) -> bool:
 
 
 def _group(memory: IndexedMemory) -> tuple[object, ...]:
-    """What must be equal in notes that are merged: it also decides who may read them."""
+    """The key that must be equal in notes that are merged. It also decides who may read them."""
     domains = frozenset(fold(value) for key, value in memory.fields if key == DOMAIN)
     return memory.vault, memory.type, domains, memory.field("due")
 
@@ -265,11 +265,11 @@ def _findings(
         return -links[memory.memory_id], memory.id is None, memory.date, memory.path
 
     free = set(linked)
-    for kept in sorted(linked, key=rank):
-        if kept not in free:
+    for target in sorted(linked, key=rank):
+        if target not in free:
             continue
-        group = [kept]
-        for other in sorted(linked[kept] & free, key=rank):
+        group = [target]
+        for other in sorted(linked[target] & free, key=rank):
             if len(group) < MOST and all(other in linked[member] for member in group):
                 group.append(other)
         if len(group) > 1:
@@ -286,11 +286,11 @@ def _finding(notes: Sequence[_Note], how: Sequence[str], vault: Vault) -> Findin
 
 
 def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
-    kept, *gone = proposal.memories
+    target, *gone = proposal.memories
     for memory in proposal.memories:
         acceptance.check(memory)
     for memory in gone:
-        left = add_merge(acceptance.changes, acceptance.index, memory, kept, acceptance.joined)[2]
+        left = add_merge(acceptance.changes, acceptance.index, memory, target, acceptance.joined)[2]
         acceptance.problems += left
 
 
@@ -332,9 +332,9 @@ def near_pairs(vectors: Vectors, least: float) -> Iterator[tuple[int, int, float
         codes = ((vectors @ planes) > 0) @ weights
         for left, right in _with_equal_codes(codes):
             cosines = np.einsum("ij,ij->i", vectors[left], vectors[right])
-            kept = cosines >= least
-            pairs = zip(left[kept].tolist(), right[kept].tolist(), strict=True)
-            near |= zip(pairs, cosines[kept].tolist(), strict=True)
+            close = cosines >= least
+            pairs = zip(left[close].tolist(), right[close].tolist(), strict=True)
+            near |= zip(pairs, cosines[close].tolist(), strict=True)
     for (first, second), cosine in sorted(near.items()):
         yield first, second, cosine
 

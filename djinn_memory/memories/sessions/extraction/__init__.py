@@ -1,1 +1,1 @@
-"""Extraction: what was stated in sessions becomes facts, preferences, decisions and more."""
+"""Extraction: statements in sessions become facts, preferences, decisions and more."""

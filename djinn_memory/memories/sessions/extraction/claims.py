@@ -112,7 +112,7 @@ _ABBREVIATION = re.compile(
 _HOSTILE = re.compile(
     r"\[\[|\]\]|%%|\$\$|==|\*{4,}|(?<!\w)#[^\W\d_]|[\x00-\x08\x0b-\x1f\x7f\ufffd{}|<>\\^]"
 )
-"""What is structure in a note, or data, and not the plain language of a statement."""
+"""Characters that are structure in a note, or data, and no plain language of a statement."""
 
 _REPORTED = re.compile(
     r",\s*(?:as )?(?:they|he|she|people|\w+) (?:say|says|said|told me|tells me|claims|writes"
@@ -130,7 +130,7 @@ _TASK = re.compile(
     r"|dialogue|character|speech|lyrics|as if|you are|that)\b)))",
     re.IGNORECASE,
 )
-"""A task about a text, or a prompt. What follows is likely that text, and not a statement."""
+"""A task about a text, or a prompt. The next words are likely that text, and not a statement."""
 
 
 class Sentence(Struct, frozen=True):

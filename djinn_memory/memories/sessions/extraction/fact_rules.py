@@ -64,7 +64,7 @@ _PROGRAMS = _words(
     "python react redis ruby rust safari scala slack sql sqlite swift teams trello typescript "
     "ubuntu vim vscode vue windows zed zoom"
 )
-"""What somebody may move to without living there."""
+"""Programs, languages and the like, to which a person may move without living there."""
 
 _NOT_IN_KEY = _words(
     "said says say told tells thinks thought wants wanted that who which and or for in on "

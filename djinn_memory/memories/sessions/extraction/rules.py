@@ -1,7 +1,7 @@
 """The rules of extraction: which sentences state something to be kept. Pure.
 
 They prefer to miss a statement over keeping what was none. A rule matches a whole sentence from its
-beginning, so that what somebody else said, asked or supposed is not taken.
+beginning, so that the words of other people, questions and suppositions are not taken.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class _Said(NamedTuple):
 
 
 def claims_in(text: str, said: datetime, *, personal: bool = True) -> list[Claim]:
-    """What a message states, in order.
+    """The claims in a message, in order.
 
     Without `personal` the words are not those of the user, as in the output of a tool: then only
     decisions and lessons count, which do not depend on who says them.

@@ -1,4 +1,4 @@
-"""Extraction: reads idle sessions, and writes what was stated in them, or proposed by a model."""
+"""Extraction: reads idle sessions, and writes their statements, or the proposals of a model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PATIENCE = 30.0
 
 
 def extract(runtime: Runtime, request: ExtractSessions) -> ExtractionReport:
-    """Extract what was stated in sessions; see `Sessions.extract`."""
+    """Extract the statements in sessions; see `Sessions.extract`."""
     agent = runtime.home.agent(request.agent)
     session = session_log.name(runtime.state, request.session) if request.session else None
     # The note of a claim may have been written by hand a moment ago.
@@ -89,7 +89,7 @@ def _run(
             problems.append(Problem(place, error.message))
             break
         except (OSError, Unavailable) as error:
-            # What was written is logged. The next run continues with this session.
+            # The ledger records what was written. The next run continues with this session.
             why = getattr(error, "strerror", None) or str(error)
             problems.append(Problem(place, f"{why}; run it again"))
             break
@@ -122,7 +122,7 @@ def _proposed(
     results: list[ExtractedMemory | SkippedStatement],
     problems: list[Problem],
 ) -> bool:
-    """Take what the model proposes, if one is set. Returns False if it did not answer."""
+    """Take the proposals of the model, if one is set. Returns False if it did not answer."""
     if not config.model:
         return True
     wrong: list[str] = []

@@ -128,7 +128,7 @@ class ExtractionLog:
         return Event(kind, claim_digest(self._agent, claim), data)
 
     def _append(self, *events: Event) -> None:
-        # What the ledger says before them, because afterwards it says them too.
+        # Read the ledger before the append, because afterwards it contains these events.
         known = [self._of(event.subject) for event in events if event.kind != READ]
         if self._keep:
             self._state.ledger.append(events)

@@ -190,7 +190,7 @@ class ClaimWriter:
                 type="fact", title=title, text=claim.text, rule=origin.rule, evidence=(link,),
                 session=session, status=None,
             )  # fmt: skip
-        # What was stated holds from its turn on, which may be years before today.
+        # A statement holds from its turn on, which may be years before today.
         period = {"date": said, "valid_from": said}
         fields = {**period, **origin.fields(), FIELD: claim_digest(self._agent, claim)}
         request_memory = replace(

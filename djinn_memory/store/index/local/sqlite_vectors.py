@@ -154,9 +154,9 @@ def _read(
         for chunk, validity, numbers in chunks:
             windows = np.frombuffer(numbers, "<i8")
             valid = np.unpackbits(np.frombuffer(validity, "u1"), bitorder="little")
-            kept = valid[: len(windows)].astype(bool)
+            mask = valid[: len(windows)].astype(bool)
             vectors = np.frombuffer(file.read(chunk, 0, len(windows)), "<f4")
-            yield windows[kept], vectors.reshape(len(windows), -1)[kept]
+            yield windows[mask], vectors.reshape(len(windows), -1)[mask]
 
 
 class _VectorFile:
@@ -242,8 +242,8 @@ class SqliteVectorIndex:
             windows = np.concatenate([numbers for numbers, _ in measured])
             cosines = np.concatenate([values for _, values in measured])
             if allowed is not None:
-                kept = np.isin(windows, allowed)
-                windows, cosines = windows[kept], cosines[kept]
+                inside = np.isin(windows, allowed)
+                windows, cosines = windows[inside], cosines[inside]
             depth = limit
             while True:
                 chunks = self._best(windows, cosines, depth)
@@ -265,7 +265,7 @@ class SqliteVectorIndex:
     ) -> tuple[NDArray[np.int64], Vectors]:
         """All windows of a compartment and their cosines with a vector.
 
-        Those of the last vector are kept, because a search may ask for several selections.
+        The cosines of the last vector are cached, because a search may use several selections.
         """
         if self._measured is None or self._measured[0] is not vector:
             self._measured = (vector, {})
@@ -342,9 +342,9 @@ class SqliteVectorIndex:
         import numpy as np
 
         if count < len(windows):
-            # All that are as near as the last: which of them are taken depends on their places.
-            kept = cosines >= -np.partition(-cosines, count - 1)[count - 1]
-            windows, cosines = windows[kept], cosines[kept]
+            # All windows that are as near as the last: their places decide which of them are taken.
+            nearest = cosines >= -np.partition(-cosines, count - 1)[count - 1]
+            windows, cosines = windows[nearest], cosines[nearest]
         near: dict[int, float] = dict(zip(windows.tolist(), cosines.tolist(), strict=True))
         listed = rows(
             self._connection,

@@ -26,7 +26,7 @@ from djinn_memory.store.postgres.index.postgres_vectors import (
     exploring,
 )
 from djinn_memory.store.postgres.index.postgres_words import PostgresWordIndex
-from djinn_memory.store.postgres.index.scopes import KeptScopes, ReadScope, Scopes, scope_queries
+from djinn_memory.store.postgres.index.scopes import ReadScope, ScopeCaches, Scopes, scope_queries
 from djinn_memory.store.postgres.scopes import names as scope_names
 from djinn_memory.store.postgres.servers import ServerConnection, open_server
 
@@ -206,7 +206,7 @@ class PostgresIndex(StoredIndex[ReadScope]):
         return None
 
     def plan(self) -> str:
-        """What was read, and the indexes that the server's planner used for the last question."""
+        """The vaults that were read, and the indexes that the server used for the last question."""
         vaults = ", ".join(scope.name for scope in self._scopes) or "none"
         used = (
             f"{name} by {', '.join(indexes) or 'a scan'}"
@@ -240,7 +240,7 @@ class ServerIndexes:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._opened: ServerConnection | None = None
-        self._kept = KeptScopes()
+        self._caches = ScopeCaches()
         self._spaces: dict[Hashable, VectorSpace | None] = {}
 
     @contextmanager
@@ -253,7 +253,7 @@ class ServerIndexes:
         server, home = self._connected(), self._home
         settings, queries = exploring(EXPLORED), scope_queries(vaults)
         with snapshot(server.connection, server.address, settings, queries) as (tx, listed):
-            scopes = Scopes(tx, vaults, home.config.access, self._kept, listed)
+            scopes = Scopes(tx, vaults, home.config.access, self._caches, listed)
             here = {vault.id for vault in home.vaults}
             others = [vault for vault in vaults if vault.id not in here]
             index = PostgresIndex(scopes, [*home.vaults, *others], recipe)

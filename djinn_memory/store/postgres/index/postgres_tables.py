@@ -1,4 +1,4 @@
-"""The memories and chunks of an index on a server: their SQL, and what of them a reader sees."""
+"""The memories and chunks of an index on a server: their SQL, and the parts that a reader sees."""
 
 from __future__ import annotations
 

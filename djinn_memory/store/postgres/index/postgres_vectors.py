@@ -99,7 +99,7 @@ class PostgresVectorIndex:
     def ask_nearest(
         self, vector: Vectors, selection: Selection, limit: int, memories: int = 1
     ) -> Callable[[], list[ChunkRef]]:
-        """Send what `nearest` asks the server; the result reads the answer."""
+        """Send the query of `nearest` to the server; the result reads the answer."""
         if self.space is None:
             return list
         sent = []
@@ -136,7 +136,7 @@ class PostgresVectorIndex:
     def ask_measure(
         self, vector: Vectors, chunk_ids: Collection[int]
     ) -> Callable[[], dict[int, Measurement]]:
-        """Send what `measure` asks the server; the result reads the answer."""
+        """Send the query of `measure` to the server; the result reads the answer."""
         if self.space is None:
             return dict
         sent = [
@@ -263,7 +263,7 @@ def _stacked(values: Sequence[bytes]) -> Vectors:
     """Vectors as pgvector returns them, as an array of shape (vectors, dimensions)."""
     import numpy as np
 
-    # What comes before the numbers is as long as one of them.
+    # The header before the numbers is as long as one number.
     rows = np.frombuffer(b"".join(values), ">f4").reshape(len(values), -1)
     return rows[:, 1:].astype("<f4")
 

@@ -67,7 +67,7 @@ class PostgresWordIndex(StoredWords[ReadScope]):
     def split(self, text: str) -> list[str]:
         """The words of `text` before they are stemmed."""
         words = self._tokenizer.split(text)
-        # Whoever splits a question asks for the frequencies of its words, one by one.
+        # A caller that splits a question asks for the frequencies of its words, one by one.
         self._split.update(dict.fromkeys(words[:_MOST_SPLIT]))
         return words
 
@@ -188,8 +188,8 @@ class PostgresWordIndex(StoredWords[ReadScope]):
             number, size = number + 1, 4 * size
             if number == _FILTERED and len(chunks):
                 allowed = np.array(self._selections.chunks_of(conditions), "<i8")
-                kept = np.isin(chunks, allowed)
-                chunks, scores = chunks[kept], scores[kept]
+                inside = np.isin(chunks, allowed)
+                chunks, scores = chunks[inside], scores[inside]
 
     def _sum(
         self, match: WordMatch, among: NDArray[np.int64] | None
@@ -216,12 +216,12 @@ class PostgresWordIndex(StoredWords[ReadScope]):
         every = np.concatenate([matches.chunks for _, matches in scored])
         values = np.concatenate([rarity * matches.shares for rarity, matches in scored])
         chunks, scores = _summed(every, values)
-        kept = np.ones(len(chunks), bool)
+        matching = np.ones(len(chunks), bool)
         if match.every:
             for spellings in match.terms:
                 held = [listed[words][1].chunks for words in spellings]
-                kept &= np.isin(chunks, np.concatenate(held))
-        return chunks[kept], scores[kept]
+                matching &= np.isin(chunks, np.concatenate(held))
+        return chunks[matching], scores[matching]
 
     def _terms_of(self, words: Phrase) -> tuple[str, ...]:
         if words not in self._terms:

@@ -1,4 +1,4 @@
-"""Reads posting lists, counts and phrases from a server, and keeps what searches need again."""
+"""Reads posting lists, counts and phrases from a server, and caches them for later searches."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ class PostingLists:
 
     def counted(self, term: str) -> bool:
         """Whether it is known how many chunks contain a term."""
-        return all(term in scope.kept.counts for scope in self._scopes)
+        return all(term in scope.cache.counts for scope in self._scopes)
 
     def frequency(self, term: str) -> int:
         """The number of chunks that contain a term."""
         self.count([term])
-        return sum(scope.kept.counts[term] for scope in self._scopes)
+        return sum(scope.cache.counts[term] for scope in self._scopes)
 
     def count(self, terms: Collection[str]) -> None:
         """Read at once how many chunks contain each of these terms."""
         for scope in self._scopes:
-            counts = scope.kept.counts
+            counts = scope.cache.counts
             missing = [term for term in dict.fromkeys(terms) if term not in counts]
             if not missing:
                 continue
@@ -97,12 +97,12 @@ class PostingLists:
         missing = [key for key in dict.fromkeys(wanted) if key not in self._lists]
         stored: dict[tuple[str, bool], list[TermMatches]] = {key: [] for key in missing}
         for scope in self._scopes if missing else ():
-            known = {key: scope.kept.matches(key) for key in missing}
+            known = {key: scope.cache.matches(key) for key in missing}
             read = self._read(scope, [key for key, matches in known.items() if matches is None])
             for key, held in known.items():
                 matches = read[key] if held is None else held
                 if held is None:
-                    scope.kept.keep(key, matches)
+                    scope.cache.keep(key, matches)
                 stored[key].append(_numbered(scope, matches))
         self._lists |= {key: TermMatches.joined(matches) for key, matches in stored.items()}
 
@@ -129,7 +129,7 @@ class PostingLists:
     def phrases(
         self, wanted: Iterable[_Terms], among: NDArray[np.int64] | None = None
     ) -> dict[_Terms, TermMatches]:
-        """The chunks that contain phrases of several terms; with `among` only those of these.
+        """The chunks that contain phrases of several terms; with `among` only chunks out of these.
 
         It also reads at once how many chunks contain the phrases, see `holding`.
         """
@@ -153,7 +153,7 @@ class PostingLists:
 
     def holding(self, terms: _Terms) -> int:
         """The number of chunks with a phrase of `phrases`. It is estimated if there are many."""
-        return sum(scope.kept.phrase_counts[terms] for scope in self._scopes)
+        return sum(scope.cache.phrase_counts[terms] for scope in self._scopes)
 
     def _read_phrases(
         self,
@@ -162,21 +162,21 @@ class PostingLists:
         sought: Mapping[_Terms, NDArray[np.int64]],
     ) -> dict[_Terms, TermMatches]:
         """The sought chunks of a scope that contain phrases. Counts the phrases, too."""
-        counts = scope.kept.phrase_counts
+        counts = scope.cache.phrase_counts
         pairs: list[int] = []
         chunks: list[int] = []
         samples: dict[int, tuple[set[int], float]] = {}
         for pair, terms in enumerate(sought, 1):
-            told = set(scope.numbers(sought[terms]))
+            wanted = set(scope.numbers(sought[terms]))
             if terms not in counts:
                 own = scope.numbers(candidates[terms])
                 step = -(-len(own) // _SAMPLED) if len(own) > _MOST_READ else 1
                 sample = set(own[::step])
                 samples[pair] = sample, len(own) / (len(sample) or 1)
-                pairs += [-pair] * len(sample - told)
-                chunks += sample - told
-            pairs += [pair] * len(told)
-            chunks += told
+                pairs += [-pair] * len(sample - wanted)
+                chunks += sample - wanted
+            pairs += [pair] * len(wanted)
+            chunks += wanted
         patterns = [f" {' '.join(terms)} " for terms in sought]
         values = (pairs, chunks, scope.id, patterns, patterns)
         listed = scope.rows(_HOLDING, values) if chunks else []

@@ -88,7 +88,7 @@ def stream(terms: ChunkTerms, columns: tuple[str, ...]) -> str:
 
 
 def unstream(telling: str, naming: str) -> ChunkTerms:
-    """The terms of a chunk from what a server stores."""
+    """The terms of a chunk from their stored form on a server."""
     stored = zip((*TELLING, *NAMING), [*telling.split(_EDGE), *naming.split(_EDGE)], strict=True)
     return ChunkTerms(**{column: line[1:-1] for column, line in stored})
 

@@ -1,7 +1,7 @@
-"""The scopes that a caller reads, what of them the reader may see, and what is kept of them.
+"""The scopes that a caller reads, the parts that the reader may see, and caches of their data.
 
-A process keeps what it has read of a scope between two searches, while the scope does not change.
-A scope is kept for its last revision. The random mark of the revision tells it from one with the
+A process caches the data of a scope between two searches, while the scope does not change. It
+caches the last revision of a scope. The random mark of the revision tells it from one with the
 same number on a server that was restored from a backup.
 """
 
@@ -35,8 +35,8 @@ _MOST_SCOPES = 64
 """Scopes that are kept, each as its reader sees it."""
 
 
-class KeptScope:
-    """What is known of one revision of a scope, as one reader sees it. Numbers are the scope's."""
+class ScopeCache:
+    """Cached data of one revision of a scope, as one reader sees it. Numbers are the scope's."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -63,27 +63,27 @@ class KeptScope:
             self.bytes -= _size(self._lists.pop(oldest))
 
 
-class KeptScopes:
-    """The kept scopes of a connection."""
+class ScopeCaches:
+    """The cached scopes of a connection."""
 
     def __init__(self) -> None:
-        self._scopes: dict[Hashable, tuple[Hashable, KeptScope]] = {}
-        """Revision and what is kept of it, the scope that was read last at the end."""
+        self._scopes: dict[Hashable, tuple[Hashable, ScopeCache]] = {}
+        """The revision of each scope and its cached data; the scope read last at the end."""
 
-    def at(self, scope: UUID, reader: Hashable, revision: Hashable) -> KeptScope:
-        """What is kept of a revision of a scope. What was kept of another is forgotten.
+    def at(self, scope: UUID, reader: Hashable, revision: Hashable) -> ScopeCache:
+        """The cached data of a revision of a scope. Data of another revision is discarded.
 
-        `reader` says what the reader sees of it.
+        `reader` identifies the part of the scope that the reader sees.
         """
         known = self._scopes.pop((scope, reader), None)
         if known is None or known[0] != revision:
-            known = revision, KeptScope()
+            known = revision, ScopeCache()
         self._scopes[scope, reader] = known
         self._make_room()
         return known[1]
 
     def _make_room(self) -> None:
-        size = sum(kept.bytes for _, kept in self._scopes.values())
+        size = sum(cache.bytes for _, cache in self._scopes.values())
         for oldest in list(self._scopes)[:-1]:
             if size <= MOST_BYTES and len(self._scopes) <= _MOST_SCOPES:
                 return
@@ -124,8 +124,8 @@ class ReadScope(Struct, frozen=True):
     sets: tuple[DomainSet, ...]
     near: bool
     """Whether its vectors have an HNSW index."""
-    kept: KeptScope
-    """What earlier searches of this revision have read."""
+    cache: ScopeCache
+    """The data that earlier searches of this revision have read."""
     send: Callable[[str, Sequence[object], bool, str | None], Callable[[], list[Row]]]
     """See `Scopes.send`."""
 
@@ -200,13 +200,13 @@ class ReadScope(Struct, frozen=True):
 
         Its values are the scope and the numbers of the sets.
         """
-        if sql not in self.kept.facts:
+        if sql not in self.cache.facts:
             [(value,)] = self.rows(sql, (self.id, self.visible))
-            self.kept.facts[sql] = value
-        return self.kept.facts[sql]
+            self.cache.facts[sql] = value
+        return self.cache.facts[sql]
 
     def numbers(self, keys: NDArray[np.int64]) -> list[int]:
-        """The numbers in the scope, from sorted ones in the index. Those of others are left out."""
+        """The numbers in the scope, from sorted ones in the index. Other scopes' are left out."""
         first, last = keys.searchsorted([self.key(0), self.key(0) + (1 << _POSITION_BITS)])
         listed: list[int] = (keys[first:last] - self.key(0)).tolist()
         return listed
@@ -223,15 +223,15 @@ class Scopes:
         tx: Cursor,
         vaults: Sequence[Vault],
         granted: Mapping[str, Collection[str]],
-        kept: KeptScopes | None = None,
+        caches: ScopeCaches | None = None,
         listed: Sequence[Sequence[Row]] | None = None,
     ) -> None:
         """`granted` are the domains that each limited agent may see.
 
-        `kept` is what is known from earlier searches. `listed` are the rows of each of
+        `caches` hold the data of earlier searches. `listed` are the rows of each of
         `scope_queries`, if they have been read already.
         """
-        self._tx, self._granted, self._kept = tx, granted, kept or KeptScopes()
+        self._tx, self._granted, self._caches = tx, granted, caches or ScopeCaches()
         self._planned: dict[str, tuple[str, Sequence[object]]] = {}
         named = _on_server(vaults)
         if listed is None:
@@ -262,7 +262,7 @@ class Scopes:
                 vault,
                 tuple(known[scope]),
                 near[scope],
-                self._kept.at(scope, _view(known[scope]), revisions[scope]),
+                self._caches.at(scope, _view(known[scope]), revisions[scope]),
                 self.send,
             )
             for position, (scope, vault) in enumerate(present)
@@ -271,7 +271,7 @@ class Scopes:
 
     def beside(self, vaults: Sequence[Vault]) -> Scopes:
         """The scopes of other vaults in the same snapshot."""
-        return Scopes(self._tx, vaults, self._granted, self._kept)
+        return Scopes(self._tx, vaults, self._granted, self._caches)
 
     def __iter__(self) -> Iterator[ReadScope]:
         return iter(self.all)
@@ -317,7 +317,7 @@ class Scopes:
 
 
 def scope_queries(vaults: Sequence[Vault]) -> list[str]:
-    """The statements, without parameters, that read what `Scopes` needs to know.
+    """The statements, without parameters, that read the data which `Scopes` needs.
 
     The first asks the catalogue which scopes have an HNSW index: on a cluster, the node of a scope
     knows other names. Each of the others asks for a scope.
@@ -348,7 +348,7 @@ def _on_server(vaults: Sequence[Vault]) -> dict[UUID, Vault]:
 
 
 def _view(sets: Sequence[DomainSet]) -> tuple[object, ...]:
-    """What tells readers of a scope apart."""
+    """A key that distinguishes the readers of a scope."""
     return tuple((each.number, each.excluded, each.visible) for each in sets)
 
 

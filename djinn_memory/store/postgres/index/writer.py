@@ -98,7 +98,7 @@ def _link_rows(memories: Iterable[tuple[int, Sequence[LinkRows]]]) -> Iterator[t
 
 
 MANY_NOTES = 500
-"""A load of so many notes changes what the planner has to know."""
+"""A load of so many notes changes the statistics that the planner needs."""
 
 
 def replace(tx: Cursor, scope: UUID, rev: int, notes: Sequence[tuple[UUID, NoteRows]]) -> None:
