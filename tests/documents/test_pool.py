@@ -288,6 +288,7 @@ def test_a_reader_that_cannot_be_had_is_told(
         list(read_all(make("good x"), LIMITS, "leaving:read"))
 
 
+@pytest.mark.soak
 def test_among_twenty_good_files_a_bomb_and_a_hang_cost_two(make: Make) -> None:
     limits = WorkerLimits(seconds=4, megabytes=150, workers=3)
     orders = make(*["good x"] * 10, "bomb", "hang", *["good x"] * 10)

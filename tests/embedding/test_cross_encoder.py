@@ -81,6 +81,7 @@ def test_where_int8_strays_fp32_takes_over_and_torch_where_both_do(
         assert encoder.scores("tide", TEXTS) == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.soak
 def test_other_weights_in_the_same_folder_are_prepared_anew(tmp_path: Path) -> None:
     folder = make(tmp_path / "model", seed=1)
     CrossEncoder("./model", tmp_path).prepare()

@@ -90,7 +90,7 @@ TROUBLES = [
 ]
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("provider", "mood"), TROUBLES)
 def test_a_server_that_misbehaves(
     home: Home, server: ModelServer, provider: str, mood: str
@@ -162,6 +162,7 @@ def test_a_search_answers_by_words_in_time(
     assert len(server.asked) - before <= QUERY_TRIES
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("mood", "provider"),
     [

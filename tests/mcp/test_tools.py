@@ -420,6 +420,7 @@ def test_a_bug_ends_a_call_and_not_the_server(
         asked(pair, work)  # It talks, which no other test lets it.
 
 
+@pytest.mark.soak
 def test_what_is_written_while_the_index_is_held_is_no_error(pair: Home) -> None:
     with Djinn(pair) as djinn:
         djinn.index()

@@ -198,6 +198,7 @@ def test_a_lock_that_others_take_in_turn_is_waited_for(home: Home) -> None:
     assert [one.wait(timeout=HANG) for one in crew] == [0] * 8
 
 
+@pytest.mark.soak
 def test_two_who_embed_leave_nothing_behind(held: Home, server: ModelServer) -> None:
     first = start(held, "index")
     server.until_held()
@@ -237,6 +238,7 @@ def test_an_ingest_leaves_its_texts_to_who_embeds(
     assert Djinn(held).memories.stats().pending == 0
 
 
+@pytest.mark.soak
 def test_a_killed_holder_is_succeeded(held: Home, server: ModelServer) -> None:
     first = start(held, "index")
     server.until_held()

@@ -101,6 +101,7 @@ def test_every_table_is_compared(tables: TableServer) -> None:
     assert {*names} == compared | NOT_COMPARED.keys()
 
 
+@pytest.mark.soak
 def test_rows_that_were_changed(synced: Djinn, tables: TableServer, tmp_path: Path) -> None:
     fill(synced, tmp_path)
     synced.index()

@@ -262,7 +262,7 @@ FIXED: dict[str, tuple[Callable[[Home], object], str, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.few(9)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", FIXED)
 def test_what_is_broken_is_found_mended_and_gone(well: Home, name: str) -> None:
     break_it, severity, part, says = FIXED[name]

@@ -204,6 +204,7 @@ def test_an_overflow_of_the_systems_queue_is_noticed(home: Home, shared: Path) -
         one.until_idle()
 
 
+@pytest.mark.soak
 def test_where_the_system_tells_of_nothing_it_looks_again_and_again(
     home: Home, shared: Path
 ) -> None:

@@ -172,6 +172,7 @@ def test_a_folder_elsewhere_is_the_users_own_to_name(home: Home, tmp_path: Path)
         one.until(lambda: "documents/secret.md" in filed(one))
 
 
+@pytest.mark.soak
 def test_where_the_system_tells_of_nothing_the_inbox_is_looked_at_too(
     home: Home, inbox: Path
 ) -> None:

@@ -119,6 +119,7 @@ def alphanumeric(text: str) -> Counter[str]:
     return Counter(filter(str.isalnum, text))
 
 
+@pytest.mark.soak
 def test_nothing_is_lost_and_nothing_doubled(pdf_dir: Path) -> None:
     """But for running lines and bullets, among which `o` is the only letter."""
     for path in listed(pdf_dir, "good"):

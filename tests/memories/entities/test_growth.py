@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.setup import init
 from tests.growth import assert_linear, sqlite_work
@@ -39,6 +41,7 @@ def test_mentions_of_many_notes(tmp_path: Path) -> None:
     assert_linear(work, 4_000)
 
 
+@pytest.mark.soak
 def test_many_entities_read_each_text_once(tmp_path: Path) -> None:
     home, _ = init(tmp_path / "home")
     home.edit((("embedding", "provider"), "none"))

@@ -28,6 +28,7 @@ def djinn(tmp_path: Path) -> Djinn:
     return Djinn(home)
 
 
+@pytest.mark.soak
 def test_thousands_of_aliases(djinn: Djinn) -> None:
     aliases = "".join(f"  - Name {number} of many\n" for number in range(5_000))
     write(djinn.home, "shared/many.md", f"---\ntype: person\naliases:\n{aliases}---\nText.\n")

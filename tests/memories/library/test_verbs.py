@@ -336,6 +336,7 @@ def test_a_run_that_is_cut_short_goes_on(
     assert [status for _, status, _ in statuses(djinn)] == ["indexed", "indexed"]
 
 
+@pytest.mark.soak
 def test_two_processes_make_one_document_of_each_file(home: Home, me: Path, papers: Path) -> None:
     for number in range(30):
         write(papers / f"{number:02}.txt", f"kettle {number}")
