@@ -15,6 +15,7 @@ import errno
 import json
 import os
 import stat
+import sys
 import time
 from contextlib import suppress
 
@@ -86,6 +87,8 @@ class Spool:
         """Where an earlier version appended entries."""
         self.intake_lock = os.path.join(self.folder, "intake.lock")
         """The lock of the process that takes entries in."""
+        self._adopted_path = os.path.join(self.folder, "former.jsonl")
+        """The same file while its lines become entries."""
         self._taken_path = os.path.join(self.folder, "taken")
         self._scratch = os.path.join(self.folder, "scratch")
 
@@ -101,7 +104,7 @@ class Spool:
         # After all others, even if the clock was set back.
         at = max(time.time_ns(), _time_of([*files][-1]) + 1 if files else 0)
         self._make_folders()
-        path = os.path.join(self.path, f"{at:020}-{os.urandom(4).hex()}")
+        path = self._place(f"{at:020}-{os.urandom(4).hex()}")
         _exchange(path + _NEW, line, path, wait=False)
         with suppress(OSError):
             self._count(_CUT * cut)
@@ -116,14 +119,14 @@ class Spool:
     def files(self) -> dict[str, int]:
         """The size of each entry by its path, oldest first, without unfinished entries."""
         try:
-            names = sorted(os.listdir(self.path))
+            names = sorted(os.listdir(self._place("")))
         except OSError:
             return {}
         files = {}
         for path in [os.path.join(self.path, name) for name in names]:
             try:
                 status = os.lstat(path)
-            except FileNotFoundError:
+            except OSError:
                 # It has its final name now, or was taken in.
                 continue
             written = path.endswith(_NEW) and time.time() - status.st_mtime < UNFINISHED_SECONDS
@@ -131,13 +134,22 @@ class Spool:
                 files[path] = status.st_size
         return files
 
+    def _place(self, name: str) -> str:
+        """The path of an entry. Raises `OSError` where a link leads to the files of others."""
+        for folder in self._links():
+            raise OSError(errno.ELOOP, "is a link", folder)
+        return os.path.join(self.path, name)
+
+    def _links(self) -> list[str]:
+        return [*filter(os.path.islink, (self.folder, self.path))]
+
     def size(self) -> int:
         """The bytes in the spool; 0 without a spool."""
         return sum(self.files().values())
 
     def is_due(self) -> bool:
         """Whether it holds more than prompts whose answers may still come."""
-        return os.path.exists(self.former_path) or any(
+        return any(map(os.path.exists, (self.former_path, self._adopted_path))) or any(
             not path.endswith(_WAITING) or unanswered(_time_of(path) / 1e9) for path in self.files()
         )
 
@@ -160,7 +172,10 @@ class Spool:
 
     def strange_files(self) -> list[str]:
         """The paths of its files that are links, pipes or folders, so that they cannot be used."""
+        if links := self._links():
+            return links
         paths = [self.counts_path, self.last_path, self.loss_path, self.rejected_path]
+        paths += [self.former_path, self._adopted_path]
         try:
             paths += [os.path.join(self.path, name) for name in sorted(os.listdir(self.path))]
         except OSError:
@@ -183,10 +198,12 @@ class Spool:
     def read(self) -> dict[str, bytes]:
         """The entries by their paths, oldest first."""
         entries = {}
-        for path in self.files():
-            # Another process may take it in.
-            with suppress(FileNotFoundError):
-                entries[path] = _content(path)
+        for listed in self.files():
+            for path in (listed, listed + _WAITING):
+                # Another process may have taken it in, or marked it as waiting.
+                with suppress(FileNotFoundError):
+                    entries[path] = _content(path)
+                    break
         return entries
 
     def rejected(self) -> bytes:
@@ -199,29 +216,42 @@ class Spool:
     def begin(self) -> None:
         """Finish the work of a killed process, and add the entries of an earlier version."""
         self._unlink_taken()
-        if not os.path.exists(self.former_path):
+        with suppress(FileNotFoundError):
+            os.unlink(self._scratch)
+        # A hook of the earlier version that still runs begins another file.
+        if os.path.exists(self.former_path) and not os.path.exists(self._adopted_path):
+            os.rename(self.former_path, self._adopted_path)
+        if not os.path.exists(self._adopted_path):
             return
         self._make_folders()
-        for number, line in enumerate(_content(self.former_path).splitlines(keepends=True)):
-            _exchange(self._scratch, line, os.path.join(self.path, f"{number:020}"))
+        # The names are the same after a kill, and others for another file.
+        at = max(os.stat(self._adopted_path).st_mtime_ns, 0)
+        for number, line in enumerate(_content(self._adopted_path).splitlines(keepends=True)):
+            _exchange(self._scratch, line, self._place(f"{at:020}-{number:08}"), wait=False)
+        if sys.platform != "win32":
+            # Once for all entries: to wait for each could take minutes.
+            os.sync()
         self._adopt_counts()
-        os.unlink(self.former_path)
+        os.unlink(self._adopted_path)
 
     def _adopt_counts(self) -> None:
         """Go on with the counts of an earlier version."""
         meter, blocked = (os.path.join(self.folder, name) for name in ("meter", "blocked"))
-        counts = _note(meter, refused=0, skipped=0, cut=0, told=0)
+        if not os.path.exists(meter):
+            return
+        counts = _note(meter, refused=0, skipped=0, cut=0, told=0, full=0)
         with suppress(OSError):
             counts["skipped"] += os.stat(blocked).st_size
-        said = counts["refused"] + counts["skipped"] <= counts.pop("told")
-        counted = zip((_REFUSED, _SKIPPED, _CUT), counts.values(), strict=True)
-        self._count(b"".join(byte * number for byte, number in counted) + _SAID * said)
         last, loss = _note(meter, last=0.0, event=""), _note(meter, reason="", lost_at=0.0)
-        _set_note(self.last_path, at=last["last"], event=last["event"])
-        _set_note(self.loss_path, **loss)
-        for path in (meter, blocked):
+        # Before they are counted, so that they are never counted twice.
+        for path in (blocked, meter):
             with suppress(FileNotFoundError):
                 os.unlink(path)
+        lost, told = _REFUSED * counts["refused"] + _SKIPPED * counts["skipped"], counts["told"]
+        said, unsaid = lost[:told] + _SAID * bool(told), lost[told:]
+        self._count(_CUT * counts["cut"] + said + unsaid + _ROOM * (not counts["full"]))
+        _set_note(self.last_path, at=last["last"], event=last["event"])
+        _set_note(self.loss_path, **loss)
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove entries: all of them, even if the process is killed meanwhile."""

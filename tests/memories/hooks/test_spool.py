@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,7 @@ def test_what_an_earlier_version_recorded_is_taken_over_once(tmp_path: Path) -> 
     made.append(entry(2))
     lines = [json.dumps(entry(number)) for number in range(2)]
     Path(made.former_path).write_text("\n".join([*lines, '{"event":']))
+    os.utime(made.former_path, (5, 5))
     counts = {"refused": 3, "skipped": 4, "cut": 5, "told": 7, "entries": 3, "size": 99}
     notes = {"last": 6.0, "event": "Stop", "reason": "full", "lost_at": 7.0, "full": 1}
     Path(made.folder, "meter").write_text(json.dumps({**counts, **notes}).ljust(2047) + "\n")
@@ -151,7 +153,7 @@ def test_what_an_earlier_version_recorded_is_taken_over_once(tmp_path: Path) -> 
     assert [line[:9] for line in made.read().values()] == [b'{"event":'] * 4
     assert numbers_of([*made.read().values()]) == [0, 1, None, 2]
     now = made.counts()
-    assert (now.refused, now.skipped, now.cut, now.unsaid) == (3, 6, 5, 9)
+    assert (now.refused, now.skipped, now.cut, now.unsaid, now.full) == (3, 6, 5, 2, True)
     assert (made.last(), made.loss()) == (
         {"at": 6.0, "event": "Stop"},
         {"reason": "full", "lost_at": 7.0},
@@ -160,6 +162,109 @@ def test_what_an_earlier_version_recorded_is_taken_over_once(tmp_path: Path) -> 
     assert names == {"spool", "counts", "last.json", "loss.json"}
     made.begin()
     assert len(made.files()) == 4
+
+
+def test_the_rest_of_an_earlier_version_is_not_overwritten_by_more_of_it(tmp_path: Path) -> None:
+    made = Spool(str(tmp_path))
+    Path(made.folder).mkdir()
+    for start in (0, 3):
+        lines = [json.dumps(entry(number)) + "\n" for number in range(start, start + 3)]
+        Path(made.former_path).write_text("".join(lines))
+        os.utime(made.former_path, (start + 1, start + 1))
+        made.begin()
+    assert numbers(tmp_path) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("call", ["replace", "unlink"])
+def test_a_takeover_that_was_killed_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    made = Spool(str(tmp_path))
+    Path(made.folder).mkdir()
+    Path(made.former_path).write_text("".join(json.dumps(entry(n)) + "\n" for n in range(3)))
+    Path(made.folder, "meter").write_text(json.dumps({"last": 6.0, "skipped": 2, "told": 2}))
+    known = getattr(os, call)
+    for step in range(1, 9):
+        left = [step]
+
+        def count(*arguments: Any, left: list[int] = left) -> Any:
+            left[0] -= 1
+            if not left[0]:
+                raise KeyboardInterrupt
+            return known(*arguments)
+
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            patch.setattr(os, call, count)
+            made.begin()
+            break
+        assert made.is_due()
+    assert numbers(tmp_path) == [0, 1, 2]
+    assert (made.last()["at"], made.counts().skipped, made.counts().unsaid) == (6.0, 2, 0)
+    names = {path.name for path in Path(made.folder).iterdir()}
+    assert names == {"spool", "counts", "last.json", "loss.json"}
+
+
+def test_a_spool_of_an_earlier_version_that_has_room_is_not_full(tmp_path: Path) -> None:
+    made = Spool(str(tmp_path))
+    Path(made.folder).mkdir()
+    Path(made.former_path).write_text(json.dumps(entry(0)) + "\n")
+    Path(made.folder, "meter").write_text(json.dumps({"refused": 3, "told": 3, "full": 0}))
+    made.begin()
+    assert (made.counts().refused, made.counts().full, made.counts().unsaid) == (3, False, 0)
+
+
+@pytest.mark.parametrize("linked", ["hooks", "hooks/spool"])
+def test_files_that_a_link_leads_to_stay(tmp_path: Path, linked: str) -> None:
+    made = Spool(str(tmp_path / "state"))
+    other = tmp_path / "other"
+    letter = other / Path(made.path).relative_to(tmp_path / "state" / linked) / "letter"
+    letter.parent.mkdir(parents=True)
+    letter.write_text("Dear Ada")
+    link = tmp_path / "state" / linked
+    link.parent.mkdir(parents=True)
+    link.symlink_to(other)
+    assert (made.files(), made.read(), made.is_due()) == ({}, {}, False)
+    with pytest.raises(OSError):
+        made.append(entry(0))
+    made.remove([str(letter)])
+    made.edit(lambda _: {})
+    assert letter.read_text() == "Dear Ada"
+    assert [*letter.parent.iterdir()] == [letter]
+    assert made.strange_files() == [str(link)]
+
+
+def test_a_prompt_that_begins_to_wait_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Spool(str(tmp_path))
+    made.append(entry(0))
+    listed = made.files()
+    [path] = listed
+    made.keep_waiting(path, entry(0))
+    monkeypatch.setattr(Spool, "files", lambda self: listed)
+    assert numbers(tmp_path) == [0]
+
+
+def test_a_folder_whose_files_cannot_be_looked_at_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Spool(str(tmp_path))
+    made.append(entry(0))
+
+    def refused(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "lstat", refused)
+    assert (made.files(), made.is_due()) == ({}, False)
+
+
+def test_a_purge_leaves_no_text_of_a_killed_process(tmp_path: Path) -> None:
+    made = Spool(str(tmp_path))
+    made.append(entry(0))
+    scratch = Path(made.folder, "scratch")
+    scratch.write_text("a secret")
+    made.edit(lambda known: known)
+    assert not scratch.exists()
 
 
 def numbers_of(lines: list[bytes]) -> list[int | None]:
@@ -210,6 +315,8 @@ made.append({{"event": "Stop", "at": 5.0, "number": left}})
             break
         assert made.append(entry(0))
         assert numbers(tmp_path) == [*after, 0]
+        # Each entry is looked at, so that more entries would be more steps.
+        made.remove([*made.files()][:-1])
     else:
         pytest.fail("the append never ended")
 
