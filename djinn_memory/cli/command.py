@@ -287,7 +287,7 @@ def interruptible() -> None:
 
 
 def _rebuilding(*, quiet: bool) -> ProgressCallback:
-    """Show progress only for unexpected long work: _rebuilding an index."""
+    """Show progress only for unexpected long work: rebuilding an index."""
     show = output.progress_line(quiet).__enter__()
 
     def tell(progress: Progress) -> None:
