@@ -59,10 +59,6 @@ class StoredDocument(Struct, frozen=True):
         text = self.fields.get(field)
         return int(text) if text and text.isdecimal() and len(text) < 19 else None
 
-    def is_called(self, name: str) -> bool:
-        """Whether `name` is its id or its path."""
-        return name in (self.id, self.path, f"{self.vault.name}/{self.path}", self.place)
-
 
 def stored_documents(state: State, vaults: Sequence[Vault]) -> list[StoredDocument]:
     """The documents of `vaults` that are in the index and on the disk, sorted by title."""
