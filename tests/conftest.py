@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import shutil
@@ -75,6 +76,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if number not in tried:
                 item.add_marker(pytest.mark.soak)
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests stay until the end, so the garbage collector need not look at them."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ModuleScheduling:

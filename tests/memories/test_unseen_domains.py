@@ -352,6 +352,7 @@ def test_no_deed_with_hidden_memories_changes_an_answer(
     compare(template, expected, (deed,), (deed, indexes))
 
 
+@pytest.mark.soak
 def test_all_hidden_memories_together_change_no_answer(
     template: Path, expected: list[tuple[str, str]]
 ) -> None:

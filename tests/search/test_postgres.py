@@ -183,6 +183,7 @@ RICH = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("agent", ["me", "guest"])
 def test_every_answer_is_that_of_the_local_index(
     djinn: Djinn, shared: Path, tables: TableServer, agent: str

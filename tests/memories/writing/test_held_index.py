@@ -94,6 +94,7 @@ def test_a_write_is_acknowledged_and_indexed_later(
     assert len(titles) == {"verify": 2, "forget": 1, "delete": 1}.get(operation, 3)
 
 
+@pytest.mark.few(1)
 def test_a_command_that_wrote_its_note_succeeds(home: Home, run: Run, waited: list[float]) -> None:
     with Djinn(home) as djinn:
         djinn.remember(type="decision", title="Harbour lamp", text="Two lamps after all.")
