@@ -81,8 +81,8 @@ def test_filled_columns(
     runs |= {row["run_id"] for row in tables.rows("memory_retrieval_log")}
     assert runs == {start}
     # A recall that arrives later counts, and what was changed is found and repaired.
-    djinn.recall(query="lamp", session="S2")
-    djinn.episodes.record_interaction(message="Again", session="S2")
+    djinn.recall(query="lamp", session="S3")
+    djinn.episodes.record_interaction(message="Again", session="S3")
     djinn.sync.run()
     assert contexts(tables)["Again"]["shown"]["source"] == "recall"
     for change in ("null", "'7'", """'{"shown": 1}'""", """'{"domain": "x"}'"""):
