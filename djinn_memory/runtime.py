@@ -49,8 +49,8 @@ class Runtime:
         self.client: str | None = None
         """The program that calls, which new memories name; None for a person."""
         self.intake: Callable[[Runtime, str | None], None] | None = None
-        """Takes in recordings from elsewhere, before an agent reads memories. It reports failures
-        as `problems`."""
+        """Records the entries that hooks have added, before an agent reads memories. It reports
+        failures as `problems`."""
         self.recovery: Callable[[Runtime], None] | None = None
         """Takes back changes of notes that were interrupted, before the notes are read."""
         self._flags = {"resident": resident, "read_only": read_only}
@@ -147,7 +147,7 @@ class Runtime:
             rebuild_index(self.state, self.models, self.progress)
 
     def take_in(self, agent: str | None) -> None:
-        """Take in recordings from elsewhere, if there are any, before `agent` reads."""
+        """Record the entries that hooks have added, before `agent` reads."""
         if self.intake:
             self.intake(self, agent)
 

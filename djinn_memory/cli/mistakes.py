@@ -1,4 +1,4 @@
-"""Explains errors in a command line: the likely intention, and the correct form."""
+"""Explains errors in a command line, and suggests the correct form."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def _back(today: date, days: int) -> date:
 
 
 def _ahead(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    """`In two weeks`: only of the future. "What did I learn in two weeks" names no day."""
+    """`In two weeks`: the future alone. "What did I learn in two weeks" names no day."""
     if not coming or not (match["now"] or match[0].lower().startswith("in")):
         return None
     unit = match["unit"].lower()
@@ -295,7 +295,7 @@ def _ahead(match: re.Match[str], today: date, coming: bool) -> CalendarWord | No
 
 
 def _end_of(match: re.Match[str], today: date, coming: bool) -> CalendarWord | None:
-    """`The end of the month`. Without `last` or `next`, only of the future.
+    """`The end of the month`. Without `last` or `next` it means the future alone.
 
     "At the end of the day" is mostly a phrase.
     """

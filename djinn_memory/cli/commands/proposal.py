@@ -1,4 +1,4 @@
-"""djinn proposal, contradiction and gap: matters that wait for a person, or for an answer."""
+"""djinn proposal, contradiction and gap: changes to decide on, and questions without an answer."""
 
 from __future__ import annotations
 

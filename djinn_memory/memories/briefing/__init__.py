@@ -1,1 +1,1 @@
-"""Briefings: knowledge from memory on one page, for an agent that begins a session or a task."""
+"""Briefings: one page of memories for an agent that begins a session or a task."""

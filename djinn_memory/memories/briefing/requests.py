@@ -74,7 +74,7 @@ class UnfinishedSession(Struct, frozen=True):
 
 
 class AgentContext(Struct, frozen=True, kw_only=True):
-    """Knowledge from memory for an agent that begins a session or a task."""
+    """A briefing for an agent that begins a session or a task."""
 
     agent: str = ""
     """The agent whose memory was used."""
@@ -136,7 +136,7 @@ class WakeContext(AgentContext, frozen=True, kw_only=True):
 
 
 class ContextBundle(AgentContext, frozen=True, kw_only=True):
-    """Knowledge from memory about a task."""
+    """A briefing for a task."""
 
     summary: MemoryExcerpt | None = None
     """The narrative summary, if there is no task. With a task it is among the episodes, if it

@@ -1,1 +1,1 @@
-"""Recording where work happens: inputs of the hooks of agent programs become episodes."""
+"""Hooks of agent programs: their inputs become episodes."""

@@ -393,7 +393,7 @@ def _content(path: str) -> bytes:
 
 
 def _exchange(scratch: str, data: bytes, path: str, *, wait: bool = True) -> None:
-    """Write a file, whole or not at all, and wait for the disk."""
+    """Write a file, whole or not at all, and `wait` until it is on the disk."""
     file = _opened(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         with open(file, "wb") as opened:

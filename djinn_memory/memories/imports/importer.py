@@ -202,7 +202,7 @@ def _period(now: datetime, runtime: Runtime) -> ImportPeriod:
 
 
 class _FileCount(Struct):
-    """The progress of the import of an export."""
+    """How much of an export has been imported."""
 
     export: Export
     sessions: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Decides the fate of existing notes with the title of a new memory, and changes them."""
+"""Refuses, changes or renames where a note has the title of a new memory already."""
 
 from __future__ import annotations
 

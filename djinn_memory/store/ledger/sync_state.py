@@ -1,4 +1,4 @@
-"""The knowledge of a home about its server: the state that both last had in common.
+"""The state that a home and its server last had in common.
 
 A home without this knowledge compares everything with the server, and deletes nothing.
 """
