@@ -324,7 +324,9 @@ def hook_state(home: Home) -> HookState:
     hooks, unreadable = _installed_hooks(home)
     spool = Spool(str(home.state))
     files, counts, last, loss = spool.files(), spool.counts(), spool.last(), spool.loss()
-    unreadable += (f"{path} is not a regular file; remove it" for path in spool.strange_files())
+    for path in spool.strange_files():
+        kind = "a link" if Path(path).is_symlink() else "not a regular file"
+        unreadable.append(f"{path} is {kind}; remove it")
     rejected = 0
     with suppress(OSError):
         rejected = spool.rejected().count(b"\n")

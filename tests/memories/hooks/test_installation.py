@@ -307,6 +307,14 @@ def test_a_full_spool_is_reported_until_it_is_taken_in(
     assert spool_of(home).append(entry)
 
 
+@pytest.mark.parametrize("name", ["spool", "spool/x", "counts"])
+def test_a_link_in_the_spool_is_named(home: Home, tmp_path: Path, name: str) -> None:
+    link = home.state / "hooks" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path)
+    assert hook_state(home).unreadable == [f"{link} is a link; remove it"]
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a pipe")
 @pytest.mark.parametrize("name", ["spool", "spool/x", "counts", "loss.json", "rejected.jsonl"])
 def test_a_pipe_in_the_spool_is_named_and_not_waited_for(home: Home, name: str) -> None:
