@@ -72,15 +72,15 @@ class _AgentEntries(Struct, frozen=True):
     """The agents. The first one is the default."""
 
 
-def _add(call: Call) -> _AddedAgent:
+def _run_add(call: Call) -> _AddedAgent:
     from djinn_memory.home import setup
 
     name = call.request.name
     return _AddedAgent(name, setup.add_agent(call.djinn.home, name))
 
 
-@command("agents.add", request=_AddAgent, arguments=["name"], run=_add)
-def add(call: Call, answer: _AddedAgent) -> None:
+@command("agents.add", request=_AddAgent, arguments=["name"], run=_run_add)
+def _add(call: Call, answer: _AddedAgent) -> None:
     """Add an agent, with a personal vault.
 
     Examples:
@@ -90,7 +90,7 @@ def add(call: Call, answer: _AddedAgent) -> None:
     say(f"{answer.agent}: {path}" + ("" if answer.made else " (existed)"))
 
 
-def _remove(call: Call) -> _RemovedAgent:
+def _run_remove(call: Call) -> _RemovedAgent:
     from djinn_memory.home import access, setup
     from djinn_memory.sync import server
     from djinn_memory.sync.session import locked
@@ -124,9 +124,9 @@ def _remove(call: Call) -> _RemovedAgent:
     arguments=["name"],
     fields={"name": Field(complete=candidates.agents)},
     view=Confirm,
-    run=_remove,
+    run=_run_remove,
 )
-def remove(call: Call, answer: _RemovedAgent) -> None:
+def _remove(call: Call, answer: _RemovedAgent) -> None:
     """Remove an agent from the settings. Its notes are kept.
 
     The ledger keeps its events, and values in working memory expire by themselves. A `djinn mcp`
@@ -146,14 +146,14 @@ def remove(call: Call, answer: _RemovedAgent) -> None:
         say(f"its notes are in {clean(str(answer.vault))}")
 
 
-def _list(call: Call) -> _AgentEntries:
+def _run_list(call: Call) -> _AgentEntries:
     config = call.djinn.home.config
     vaults = {name: vault.path for name, vault in config.vaults.items()}
     return _AgentEntries([AgentEntry(name, vaults.get(name)) for name in config.agents])
 
 
 @command("agents.profile")
-def profile(call: Call, answer: requests.ProfileView) -> None:
+def _profile(call: Call, answer: requests.ProfileView) -> None:
     """Show the profile of an agent: identity, rules, projects, working hours.
 
     The profile is the note `profile.md` in the vault of the agent. You may edit it by hand. `djinn
@@ -177,7 +177,7 @@ KEY = Field("KEY", lambda ctx: [*get_args(requests.ProfileKeyName)])
 
 
 @command("agents.set", fields={"key": KEY, "values": Field("VALUE")})
-def set_(call: Call, answer: requests.ProfileChange) -> None:
+def _set(call: Call, answer: requests.ProfileChange) -> None:
     """Set a key in the profile of an agent.
 
     identity: who the agent is. voice: brief, detailed, spoken, or an instruction. rules: rules to
@@ -194,7 +194,7 @@ def set_(call: Call, answer: requests.ProfileChange) -> None:
 
 
 @command("agents.unset", fields={"key": KEY, "values": Field("VALUE")})
-def unset(call: Call, answer: requests.ProfileChange) -> None:
+def _unset(call: Call, answer: requests.ProfileChange) -> None:
     """Remove a key from the profile of an agent, or some of its values.
 
     Examples:
@@ -226,8 +226,8 @@ def _print_profile(profile: AgentProfile) -> None:
         say(output.clean_lines(profile.text))
 
 
-@command("agents.list", run=_list)
-def list_(call: Call, answer: _AgentEntries) -> None:
+@command("agents.list", run=_run_list)
+def _list(call: Call, answer: _AgentEntries) -> None:
     """List the agents. The first one is the default.
 
     Examples:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from djinn_memory.home.home import Home
 
 
-def _install(call: Call) -> requests.HookSettings:
+def _run_install(call: Call) -> requests.HookSettings:
     from djinn_memory.memories.hooks.installation import install
 
     return install(call.djinn.home, call.request)
 
 
-@command("hooks.install", request=requests.InstallHooks, arguments=("client",), run=_install)
-def install(call: Call, answer: requests.HookSettings) -> None:
+@command("hooks.install", request=requests.InstallHooks, arguments=("client",), run=_run_install)
+def _install(call: Call, answer: requests.HookSettings) -> None:
     """Let Claude Code or Codex record its sessions in this home.
 
     The client then calls djinn for each prompt, tool call and answer, and starts a session with the
@@ -54,14 +54,14 @@ def install(call: Call, answer: requests.HookSettings) -> None:
         talk(answer.note)
 
 
-def _remove(call: Call) -> requests.HookSettings:
+def _run_remove(call: Call) -> requests.HookSettings:
     from djinn_memory.memories.hooks.installation import uninstall
 
     return uninstall(call.request)
 
 
-@command("hooks.remove", request=requests.RemoveHooks, arguments=("client",), run=_remove)
-def remove(call: Call, answer: requests.HookSettings) -> None:
+@command("hooks.remove", request=requests.RemoveHooks, arguments=("client",), run=_run_remove)
+def _remove(call: Call, answer: requests.HookSettings) -> None:
     """Remove djinn's hooks from the settings of Claude Code or Codex.
 
     Recorded episodes stay.
@@ -76,14 +76,14 @@ def remove(call: Call, answer: requests.HookSettings) -> None:
         say(clean(f"removed  {answer.path}"))
 
 
-def _status(call: Call) -> requests.HookState:
+def _run_status(call: Call) -> requests.HookState:
     from djinn_memory.memories.hooks.installation import hook_state
 
     return hook_state(call.djinn.home)
 
 
-@command("hooks.status", run=_status)
-def status(call: Call, answer: requests.HookState) -> None:
+@command("hooks.status", run=_run_status)
+def _status(call: Call, answer: requests.HookState) -> None:
     """Show installed hooks, and events that are recorded but not taken in.
 
     The next command that reads memories takes events in, and so do `djinn index` and `djinn watch`.
@@ -181,7 +181,7 @@ def _print_config(home: Home, request: _ServeAgents) -> None:
 
 
 @command("mcp", request=_ServeAgents, prints=NoRequest, run=_serve)
-def mcp(call: Call, answer: Struct) -> None:
+def _mcp(call: Call, answer: Struct) -> None:
     """Serve this memory to agents over the Model Context Protocol.
 
     An MCP client starts this command and talks to it over stdin and stdout. The agent is fixed

@@ -66,12 +66,12 @@ class _SettingsPath(Struct, frozen=True):
     """The settings file. With `--user` it may not exist yet."""
 
 
-def _show(call: Call) -> _AllSettings:
+def _run_show(call: Call) -> _AllSettings:
     return _AllSettings(call.djinn.home.config)
 
 
-@command("config.show", run=_show, warns=True)
-def show(call: Call, answer: _AllSettings) -> None:
+@command("config.show", run=_run_show, warns=True)
+def _show(call: Call, answer: _AllSettings) -> None:
     """Show all settings in effect, defaults included.
 
     Examples:
@@ -86,14 +86,14 @@ def show(call: Call, answer: _AllSettings) -> None:
     )
 
 
-def _get(call: Call) -> _Setting:
+def _run_get(call: Call) -> _Setting:
     from djinn_memory.home.config import value_at
 
     return _Setting(call.request.key, value_at(call.djinn.home.config, call.request.key))
 
 
-@command("config.get", request=_GetSetting, arguments=["key"], fields=KEY, run=_get)
-def get(call: Call, answer: _Setting) -> None:
+@command("config.get", request=_GetSetting, arguments=["key"], fields=KEY, run=_run_get)
+def _get(call: Call, answer: _Setting) -> None:
     """Show one setting, or one section.
 
     Examples:
@@ -102,7 +102,7 @@ def get(call: Call, answer: _Setting) -> None:
     say(_text(answer.value))
 
 
-def _set(call: Call) -> _Setting:
+def _put(call: Call) -> _Setting:
     from djinn_memory.home import config
 
     key = call.request.key
@@ -112,9 +112,9 @@ def _set(call: Call) -> _Setting:
 
 
 @command(
-    "config.set", request=_SetSetting, arguments=["key", "value"], fields=KEY, run=_set, warns=True
+    "config.set", request=_SetSetting, arguments=["key", "value"], fields=KEY, run=_put, warns=True
 )
-def set_(call: Call, answer: _Setting) -> None:
+def _set(call: Call, answer: _Setting) -> None:
     """Change one setting. Comments and order are kept.
 
     Examples:
@@ -123,14 +123,14 @@ def set_(call: Call, answer: _Setting) -> None:
     say(f"{answer.key}: {_text(answer.value)}")
 
 
-def _path(call: Call) -> _SettingsPath:
+def _run_path(call: Call) -> _SettingsPath:
     from djinn_memory.home.config import user_path
 
     return _SettingsPath(user_path() if call.request.user else call.djinn.home.config_path)
 
 
-@command("config.path", request=_LocateSettings, run=_path)
-def path(call: Call, answer: _SettingsPath) -> None:
+@command("config.path", request=_LocateSettings, run=_run_path)
+def _path(call: Call, answer: _SettingsPath) -> None:
     """Print the path of the settings file.
 
     Examples:
@@ -165,7 +165,7 @@ class _TrustedEndpoints(Struct, frozen=True):
     """Servers and models in the settings that the home may not use."""
 
 
-def _trust(call: Call) -> _TrustedEndpoints:
+def _run(call: Call) -> _TrustedEndpoints:
     home = call.djinn.home
     if call.request.revoke:
         home.distrust()
@@ -177,9 +177,9 @@ def _trust(call: Call) -> _TrustedEndpoints:
 
 
 @command(
-    "trust", request=_TrustHome, fields={"listing": Field(name="--list")}, view=Confirm, run=_trust
+    "trust", request=_TrustHome, fields={"listing": Field(name="--list")}, view=Confirm, run=_run
 )
-def trust(call: Call, answer: _TrustedEndpoints) -> None:
+def _trust(call: Call, answer: _TrustedEndpoints) -> None:
     """Let this home use the servers and models in its settings.
 
     Until then they are ignored, so that a cloned home cannot send your notes to a server. A

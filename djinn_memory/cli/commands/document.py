@@ -28,7 +28,7 @@ NAME = Field(complete=candidates.documents)
 
 
 @command("documents.list")
-def list_(call: Call, answer: requests.DocumentList) -> None:
+def _list(call: Call, answer: requests.DocumentList) -> None:
     """List documents, and failed files with the reason.
 
     Examples:
@@ -55,7 +55,7 @@ def list_(call: Call, answer: requests.DocumentList) -> None:
 
 
 @command("documents.show", fields={"name": NAME})
-def show(call: Call, answer: requests.DocumentText) -> None:
+def _show(call: Call, answer: requests.DocumentText) -> None:
     """Show a document's details and its text.
 
     Examples:
@@ -75,7 +75,7 @@ def show(call: Call, answer: requests.DocumentText) -> None:
     say(output.clean_lines(answer.text))
 
 
-def _remove(call: Call) -> Any:
+def _run_remove(call: Call) -> Any:
     preview = call.run(dry_run=True)
     document = preview.document
     if call.declined("Move the document to the trash?", _about(document)):
@@ -88,9 +88,9 @@ def _remove(call: Call) -> Any:
     without=["document_id", "version"],
     fields={"name": NAME},
     view=Confirm,
-    run=_remove,
+    run=_run_remove,
 )
-def remove(call: Call, answer: requests.RemovedDocument) -> None:
+def _remove(call: Call, answer: requests.RemovedDocument) -> None:
     """Move a document with its original and its earlier versions to the trash.
 
     Examples:
@@ -108,7 +108,7 @@ def remove(call: Call, answer: requests.RemovedDocument) -> None:
 
 
 @command("documents.reprocess", fields={"name": NAME}, progress=True)
-def reprocess(call: Call, answer: requests.ReprocessedDocument) -> None:
+def _reprocess(call: Call, answer: requests.ReprocessedDocument) -> None:
     """Divide a document into chunks again, without changing its text.
 
     Examples:
@@ -126,7 +126,7 @@ def _about(document: requests.DocumentEntry) -> str:
 PIPE = Path("-")
 
 
-def _ingest(call: Call) -> requests.IngestReport:
+def _run_ingest(call: Call) -> requests.IngestReport:
     from tempfile import TemporaryDirectory
 
     title, paths = call.values["title"], call.values["paths"]
@@ -151,11 +151,11 @@ def _ingest(call: Call) -> requests.IngestReport:
         ),
     },
     progress=True,
-    run=_ingest,
+    run=_run_ingest,
     failed=lambda report: bool(report.failed or report.problems),
     words="ingest",
 )
-def ingest(call: Call, answer: requests.IngestReport) -> None:
+def _ingest(call: Call, answer: requests.IngestReport) -> None:
     """Turn files into documents that searches cite by page.
 
     Reads PDF, text, Markdown and CSV; with the extra `documents` also DOCX, PPTX, EPUB and

@@ -36,7 +36,7 @@ KIND = Field("KIND", lambda ctx: [*dict.fromkeys((*KINDS, *candidates.kinds(ctx)
         "properties": Field("KEY=VALUE"),
     },
 )
-def add(call: Call, answer: verbs.EntityChange) -> None:
+def _add(call: Call, answer: verbs.EntityChange) -> None:
     """Add an entity: a note with a name, aliases and properties.
 
     Examples:
@@ -48,7 +48,7 @@ def add(call: Call, answer: verbs.EntityChange) -> None:
 
 
 @command("entities.list", fields={"kind": KIND})
-def list_(call: Call, answer: verbs.EntityPage) -> None:
+def _list(call: Call, answer: verbs.EntityPage) -> None:
     """List entities by name, with the number of their mentions.
 
     Examples:
@@ -70,7 +70,7 @@ def list_(call: Call, answer: verbs.EntityPage) -> None:
 
 
 @command("entities.show", fields={"name": NAME}, failed=lambda answer: answer.entity is None)
-def show(call: Call, answer: verbs.EntityView) -> None:
+def _show(call: Call, answer: verbs.EntityView) -> None:
     """Show an entity: its properties, relations and mentions.
 
     A name of several entities needs a context. If it is still not sure which one is meant, the
@@ -88,7 +88,7 @@ def show(call: Call, answer: verbs.EntityView) -> None:
 
 
 @command("entities.set", fields={"name": NAME, "key": Field("KEY")})
-def set_(call: Call, answer: verbs.EntityChange) -> None:
+def _set(call: Call, answer: verbs.EntityChange) -> None:
     """Set a property or a relation. The value before is closed and kept.
 
     Examples:
@@ -100,7 +100,7 @@ def set_(call: Call, answer: verbs.EntityChange) -> None:
 
 
 @command("entities.alias", fields={"name": NAME})
-def alias(call: Call, answer: verbs.EntityChange) -> None:
+def _alias(call: Call, answer: verbs.EntityChange) -> None:
     """Add or remove aliases of an entity.
 
     Examples:
@@ -111,7 +111,7 @@ def alias(call: Call, answer: verbs.EntityChange) -> None:
 
 
 @command("entities.merge", fields={"name": NAME, "into": Field("INTO", candidates.entities)})
-def merge(call: Call, answer: EntityMerge) -> None:
+def _merge(call: Call, answer: EntityMerge) -> None:
     """Merge an entity into another, with its history and its links.
 
     `djinn undo` takes it back, and so does `djinn entity split`, also after other edits.
@@ -132,7 +132,7 @@ def merge(call: Call, answer: EntityMerge) -> None:
 
 
 @command("entities.split", fields={"name": NAME, "other": Field("[OTHER]")})
-def split(call: Call, answer: EntitySplit) -> None:
+def _split(call: Call, answer: EntitySplit) -> None:
     """Take a merge of two entities apart.
 
     Edits since then are kept.
@@ -147,7 +147,7 @@ def split(call: Call, answer: EntitySplit) -> None:
 
 
 @command("entities.remove", fields={"name": NAME})
-def remove(call: Call, answer: verbs.EntityRemoval) -> None:
+def _remove(call: Call, answer: verbs.EntityRemoval) -> None:
     """Move the note of an entity to the `.trash/` of its vault.
 
     `djinn memory restore` brings it back.

@@ -41,7 +41,7 @@ class _EpisodeOptions(Struct, frozen=True):
     explain: Annotated[bool, Meta(description="Show the parts of the importance.")] = False
 
 
-def _record(call: Call) -> Any:
+def _run_record(call: Call) -> Any:
     given = call.values
     if call.view.context is not None:
         given["context"] = _context(call.view.context)
@@ -79,12 +79,12 @@ def _context(path: Path) -> dict[str, Any]:
         "at": Field("TIME"),
     },
     view=_EpisodeOptions,
-    run=_record,
+    run=_run_record,
     schemas={"episode.record": "episodes.record_interaction"},
     words="episode record",
     also={"episodes.record_observation": ""},
 )
-def record(call: Call, answer: requests.RecordedEpisode) -> None:
+def _record(call: Call, answer: requests.RecordedEpisode) -> None:
     """Record a message and its response, or an observation.
 
     An episode is a section of the journal of its day, in the vault of the agent. Secrets are
@@ -111,7 +111,7 @@ def record(call: Call, answer: requests.RecordedEpisode) -> None:
     "episodes.list",
     fields={"session": Field("NAME", candidates.sessions, help="Only episodes of this session.")},
 )
-def list_(call: Call, answer: requests.EpisodePage) -> None:
+def _list(call: Call, answer: requests.EpisodePage) -> None:
     """List episodes, newest first.
 
     Examples:
@@ -134,7 +134,7 @@ def list_(call: Call, answer: requests.EpisodePage) -> None:
 
 
 @command("episodes.show", fields={"name": Field("EPISODE", candidates.titles)})
-def show(call: Call, answer: requests.EpisodeDetail) -> None:
+def _show(call: Call, answer: requests.EpisodeDetail) -> None:
     """Show an episode: its words, its context and its importance.
 
     Examples:
@@ -158,7 +158,7 @@ def show(call: Call, answer: requests.EpisodeDetail) -> None:
 
 
 @command("episodes.mark", fields={"names": Field("NAME")})
-def mark(call: Call, answer: requests.MarkedEpisodes) -> None:
+def _mark(call: Call, answer: requests.MarkedEpisodes) -> None:
     """Let the next `djinn consolidate` read episodes at any age.
 
     Examples:
@@ -168,7 +168,7 @@ def mark(call: Call, answer: requests.MarkedEpisodes) -> None:
 
 
 @command("episodes.stats")
-def stats(call: Call, answer: requests.EpisodeStats) -> None:
+def _stats(call: Call, answer: requests.EpisodeStats) -> None:
     """Count episodes by kind, channel, session and day.
 
     Examples:
@@ -208,7 +208,7 @@ def _print_intents(episode: requests.RecordedEpisode | requests.EpisodeDetail) -
     failed=lambda report: bool(report.problems),
     words="import",
 )
-def import_(call: Call, answer: ImportReport) -> None:
+def _import(call: Call, answer: ImportReport) -> None:
     """Record conversations and calendars of other programs as episodes.
 
     Reads the exports of Claude, ChatGPT and Slack, also as zip archives, chat logs as JSON Lines,

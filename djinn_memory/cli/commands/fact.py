@@ -58,7 +58,7 @@ def _read(call: Call) -> Any:
         "source": Field("NAME", lambda: [*CONFIDENCES]),
     },
 )
-def set_(call: Call, answer: FactChange) -> None:
+def _set(call: Call, answer: FactChange) -> None:
     """Set a fact. Its note keeps the previous value.
 
     Setting the value that the fact already has only confirms it: `last_verified` changes.
@@ -75,7 +75,7 @@ def set_(call: Call, answer: FactChange) -> None:
 
 
 @command("facts.get", fields=NAME, run=_read)
-def get(call: Call, answer: Fact) -> None:
+def _get(call: Call, answer: Fact) -> None:
     """Print the value of a fact, exactly as it was set.
 
     Examples:
@@ -104,7 +104,7 @@ def get(call: Call, answer: Fact) -> None:
 
 
 @command("facts.list", fields={"category": Field("NAME", candidates.fact_categories)}, run=_read)
-def list_(call: Call, answer: verbs.FactPage) -> None:
+def _list(call: Call, answer: verbs.FactPage) -> None:
     """List facts, a page at a time.
 
     Examples:
@@ -118,7 +118,7 @@ def list_(call: Call, answer: verbs.FactPage) -> None:
 
 
 @command("facts.search", fields={"query": Field(words=True)}, run=_read)
-def search(call: Call, answer: verbs.FactHits) -> None:
+def _search(call: Call, answer: verbs.FactHits) -> None:
     """Search facts by meaning, then by the text of category, key and value.
 
     Examples:
@@ -129,7 +129,7 @@ def search(call: Call, answer: verbs.FactHits) -> None:
 
 
 @command("facts.forget", fields=NAME, run=_named)
-def forget(call: Call, answer: verbs.ForgottenFact) -> None:
+def _forget(call: Call, answer: verbs.ForgottenFact) -> None:
     """Move a fact to the `.trash/` of its vault.
 
     `djinn memory purge` removes one permanently.
@@ -143,7 +143,7 @@ def forget(call: Call, answer: verbs.ForgottenFact) -> None:
 
 
 @command("facts.verify", fields=NAME, run=_named, schemas={"fact.set": "facts.verify"})
-def verify(call: Call, answer: FactChange) -> None:
+def _verify(call: Call, answer: FactChange) -> None:
     """Confirm that a fact is still valid. An expired fact becomes valid again.
 
     Examples:

@@ -51,7 +51,7 @@ class _CreatedHome(Struct, frozen=True):
     """Whether the person at the terminal said no."""
 
 
-def _init(call: Call) -> _CreatedHome:
+def _run_init(call: Call) -> _CreatedHome:
     from djinn_memory.home import setup
     from djinn_memory.home.config import variable
     from djinn_memory.system.files import expand
@@ -97,9 +97,9 @@ def _add_notes(home: Home, folder: Path) -> str | None:
         "notes": Field("FOLDER"),
     },
     view=Confirm,
-    run=_init,
+    run=_run_init,
 )
-def init(call: Call, answer: _CreatedHome) -> None:
+def _init(call: Call, answer: _CreatedHome) -> None:
     """Create a home: settings, a shared vault, and a personal vault for each agent.
 
     A home is the folder of one memory. A vault is a folder of Markdown notes. Run the command again
@@ -145,7 +145,7 @@ class _BackgroundIndex(Struct, frozen=True):
     """The log file of the index run."""
 
 
-def _index(call: Call) -> IndexReport | _BackgroundIndex:
+def _run_index(call: Call) -> IndexReport | _BackgroundIndex:
     if not call.view.background:
         return call.djinn.index(call.request)
     import subprocess
@@ -181,11 +181,11 @@ def _index(call: Call) -> IndexReport | _BackgroundIndex:
     view=_IndexView,
     progress=True,
     warns=False,
-    run=_index,
+    run=_run_index,
     failed=lambda answer: bool(getattr(answer, "problems", ())),
     schemas={"index": "index", "index.background": _BackgroundIndex},
 )
-def index(call: Call, answer: Any) -> None:
+def _index(call: Call, answer: Any) -> None:
     """Update the index from the vaults: words first, then meaning.
 
     Only changed notes are read, and only new text is embedded. You can stop a run at any time; the
@@ -212,7 +212,7 @@ def index(call: Call, answer: Any) -> None:
 
 
 @command("status", warns=False)
-def status(call: Call, answer: HomeStatus) -> None:
+def _status(call: Call, answer: HomeStatus) -> None:
     """Show the home: its vaults, the index, and pending work.
 
     Without `--agent` it shows the vaults, types and counts of all agents.

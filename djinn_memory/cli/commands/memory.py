@@ -54,7 +54,7 @@ class _SearchView(Struct, frozen=True):
     words="memory search",
     short="search",
 )
-def search(call: Call, answer: SearchResult) -> None:
+def _search(call: Call, answer: SearchResult) -> None:
     """Search by words and by meaning in all vaults that the agent sees.
 
     No data leaves this machine unless the settings name a model on a server. Notes that changed
@@ -75,7 +75,7 @@ def search(call: Call, answer: SearchResult) -> None:
     fields={"limit": Field(short="-n", most=1000)},
     short="list",
 )
-def list_(call: Call, answer: MemoryPage) -> None:
+def _list(call: Call, answer: MemoryPage) -> None:
     """List memories, newest first.
 
     Examples:
@@ -99,7 +99,7 @@ def list_(call: Call, answer: MemoryPage) -> None:
 
 
 @command("memories.show", fields={"name": NAME}, short="show", also={"memories.links": ""})
-def show(call: Call, answer: MemoryWithOrigin) -> None:
+def _show(call: Call, answer: MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
 
     Examples:
@@ -112,15 +112,15 @@ def show(call: Call, answer: MemoryWithOrigin) -> None:
         _print_memory(answer)
 
 
-def _delete(call: Call) -> Any:
+def _ask(call: Call) -> Any:
     memory = call.run("memories.find")
     about = f"{memory.title}  ({place(memory)})"
     dry_run = call.declined("Move the note to the trash?", about)
     return call.run(name=memory.address, digest=memory.digest, dry_run=dry_run)
 
 
-@command("memories.delete", without=["digest"], fields={"name": NAME}, view=Confirm, run=_delete)
-def delete(call: Call, answer: MemoryDeletion) -> None:
+@command("memories.delete", without=["digest"], fields={"name": NAME}, view=Confirm, run=_ask)
+def _delete(call: Call, answer: MemoryDeletion) -> None:
     """Move a note to the `.trash/` of its vault.
 
     Examples:
@@ -135,7 +135,7 @@ def delete(call: Call, answer: MemoryDeletion) -> None:
 
 
 @command("memories.restore")
-def restore(call: Call, answer: RestoreReport) -> None:
+def _restore(call: Call, answer: RestoreReport) -> None:
     """Restore a note from the trash, or list the trash.
 
     A note returns to its original path, with its earlier versions. No existing file is overwritten.
@@ -152,7 +152,7 @@ def restore(call: Call, answer: RestoreReport) -> None:
         say(clean(f"{verb} {answer.notes[0].vault}/{path}"))
 
 
-def _purge(call: Call) -> Any:
+def _run_purge(call: Call) -> Any:
     preview = call.run(dry_run=True)
     about = f"{preview.title}: {', '.join(preview.files)} in {preview.vault}"
     if call.declined("Remove the memory permanently?", about):
@@ -160,8 +160,8 @@ def _purge(call: Call) -> Any:
     return call.run(files=preview.files)
 
 
-@command("memories.purge", without=["files"], fields={"name": NAME}, view=Confirm, run=_purge)
-def purge(call: Call, answer: PurgeReport) -> None:
+@command("memories.purge", without=["files"], fields={"name": NAME}, view=Confirm, run=_run_purge)
+def _purge(call: Call, answer: PurgeReport) -> None:
     """Remove a memory permanently, with its versions and its copies in the trash.
 
     Its text is removed from the index, its vectors from the cache, and its quotations from the
@@ -187,7 +187,7 @@ def purge(call: Call, answer: PurgeReport) -> None:
     "memories.stats",
     without=["types", "tags", "planes", "domains", "paths", "since", "until", "where"],
 )
-def stats(call: Call, answer: CatalogStats) -> None:
+def _stats(call: Call, answer: CatalogStats) -> None:
     """Count notes and memories by type, plane, tag and vault.
 
     Examples:

@@ -48,7 +48,7 @@ class _OpenedMemory(Struct, frozen=True):
     """The program that opened the note; null when only the path was requested."""
 
 
-def _open(call: Call) -> _OpenedMemory:
+def _run_open(call: Call) -> _OpenedMemory:
     detail, line = _target(call)
     [vault] = call.djinn.home.named((detail.vault,))
     file = vault.root.resolve() / detail.path
@@ -146,12 +146,12 @@ def _section_line(call: Call, detail: MemoryWithOrigin) -> int:
         "program": Field(name="--with"),
     },
     view=_OpenView,
-    run=_open,
+    run=_run_open,
     schemas={"memory.open": _OpenedMemory},
     warns=True,
     short="open",
 )
-def open_(call: Call, answer: _OpenedMemory) -> None:
+def _open(call: Call, answer: _OpenedMemory) -> None:
     """Open a note in your editor, in Obsidian or in the system's program.
 
     It opens at the line of a heading, or at the line of a hit as `djinn search` prints it. An

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @command("patterns.consolidate", fields={"min_age": Field("AGE")}, words="consolidate")
-def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
+def _consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
     """Find patterns in episodes, and write a note for each.
 
     Episodes that are 7 days old or older are read (`patterns.min_age`), and those that `djinn
@@ -40,7 +40,7 @@ def consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
 
 
 @command("patterns.list")
-def list_(call: Call, answer: requests.PatternList) -> None:
+def _list(call: Call, answer: requests.PatternList) -> None:
     """List patterns: habits first, the most certain of each kind first.
 
     The column `habit` tells habits from the rhythm of your activity (temporal, domain) and from
@@ -70,7 +70,7 @@ def list_(call: Call, answer: requests.PatternList) -> None:
 
 
 @command("patterns.show", fields={"name": Field("PATTERN", candidates.patterns)})
-def show(call: Call, answer: requests.PatternDetail) -> None:
+def _show(call: Call, answer: requests.PatternDetail) -> None:
     """Show a pattern and its evidence.
 
     Examples:
@@ -98,7 +98,7 @@ def show(call: Call, answer: requests.PatternDetail) -> None:
 
 
 @command("patterns.correlations")
-def correlations(call: Call, answer: requests.CorrelationList) -> None:
+def _correlations(call: Call, answer: requests.CorrelationList) -> None:
     """List things that occur together more often than chance explains.
 
     Domains, names and actions are compared with hours and weekdays, and names with domains. The
@@ -130,7 +130,7 @@ def correlations(call: Call, answer: requests.CorrelationList) -> None:
         "at": Field("TIME"),
     },
 )
-def record_outcome(call: Call, answer: RecordedEpisode) -> None:
+def _record_outcome(call: Call, answer: RecordedEpisode) -> None:
     """Record how an action ended, as an episode.
 
     `djinn outcome list` shows how effective each action is, and `djinn consolidate` finds the
@@ -144,7 +144,7 @@ def record_outcome(call: Call, answer: RecordedEpisode) -> None:
 
 
 @command("outcomes.list")
-def list_outcomes(call: Call, answer: requests.OutcomeList) -> None:
+def _list_outcomes(call: Call, answer: requests.OutcomeList) -> None:
     """List how effective actions were, by action and context.
 
     Effectiveness is the share of successes. A partial success counts half.

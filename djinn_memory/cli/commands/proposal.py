@@ -21,7 +21,7 @@ IDS = Field("[ID]...", candidates.proposals)
 
 
 @command("proposals.list", fields={"kind": KIND})
-def list_(call: Call, answer: requests.ProposalList) -> None:
+def _list(call: Call, answer: requests.ProposalList) -> None:
     """List the changes that upkeep proposes, oldest first.
 
     Jobs of `djinn maintain` make proposals. Nothing changes until you accept one. A proposal is
@@ -62,7 +62,7 @@ def list_(call: Call, answer: requests.ProposalList) -> None:
 
 
 @command("proposals.show", fields={"proposal": Field("ID", candidates.proposals)})
-def show(call: Call, answer: requests.ProposalView) -> None:
+def _show(call: Call, answer: requests.ProposalView) -> None:
     """Show a proposal: its notes, its reason and its evidence.
 
     Examples:
@@ -83,7 +83,7 @@ def show(call: Call, answer: requests.ProposalView) -> None:
 
 
 @command("proposals.accept", fields={"proposals": IDS, "kind": KIND})
-def accept(call: Call, answer: requests.ProposalReport) -> None:
+def _accept(call: Call, answer: requests.ProposalReport) -> None:
     """Carry out proposals in one step.
 
     `djinn undo` takes the step back byte for byte. The proposals are then open again. `--all`
@@ -99,7 +99,7 @@ def accept(call: Call, answer: requests.ProposalReport) -> None:
 
 
 @command("proposals.dismiss", fields={"proposals": IDS, "kind": KIND})
-def dismiss(call: Call, answer: requests.ProposalReport) -> None:
+def _dismiss(call: Call, answer: requests.ProposalReport) -> None:
     """Dismiss proposals, so that they are not made again.
 
     The dismissal of a contradiction records that both notes hold, until one of them changes.
@@ -136,7 +136,7 @@ WIDEST = 200
 
 
 @command("contradictions.list")
-def list_contradictions(call: Call, answer: ContradictionList) -> None:
+def _list_contradictions(call: Call, answer: ContradictionList) -> None:
     """List memories that contradict each other and both hold now.
 
     Facts with one category and key are compared by value. Sentences of other notes are compared
@@ -158,7 +158,7 @@ def list_contradictions(call: Call, answer: ContradictionList) -> None:
 
 
 @command("contradictions.settle", fields={"contradiction": Field("ID"), "keep": Field("A|B|both")})
-def settle(call: Call, answer: SettledContradiction) -> None:
+def _settle(call: Call, answer: SettledContradiction) -> None:
     """Settle a contradiction: keep one side, or both.
 
     The note of a closed side gets `valid_to` and `status: superseded`; nothing is deleted. The
@@ -183,7 +183,7 @@ def _print_side(name: str, side: ContradictionSide) -> None:
 
 
 @command("gaps.list")
-def list_gaps(call: Call, answer: gaps.GapGroups) -> None:
+def _list_gaps(call: Call, answer: gaps.GapGroups) -> None:
     """List open gaps, grouped by topic.
 
     Examples:
@@ -203,7 +203,7 @@ def list_gaps(call: Call, answer: gaps.GapGroups) -> None:
 
 
 @command("gaps.report")
-def report_gap(call: Call, answer: gaps.ReportedGap) -> None:
+def _report_gap(call: Call, answer: gaps.ReportedGap) -> None:
     """Report a gap without rating a recall.
 
     Examples:
@@ -216,7 +216,7 @@ def report_gap(call: Call, answer: gaps.ReportedGap) -> None:
     "gaps.close",
     fields={"gap": Field(complete=candidates.gaps), "by": Field("NOTE", candidates.titles)},
 )
-def close_gap(call: Call, answer: gaps.GapChange) -> None:
+def _close_gap(call: Call, answer: gaps.GapChange) -> None:
     """Close a gap that a note answers or that no longer matters.
 
     Examples:
@@ -226,7 +226,7 @@ def close_gap(call: Call, answer: gaps.GapChange) -> None:
 
 
 @command("gaps.reopen")
-def reopen_gap(call: Call, answer: gaps.GapChange) -> None:
+def _reopen_gap(call: Call, answer: gaps.GapChange) -> None:
     """Open a closed gap again.
 
     `djinn maintain` closes gaps that newer memories answer. It does not close a gap with the same
@@ -239,7 +239,7 @@ def reopen_gap(call: Call, answer: gaps.GapChange) -> None:
 
 
 @command("gaps.suggest")
-def suggest_answers(call: Call, answer: gaps.GapSuggestions) -> None:
+def _suggest_answers(call: Call, answer: gaps.GapSuggestions) -> None:
     """Find notes written after a gap was reported that may answer it.
 
     Examples:

@@ -38,7 +38,7 @@ class _RecallView(Struct, frozen=True):
     view=_RecallView,
     warns=False,
 )
-def recall(call: Call, answer: RecallResult) -> None:
+def _recall(call: Call, answer: RecallResult) -> None:
     """Print whole memories that help with a question, best first.
 
     A recall is a search whose ranking also uses your ratings, your usage, and the importance that
@@ -54,7 +54,7 @@ def recall(call: Call, answer: RecallResult) -> None:
     print_recall(answer, explain=call.view.explain)
 
 
-def _rate(call: Call) -> Any:
+def _run_rate(call: Call) -> Any:
     from djinn_memory.memories.recall.rating import ranks_and_names
 
     for name in ("useful", "not_useful"):
@@ -78,9 +78,9 @@ def _rate(call: Call) -> Any:
         ),
         "not_useful": Field("RANKS", help="What did not help, in the same form."),
     },
-    run=_rate,
+    run=_run_rate,
 )
-def rate(call: Call, answer: RatingResult) -> None:
+def _rate(call: Call, answer: RatingResult) -> None:
     """Rate the memories of a recall, so that later recalls improve.
 
     Memories that you do not name are not rated. Negative ratings count from the third on. Rating
@@ -100,7 +100,7 @@ def rate(call: Call, answer: RatingResult) -> None:
 
 
 @command("scores.show", fields={"name": Field("[NOTE]", candidates.titles)})
-def show_score(call: Call, answer: MemoryScores) -> None:
+def _show_score(call: Call, answer: MemoryScores) -> None:
     """Show how usage and ratings affect ranking.
 
     Examples:

@@ -59,7 +59,7 @@ def _choose_existing(call: Call) -> None:
     view=_ExistingOptions,
     prepare=_choose_existing,
 )
-def remember(call: Call, answer: RememberResult) -> None:
+def _remember(call: Call, answer: RememberResult) -> None:
     """Write a memory that the next search finds.
 
     The command never overwrites an existing note, repeats what another note says, or writes text

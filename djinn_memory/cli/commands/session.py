@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @command("wake", fields={"task": Field("TEXT")})
-def wake(call: Call, answer: WakeContext) -> None:
+def _wake(call: Call, answer: WakeContext) -> None:
     """Start a session and print its context.
 
     The context has the events of the day, the summary, the profile of the agent, the last handoff
@@ -45,7 +45,7 @@ def wake(call: Call, answer: WakeContext) -> None:
         "decisions": Field(help="A decision that was made."),
     },
 )
-def checkpoint(call: Call, answer: RememberResult) -> None:
+def _checkpoint(call: Call, answer: RememberResult) -> None:
     """Save the state of the work as a note.
 
     Each checkpoint is a separate note. If the session is interrupted, the next `djinn wake` begins
@@ -67,7 +67,7 @@ def checkpoint(call: Call, answer: RememberResult) -> None:
         "blocked": Field(help="A blocked task and what blocks it."),
     },
 )
-def sleep(call: Call, answer: RememberResult) -> None:
+def _sleep(call: Call, answer: RememberResult) -> None:
     """End the session with a handoff for the next `djinn wake`.
 
     Examples:
@@ -78,7 +78,7 @@ def sleep(call: Call, answer: RememberResult) -> None:
 
 
 @command("sessions.start")
-def start(call: Call, answer: session_requests.StartedSession) -> None:
+def _start(call: Call, answer: session_requests.StartedSession) -> None:
     """Start a session and print its name.
 
     `djinn wake` starts a session too, and prints its context.
@@ -91,7 +91,7 @@ def start(call: Call, answer: session_requests.StartedSession) -> None:
 
 
 @command("sessions.end", fields={"session": Field(complete=candidates.sessions)})
-def end(call: Call, answer: session_requests.EndedSession) -> None:
+def _end(call: Call, answer: session_requests.EndedSession) -> None:
     """End a session without a handoff.
 
     `djinn sleep` ends a session too, and saves a handoff for the next one.
@@ -104,7 +104,7 @@ def end(call: Call, answer: session_requests.EndedSession) -> None:
 
 
 @command("sessions.extract", fields={"session": Field(complete=candidates.sessions)})
-def extract(call: Call, answer: session_requests.ExtractionReport) -> None:
+def _extract(call: Call, answer: session_requests.ExtractionReport) -> None:
     """Write the statements in idle sessions as memories.
 
     Sessions whose last turn is 30 minutes ago are read (`sessions.idle_minutes`). Statements such
@@ -136,7 +136,7 @@ def extract(call: Call, answer: session_requests.ExtractionReport) -> None:
 
 
 @command("sessions.list", fields={"channel": Field("NAME")})
-def list_(call: Call, answer: session_requests.SessionPage) -> None:
+def _list(call: Call, answer: session_requests.SessionPage) -> None:
     """List sessions, newest first.
 
     Each line has the days of the last and of the first turn, the number of turns, whether the
@@ -165,7 +165,7 @@ def list_(call: Call, answer: session_requests.SessionPage) -> None:
 
 
 @command("sessions.history", fields={"session": Field("SESSION", candidates.sessions)})
-def history(call: Call, answer: session_requests.SessionHistory) -> None:
+def _history(call: Call, answer: session_requests.SessionHistory) -> None:
     """Print the last turns of a session, oldest first.
 
     A turn is a message with its response, an observation or an outcome. Without SESSION these are
@@ -202,7 +202,7 @@ def _print_no_turns(session: str | None, near: Sequence[str]) -> None:
 
 
 @command("context", fields={"task": Field(words=True, stdin="value")})
-def context(call: Call, answer: ContextBundle) -> None:
+def _context(call: Call, answer: ContextBundle) -> None:
     """Print what memory knows about a task, within a token budget.
 
     It begins with the profile of the agent and the events of its day. One search ranks episodes,
@@ -221,7 +221,7 @@ def context(call: Call, answer: ContextBundle) -> None:
 
 
 @command("summary.show")
-def show_summary(call: Call, answer: NarrativeSummary) -> None:
+def _show_summary(call: Call, answer: NarrativeSummary) -> None:
     """Print the summary.
 
     Examples:
@@ -232,7 +232,7 @@ def show_summary(call: Call, answer: NarrativeSummary) -> None:
 
 
 @command("summary.set", fields={"text": Field(stdin="text", help="The summary, in Markdown.")})
-def set_summary(call: Call, answer: SummaryChange) -> None:
+def _set_summary(call: Call, answer: SummaryChange) -> None:
     """Write the summary. The previous one is kept.
 
     Examples:
@@ -243,7 +243,7 @@ def set_summary(call: Call, answer: SummaryChange) -> None:
 
 
 @command("summary.build", schemas={"summary.set": "summary.build"})
-def build_summary(call: Call, answer: SummaryChange) -> None:
+def _build_summary(call: Call, answer: SummaryChange) -> None:
     """Build the summary from facts, preferences, projects and open commitments.
 
     The model of the setting `llm.model` writes it. Without that setting no model is asked.

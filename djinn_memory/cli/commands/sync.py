@@ -70,7 +70,7 @@ def _print_watched(call: Call, report: requests.SyncReport) -> None:
 
 
 @command("sync.run", view=_WatchSync, prepare=_watch, progress=True, failed=_is_incomplete)
-def run(call: Call, answer: requests.SyncReport) -> None:
+def _run(call: Call, answer: requests.SyncReport) -> None:
     """Receive the changes of other homes, then send those of this home.
 
     Notes, attachments up to `sync.attachments_mb`, and the ledger's events are exchanged for the
@@ -87,7 +87,7 @@ def run(call: Call, answer: requests.SyncReport) -> None:
 
 
 @command("sync.pull", progress=True, failed=_is_incomplete)
-def pull(call: Call, answer: requests.SyncReport) -> None:
+def _pull(call: Call, answer: requests.SyncReport) -> None:
     """Receive the changes of other homes.
 
     Nothing is sent.
@@ -100,7 +100,7 @@ def pull(call: Call, answer: requests.SyncReport) -> None:
 
 
 @command("sync.push", progress=True, failed=_is_incomplete)
-def push(call: Call, answer: requests.SyncReport) -> None:
+def _push(call: Call, answer: requests.SyncReport) -> None:
     """Send the changes of this home.
 
     No file changes here. A note that another home changed too waits for `djinn sync run`.
@@ -112,7 +112,7 @@ def push(call: Call, answer: requests.SyncReport) -> None:
 
 
 @command("sync.conflicts")
-def conflicts(call: Call, answer: requests.ConflictList) -> None:
+def _conflicts(call: Call, answer: requests.ConflictList) -> None:
     """List the notes that were changed in two homes.
 
     Each line names the copy with the text of one home, and the note with the other text. To settle
@@ -129,7 +129,7 @@ def conflicts(call: Call, answer: requests.ConflictList) -> None:
 
 
 @command("sync.verify", progress=True, failed=lambda answer: bool(answer.drifts))
-def verify(call: Call, answer: requests.SyncComparison) -> None:
+def _verify(call: Call, answer: requests.SyncComparison) -> None:
     """Compare the vaults with the server, byte for byte and row by row.
 
     Notes and attachments are compared byte for byte. For equal notes, the rows on the server are

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         "join": Field("NAME", candidates.vaults),
     },
 )
-def init(call: Call, answer: requests.PreparedServer) -> None:
+def _init(call: Call, answer: requests.PreparedServer) -> None:
     """Prepare a Postgres server and join it.
 
     The tables are created, the vaults that go to the server are registered, and the server's
@@ -65,7 +65,7 @@ def init(call: Call, answer: requests.PreparedServer) -> None:
     talk("Next: `djinn sync run`.")
 
 
-def _migrate(call: Call) -> Any:
+def _run_migrate(call: Call) -> Any:
     preview = call.run(dry_run=True)
     if call.request.dry_run:
         return preview
@@ -80,8 +80,8 @@ def _migrate(call: Call) -> Any:
     return call.run()
 
 
-@command("sync.migrate", view=Confirm, run=_migrate)
-def migrate(call: Call, answer: requests.MigratedServer) -> None:
+@command("sync.migrate", view=Confirm, run=_run_migrate)
+def _migrate(call: Call, answer: requests.MigratedServer) -> None:
     """Update the tables of the server to this version of djinn.
 
     With `--model`, the server changes to the embedding model of this home. Searches on the server
@@ -113,7 +113,7 @@ def _tables(applied: Sequence[str]) -> str:
 
 
 @command("sync.status")
-def status(call: Call, answer: requests.ServerStatus) -> None:
+def _status(call: Call, answer: requests.ServerStatus) -> None:
     """Show the server, its versions, its vaults and their homes.
 
     For each vault, a line for each home shows when the home last synchronized it, and which
@@ -146,7 +146,7 @@ def status(call: Call, answer: requests.ServerStatus) -> None:
         talk("To make one of them the same vault as yours: `djinn sync init --join NAME=ID`.")
 
 
-def _forget(call: Call) -> Any:
+def _run_forget(call: Call) -> Any:
     preview = call.run(dry_run=True)
     vault = preview.vaults[0]
     if not vault.on_server:
@@ -173,10 +173,10 @@ def _forget(call: Call) -> Any:
 @command(
     "sync.forget",
     view=Confirm,
-    run=_forget,
+    run=_run_forget,
     fields={"vault": Field("NAME", candidates.vaults), "home": Field("NAME")},
 )
-def forget(call: Call, answer: requests.ForgottenSync) -> None:
+def _forget(call: Call, answer: requests.ForgottenSync) -> None:
     """Remove a vault from the server, or the record of a lost home.
 
     `--vault` removes a vault with all its rows from the server, and from `sync.vaults` in this
@@ -202,7 +202,7 @@ def forget(call: Call, answer: requests.ForgottenSync) -> None:
 
 
 @command("sync.backfill", progress=True)
-def backfill(call: Call, answer: requests.Backfilled) -> None:
+def _backfill(call: Call, answer: requests.Backfilled) -> None:
     """Fill the vectors and rows that the server lacks.
 
     This home embeds what it has not embedded yet, and writes the vectors and rows of its notes. A
@@ -218,7 +218,7 @@ def backfill(call: Call, answer: requests.Backfilled) -> None:
 
 
 @command("sync.stats")
-def stats(call: Call, answer: SyncStats) -> None:
+def _stats(call: Call, answer: SyncStats) -> None:
     """Count the memories on the server.
 
     Notes, episodes, patterns, entities, chunks of documents and facts are counted, and how many of
@@ -241,7 +241,7 @@ def stats(call: Call, answer: SyncStats) -> None:
 
 
 @command("sync.facts", fields={"query": Field(words=True)})
-def facts(call: Call, answer: requests.ServerFacts) -> None:
+def _facts(call: Call, answer: requests.ServerFacts) -> None:
     """Search the facts on the server.
 
     Facts that are near the question in meaning come first, then those that contain its text.

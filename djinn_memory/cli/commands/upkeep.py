@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     progress=True,
     failed=lambda report: any(not issue.fixed for issue in report.issues) or bool(report.problems),
 )
-def lint(call: Call, answer: LintReport) -> None:
+def _lint(call: Call, answer: LintReport) -> None:
     """Find dead links, ambiguous names and invalid front matter.
 
     It reports links to missing notes, links that match several notes, links to headings and blocks
@@ -58,7 +58,7 @@ _COLOURS = {"ok": "green", "hint": "blue", "warning": "yellow", "error": "red"}
 
 
 @command("doctor", progress=True, warns=False, failed=lambda diagnosis: not diagnosis.well)
-def doctor(call: Call, answer: Diagnosis) -> None:
+def _doctor(call: Call, answer: Diagnosis) -> None:
     """Check the installation and suggest fixes.
 
     It checks the home, its settings, vaults, ledger, index, models, permissions and disk. With
@@ -95,7 +95,7 @@ def doctor(call: Call, answer: Diagnosis) -> None:
     fields={"file": Field("FILE")},
     failed=lambda answer: bool(answer.problems),
 )
-def create(call: Call, answer: CreatedBackup) -> None:
+def _create(call: Call, answer: CreatedBackup) -> None:
     """Write vaults, ledger, working memory and settings into one archive.
 
     The archive is a compressed tar file. It is verified before it gets its name. It does not
@@ -120,7 +120,7 @@ class _RestoreBackup(Struct, frozen=True):
     ] = None
 
 
-def _restore(call: Call) -> RestoredHome:
+def _run_restore(call: Call) -> RestoredHome:
     from djinn_memory.home.config import variable
     from djinn_memory.upkeep.backups import restore_backup
 
@@ -134,9 +134,9 @@ def _restore(call: Call) -> RestoredHome:
     request=_RestoreBackup,
     arguments=["file", "folder"],
     fields={"file": Field("FILE"), "folder": Field("[DIR]")},
-    run=_restore,
+    run=_run_restore,
 )
-def restore(call: Call, answer: RestoredHome) -> None:
+def _restore(call: Call, answer: RestoredHome) -> None:
     """Restore a home from an archive.
 
     The folder must not exist, or be empty, or be a home without notes and ledger. All vaults of the
@@ -199,7 +199,7 @@ def _print_schema(call: Call) -> None:
     prints=NoRequest,
     run=_print_schema,
 )
-def schema(call: Call, answer: Struct) -> None:
+def _schema(call: Call, answer: Struct) -> None:
     """Print the JSON Schema of the output of a command.
 
     With `--json` a command prints one object. Its `schema` field names the schema of the object.
@@ -220,7 +220,7 @@ class _UndoView(Struct, frozen=True):
     yes: Annotated[bool, Meta(description="Do not ask for confirmation.")] = False
 
 
-def _undo(call: Call) -> Any:
+def _run_undo(call: Call) -> Any:
     if call.view.list:
         call.schema = "undo.list"
         return call.run("changes.list")
@@ -235,12 +235,12 @@ def _undo(call: Call) -> Any:
     "changes.undo",
     fields={"change": Field("ID", candidates.changes)},
     view=_UndoView,
-    run=_undo,
+    run=_run_undo,
     schemas={"undo": "changes.undo", "undo.list": "changes.list"},
     words="undo",
     also={"changes.list": "--list"},
 )
-def undo(call: Call, answer: Any) -> None:
+def _undo(call: Call, answer: Any) -> None:
     """Take back a change that djinn made to notes.
 
     A command that changes notes, such as `remember`, `fact set` or `lint --fix`, and a task of

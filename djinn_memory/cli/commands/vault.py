@@ -98,7 +98,7 @@ class _RemovedVault(Struct, frozen=True):
     """The vault before it was removed. Its files are not moved."""
 
 
-def _add(call: Call) -> _AddedVault:
+def _run_add(call: Call) -> _AddedVault:
     from djinn_memory.home import setup
     from djinn_memory.notes.dialects.guess import guess
     from djinn_memory.system.files import expand
@@ -121,9 +121,9 @@ def _add(call: Call) -> _AddedVault:
     request=_AddVault,
     arguments=["name", "path"],
     fields={"agent": Field("AGENT", candidates.agents, name="--for")},
-    run=_add,
+    run=_run_add,
 )
-def add(call: Call, answer: _AddedVault) -> None:
+def _add(call: Call, answer: _AddedVault) -> None:
     """Add a folder of notes as a vault, without moving it.
 
     Examples:
@@ -135,13 +135,13 @@ def add(call: Call, answer: _AddedVault) -> None:
     talk("Next: `djinn index`.")
 
 
-def _list(call: Call) -> _VaultEntries:
+def _run_list(call: Call) -> _VaultEntries:
     vaults = call.djinn.home.vaults
     return _VaultEntries([VaultEntry.of(vault, vaults) for vault in vaults])
 
 
-@command("vaults.list", run=_list)
-def list_(call: Call, answer: _VaultEntries) -> None:
+@command("vaults.list", run=_run_list)
+def _list(call: Call, answer: _VaultEntries) -> None:
     """List the vaults and the agents that can use them.
 
     Examples:
@@ -160,7 +160,7 @@ def list_(call: Call, answer: _VaultEntries) -> None:
     )
 
 
-def _describe(call: Call) -> _FolderDescription:
+def _run_describe(call: Call) -> _FolderDescription:
     from djinn_memory.home import setup
 
     place, text = setup.describe(call.djinn.home, call.request.place, call.request.text)
@@ -172,9 +172,9 @@ def _describe(call: Call) -> _FolderDescription:
     request=_DescribeVault,
     arguments=["place", "text"],
     fields={"place": Field("PATH", candidates.folders)},
-    run=_describe,
+    run=_run_describe,
 )
-def describe(call: Call, answer: _FolderDescription) -> None:
+def _describe(call: Call, answer: _FolderDescription) -> None:
     """Describe a folder in one sentence. Its hits show the description.
 
     A hit shows the description of the innermost described folder. Without a text, the command
@@ -187,7 +187,7 @@ def describe(call: Call, answer: _FolderDescription) -> None:
     say(clean(f"{answer.path}: {answer.context or 'not described'}"))
 
 
-def _move(call: Call) -> _MovedVault:
+def _run_move(call: Call) -> _MovedVault:
     from djinn_memory.upkeep.move_vault import move_vault
 
     request, home = call.request, call.djinn.home
@@ -202,9 +202,9 @@ def _move(call: Call) -> _MovedVault:
     request=_MoveVault,
     arguments=["name", "folder"],
     fields={"name": Field(complete=candidates.vaults)},
-    run=_move,
+    run=_run_move,
 )
-def move(call: Call, answer: _MovedVault) -> None:
+def _move(call: Call, answer: _MovedVault) -> None:
     """Move the folder of a vault. Its id, settings and index are kept.
 
     On another disk the files are copied and compared, then the old ones are removed. If a move is
@@ -217,7 +217,7 @@ def move(call: Call, answer: _MovedVault) -> None:
     say(f"moved {answer.vault.name} from {clean(str(answer.before))} to {root}")
 
 
-def _remove(call: Call) -> _RemovedVault:
+def _run_remove(call: Call) -> _RemovedVault:
     from djinn_memory.home import setup
 
     home = call.djinn.home
@@ -230,9 +230,9 @@ def _remove(call: Call) -> _RemovedVault:
     request=_RemoveVault,
     arguments=["name"],
     fields={"name": Field(complete=candidates.added_vaults)},
-    run=_remove,
+    run=_run_remove,
 )
-def remove(call: Call, answer: _RemovedVault) -> None:
+def _remove(call: Call, answer: _RemovedVault) -> None:
     """Remove a vault from the settings. Its files are not deleted.
 
     Examples:

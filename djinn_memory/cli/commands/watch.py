@@ -63,7 +63,7 @@ class _WatchNotice(Struct, frozen=True):
     """One line for a person."""
 
 
-def _watch(call: Call) -> InstalledService | RemovedService | None:
+def _run_watch(call: Call) -> InstalledService | RemovedService | None:
     djinn, request = call.djinn, call.request
     # Unknown names are refused before anything is written.
     djinn.home.named(request.vaults)
@@ -95,14 +95,14 @@ def _watch(call: Call) -> InstalledService | RemovedService | None:
     "watch",
     request=_WatchOptions,
     prints=_WatchPrintOptions,
-    run=_watch,
+    run=_run_watch,
     schemas={
         "watch": _WatchNotice,
         "watch.service": "djinn_memory.watch.service:InstalledService",
         "watch.uninstalled": "djinn_memory.watch.service:RemovedService",
     },
 )
-def watch(call: Call, answer: InstalledService | RemovedService) -> None:
+def _watch(call: Call, answer: InstalledService | RemovedService) -> None:
     """Keep the index up to date while files change.
 
     It watches all vaults until you stop it, and turns files that are dropped into the folder of the

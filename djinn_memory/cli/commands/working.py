@@ -34,7 +34,7 @@ class _SetOptions(Struct, frozen=True):
     json_value: Annotated[bool, Meta(description="Parse the value as JSON.")] = False
 
 
-def _set(call: Call) -> Any:
+def _run_set(call: Call) -> Any:
     from djinn_memory.memories.working.scopes import from_json
 
     given = call.values
@@ -69,11 +69,11 @@ def _set(call: Call) -> Any:
         "after": Field("STEP"),
     },
     view=_SetOptions,
-    run=_set,
+    run=_run_set,
     schemas={"working.set": "working.set", "working.step": "working.step"},
     also={"working.step": ""},
 )
-def set_(call: Call, answer: Any) -> None:
+def _set(call: Call, answer: Any) -> None:
     """Store a value under a key for a limited time, or set a step of a task.
 
     A value is kept for 300 seconds. A value of a task (--task) is kept until the task has not
@@ -95,7 +95,7 @@ def set_(call: Call, answer: Any) -> None:
         talk(f"replaced: {_preview(answer.replaced.value)}")
 
 
-def _get(call: Call) -> Any:
+def _run_get(call: Call) -> Any:
     if call.values["key"] is not None:
         return call.run()
     if call.values["task"] is None or call.values["session"] or call.values["giver"]:
@@ -107,11 +107,11 @@ def _get(call: Call) -> Any:
 @command(
     "working.get",
     fields={"key": KEY._replace(optional=True), "giver": GIVER},
-    run=_get,
+    run=_run_get,
     schemas={"working.get": "working.get", "working.task": "working.resume"},
     also={"working.resume": ""},
 )
-def get(call: Call, answer: Any) -> None:
+def _get(call: Call, answer: Any) -> None:
     """Print a value, or with --task alone a whole task.
 
     Printing a value counts as a use of it.
@@ -138,7 +138,7 @@ class _ListOptions(Struct, frozen=True):
     tasks: Annotated[bool, Meta(description="List tasks instead of values.")] = False
 
 
-def _list(call: Call) -> Any:
+def _run_list(call: Call) -> Any:
     if not call.view.tasks:
         return call.run()
     call.schema = "working.tasks"
@@ -148,11 +148,11 @@ def _list(call: Call) -> Any:
 @command(
     "working.list",
     view=_ListOptions,
-    run=_list,
+    run=_run_list,
     schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
     also={"working.tasks": "--tasks"},
 )
-def list_(call: Call, answer: Any) -> None:
+def _list(call: Call, answer: Any) -> None:
     """List the values of a session or task, and values that other agents shared.
 
     Examples:
@@ -170,7 +170,7 @@ def list_(call: Call, answer: Any) -> None:
     output.columns(rows, head="key of expires value", empty="No values.")
 
 
-def _clear(call: Call) -> Any:
+def _run_clear(call: Call) -> Any:
     request = call.request
     scopes = {"session": request.session, "task": request.task, "from": request.giver}
     about = next(
@@ -184,8 +184,8 @@ def _clear(call: Call) -> Any:
     return call.run()
 
 
-@command("working.clear", fields={"key": KEY, "giver": GIVER}, view=Confirm, run=_clear)
-def clear(call: Call, answer: requests.ClearedValues) -> None:
+@command("working.clear", fields={"key": KEY, "giver": GIVER}, view=Confirm, run=_run_clear)
+def _clear(call: Call, answer: requests.ClearedValues) -> None:
     """Remove a value, or all values that `djinn working list` shows.
 
     Examples:
@@ -196,7 +196,7 @@ def clear(call: Call, answer: requests.ClearedValues) -> None:
 
 
 @command("working.share", fields={"key": KEY, "to": Field("AGENT", candidates.agents)})
-def share(call: Call, answer: requests.WorkingChange) -> None:
+def _share(call: Call, answer: requests.WorkingChange) -> None:
     """Give another agent a copy of a value.
 
     The other agent sees who shared the value.
