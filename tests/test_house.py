@@ -30,9 +30,10 @@ SQL = re.compile(
 
 
 @cache
-def modules() -> list[tuple[Path, ast.Module]]:
+def modules() -> list[tuple[Path, list[ast.AST]]]:
+    """The modules of the package, each with all nodes of its code."""
     return [
-        (path.relative_to(PACKAGE), ast.parse(path.read_text(encoding="utf-8")))
+        (path.relative_to(PACKAGE), [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))])
         for path in sorted(PACKAGE.rglob("*.py"))
     ]
 
@@ -51,16 +52,16 @@ def test_no_folder_has_more_modules_than_a_reader_can_take_in() -> None:
 
 def test_public_classes_have_names_of_their_own() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path, tree in modules():
-        for node in ast.walk(tree):
+    for path, nodes in modules():
+        for node in nodes:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(path))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
-def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def bound_names(nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:
     """Every name that a module binds, with its line: variables, parameters, attributes."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield (node.id if isinstance(node, ast.Name) else node.attr), node.lineno
         elif isinstance(node, ast.arg):
@@ -72,21 +73,21 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
 def test_names_say_what_they_hold() -> None:
     vague = [
         f"{path}:{line} {name}"
-        for path, tree in modules()
-        for name, line in bound_names(tree)
+        for path, nodes in modules()
+        for name, line in bound_names(nodes)
         if name in SAY_NOTHING
     ]
     assert vague == []
 
 
-def texts(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def texts(nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:
     """The string constants that are no docstrings, an f-string as far as its first value."""
     docstrings = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         if is_text and id(node) not in docstrings:
             yield node.value, node.lineno
@@ -95,9 +96,9 @@ def texts(tree: ast.Module) -> Iterator[tuple[str, int]]:
 def test_sql_stands_in_store_alone() -> None:
     elsewhere = [
         f"{path}:{line}"
-        for path, tree in modules()
+        for path, nodes in modules()
         if path.parts[0] != "store"
-        for text, line in texts(tree)
+        for text, line in texts(nodes)
         if SQL.match(text)
     ]
     assert elsewhere == []

@@ -367,6 +367,7 @@ HOSTILE_CASES = [
 ]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("unit", "strategy"), HOSTILE_CASES)
 def test_hostile_text_takes_linear_time(unit: str, strategy: Strategy) -> None:
     def work(characters: int) -> None:

@@ -241,6 +241,7 @@ def test_values_are_those_that_the_agent_sees(kept: Home, ask: Ask) -> None:
     assert ask(kept.root, "entity", "list", "--kind", "") == kinds
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     "words",
     [

@@ -451,6 +451,7 @@ def test_tables_that_are_no_documents(document: Reader, tmp_path: Path) -> None:
             document(data, "a.csv")
 
 
+@pytest.mark.soak
 def test_a_hundred_thousand_rows_take_linear_time(document: Reader) -> None:
     def work(rows: int) -> None:
         data = b"id,name,amount\n" + b"12345,An ordinary name,99.50\n" * rows

@@ -59,6 +59,7 @@ def _quiet(home: Home) -> None:
     home.edit((("embedding", "provider"), "hashing"))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_questions_find_their_note_by_words(everything: Djinn, name: str) -> None:
     language = LANGUAGES[name]

@@ -160,6 +160,7 @@ def test_the_client_that_called_least_recently_is_forgotten(
         calls.close()
 
 
+@pytest.mark.soak
 def test_calls_at_once(pair: Home) -> None:
     """They are done one by one, and the protocol goes on meanwhile."""
 
@@ -184,6 +185,7 @@ def test_calls_at_once(pair: Home) -> None:
     anyio.run(run)
 
 
+@pytest.mark.soak
 def test_a_call_that_was_cancelled_is_not_begun(pair: Home) -> None:
     async def run() -> None:
         async with over_stdio(pair, mode="legacy") as client:
@@ -332,6 +334,7 @@ def test_http_lets_nobody_else_in(pair: Home) -> None:
                     pass
 
 
+@pytest.mark.soak
 def test_a_token_is_made_once(pair: Home, run: Run) -> None:
     """It lies where only its owner reads it, and clients keep it over a restart."""
     path = pair.state / "mcp-token"

@@ -346,6 +346,7 @@ def compare(template: Path, expected: list[tuple[str, str]], *stages: tuple[Deed
         assert after == before, question
 
 
+@pytest.mark.soak
 def test_all_deeds_of_grace_together_change_no_answer(
     template: Path, expected: list[tuple[str, str]]
 ) -> None:

@@ -145,6 +145,7 @@ def template(tmp_path_factory: pytest.TempPathFactory, home_template: Path) -> P
     return root
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("lock", held.LOCKS)
 def test_a_held_lock(template: Path, tmp_path: Path, lock: str) -> None:
     def asked(kind: dict[str, tuple[Ask, Ask]]) -> list[Asked]:
@@ -186,6 +187,7 @@ def test_a_value_that_cannot_be_counted_is_read(template: Path, tmp_path: Path) 
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("lock", ["index", "vault"])
 def test_ctrl_c_ends_a_run_that_waits(template: Path, tmp_path: Path, lock: str) -> None:
     home = Home(Path(shutil.copytree(template, tmp_path / "home")))

@@ -47,6 +47,7 @@ def stopped(home: Home, server: ModelServer, batches: int) -> subprocess.Popen[s
     return process
 
 
+@pytest.mark.soak
 def test_after_a_kill_the_next_run_reads_nothing_again(home: Home, shared: Path) -> None:
     fill(shared, 60)
     with holding(home.state / "embed.lock"):

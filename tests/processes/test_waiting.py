@@ -187,6 +187,7 @@ def test_ctrl_c_ends_the_waiting(home: Home) -> None:
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.soak
 def test_a_lock_that_others_take_in_turn_is_waited_for(home: Home) -> None:
     """Eight that each hold it for a moment: none waits for one that stands still."""
     code = (
@@ -219,6 +220,7 @@ def test_two_who_embed_leave_nothing_behind(held: Home, server: ModelServer) -> 
     assert (report.added, report.changed, report.embedded, report.problems) == (0, 0, 0, ())
 
 
+@pytest.mark.soak
 def test_an_ingest_leaves_its_texts_to_who_embeds(
     held: Home, server: ModelServer, tmp_path: Path
 ) -> None:

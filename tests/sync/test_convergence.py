@@ -109,6 +109,7 @@ def test_homes_converge_and_lose_no_text(
     )
 
 
+@pytest.mark.soak
 def test_homes_that_rarely_meet(
     tmp_path: Path, home_template: Path, postgres: DatabaseServer
 ) -> None:

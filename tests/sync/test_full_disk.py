@@ -59,6 +59,7 @@ def move_vault(home: SyncedHome, place: Path) -> None:
     home.home.edit((("vaults", "shared", "path"), str(place)))
 
 
+@pytest.mark.soak
 def test_a_vault_without_room_for_some_files(
     homes: tuple[SyncedHome, SyncedHome], small_disk: Path
 ) -> None:

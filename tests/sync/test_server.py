@@ -412,6 +412,7 @@ def test_a_watch_says_that_it_watches_and_stops_on_ctrl_c(
     assert "error" not in out
 
 
+@pytest.mark.soak
 def test_a_watch_goes_on_after_the_server_was_stopped(
     djinn: Djinn, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

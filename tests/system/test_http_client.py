@@ -63,6 +63,7 @@ def test_a_server_that_misbehaves(server: ModelServer, mood: str) -> None:
     assert 1 <= len(server.asked) <= TRIES
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("mood", "line"),
     [
@@ -96,6 +97,7 @@ def test_what_will_not_change_is_not_tried_again(server: ModelServer, mood: str)
     assert len(server.asked) == 1
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mood", ["500", "429", "429 soon", "dropped", "truncated", "cut off"])
 def test_a_passing_trouble_is_waited_out(server: ModelServer, mood: str) -> None:
     server.mood, server.well_after = mood, 1

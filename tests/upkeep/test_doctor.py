@@ -311,6 +311,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspection, "HELD_SECONDS", 0.1)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("part", DATABASES)
 @pytest.mark.parametrize(("exclusive", "can"), [(True, "read"), (False, "written")])
 @pytest.mark.usefixtures("hasty")

@@ -64,6 +64,7 @@ def test_a_job_does_its_work_once_and_can_be_taken_back(djinn: Djinn, name: str)
         assert not [action for action in djinn.maintain([name]).deeds if action.path]
 
 
+@pytest.mark.soak
 def test_all_jobs_together_do_their_work_once(djinn: Djinn) -> None:
     djinn.maintain()
     # What one job wrote may be work for another that ran before it.

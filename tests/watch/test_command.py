@@ -71,6 +71,7 @@ def test_a_signal_ends_it_with_0(start: Start, shared: Path, number: signal.Sign
     assert err == ""
 
 
+@pytest.mark.soak
 def test_a_signal_ends_it_in_the_midst_of_work(start: Start, shared: Path, home: Home) -> None:
     fill(shared, 600)
     process = start("--log")
@@ -184,6 +185,7 @@ def test_a_service_is_installed(run: Run, home: Home, tmp_path: Path) -> None:
     assert process.wait(BOUND) == 0
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit is Linux's")
 def test_a_disk_that_is_full_for_a_while(start: Start, shared: Path, home: Home) -> None:
     import resource

@@ -272,6 +272,7 @@ def test_while_another_process_reads_it_waits(home: Home, watching: Watching, sh
     watching.until(lambda: watching.has("a.md", "kettle"))
 
 
+@pytest.mark.soak
 def test_words_are_found_while_the_model_cannot_be_had(home: Home, shared: Path) -> None:
     home.edit(
         (("embedding", "provider"), "ollama"),

@@ -410,6 +410,7 @@ def test_two_processes_at_once(djinn: Djinn, vaults: Path) -> None:
     assert not list((vaults / "shared").glob("[xy]-*.md"))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("place", "files"), [(APPLY, 0), ("djinn_memory.memories.changes.commit._record", 1)]
 )

@@ -71,6 +71,7 @@ def test_an_alias_that_is_the_name_of_another(djinn: Djinn) -> None:
         djinn.entities.set("Bob", "city", "Oslo")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "name",
     ["a/b\\c", "x\ny", "🙂", "\u200fשלום", "..", "../../etc", "con", "[[x]]", "a|b", "#", "?"],
@@ -153,6 +154,7 @@ def test_a_read_only_vault(djinn: Djinn, tmp_path: Path) -> None:
                 change()
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(os.name != "posix", reason="has no SIGKILL")
 def test_killed_in_a_merge_and_in_a_split(djinn: Djinn) -> None:
     dice = random.Random(5)

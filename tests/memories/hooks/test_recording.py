@@ -238,6 +238,7 @@ def test_a_long_backlog_is_taken_in_bit_by_bit(home: Home, monkeypatch: pytest.M
     assert len(episodes(home)) == 10
 
 
+@pytest.mark.soak
 def test_two_commands_at_once_take_it_in_once(home: Home) -> None:
     record(home, *(tool(f"make {number}") for number in range(60)))
     words = [sys.executable, "-m", "djinn_memory", "--home", str(home.root), "list"]
@@ -248,6 +249,7 @@ def test_two_commands_at_once_take_it_in_once(home: Home) -> None:
     assert len(episodes(home)) == 60
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(os.name != "posix", reason="kills")
 @pytest.mark.parametrize("delay", [0.2, 0.4])
 def test_a_killed_command_loses_and_doubles_nothing(home: Home, delay: float) -> None:

@@ -186,6 +186,7 @@ def accept_and_die(place: str, number: int) -> str:
 APPENDED = "djinn_memory.store.ledger.ledger.now"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("place", "number"), [(APPLY, 1), (APPLY, 3), (APPENDED, 3)])
 def test_a_kill_leaves_all_or_nothing(
     home: Home, shared: Path, stale: list[str], place: str, number: int

@@ -75,6 +75,7 @@ def by_its_writers(path: Path) -> Iterator[None]:
     other.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("holder", [by_its_lock, by_its_writers])
 def test_an_answer_that_cannot_be_logged_has_a_problem(
     home: Home, shared: Path, monkeypatch: pytest.MonkeyPatch, holder: Holder

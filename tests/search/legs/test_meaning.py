@@ -21,6 +21,7 @@ def real(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Home:
     return home
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("question", "agent", "title"),
     [

@@ -158,6 +158,7 @@ def test_a_bad_answer_keeps_the_order_and_gives_one_line(
     assert [step.what for step in after.steps] == ["m did not change the order"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mood", ["never", "drip", "500", "401", "not json", "dropped", "no text"])
 def test_a_model_that_fails_keeps_the_order_within_the_time(
     asking: Djinn, home: Home, server: ModelServer, mood: str

@@ -165,6 +165,7 @@ def test_an_index_made_before_tokens_were_kept(long: Home) -> None:
         assert djinn.index().embedded == 0
 
 
+@pytest.mark.soak
 def test_a_cache_that_holds_nonsense_is_as_good_as_none(long: Home) -> None:
     with apsw.Connection(str(long.embeddings_path)) as connection:
         connection.execute("update token_signs set signs = 'junk'")
