@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=59_552, files=451, names=1_982)
+LIMIT = Size(lines=59_560, files=451, names=1_983)
 
 
 def measure(package: Path) -> Size:

@@ -230,6 +230,14 @@ def edit_user(keys: tuple[str, ...], value: Any) -> Config:
     return config
 
 
+def require_text(value: object) -> None:
+    """Raise `ConfigError` if a text has bytes that are not UTF-8, which no settings file holds."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{value} is not UTF-8 text; rename it or choose another") from None
+
+
 def splice(
     text: str, changes: Iterable[tuple[tuple[str, ...], Any]], where: str
 ) -> tuple[str, dict[str, Any]]:
@@ -242,6 +250,7 @@ def splice(
     parse(text, where)
     try:
         for keys, value in changes:
+            require_text(value)
             text = remove_value(text, keys) if value is None else set_value(text, keys, value)
     except (UnspliceableYaml, YAMLError) as error:
         raise ConfigError(f"{where}: {_one_line(str(error))}") from None

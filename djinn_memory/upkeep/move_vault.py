@@ -10,6 +10,7 @@ from pathlib import Path
 
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import NotFound, Refused, Unavailable
+from djinn_memory.home.config import require_text
 from djinn_memory.home.home import Change, Home
 from djinn_memory.models import Vault
 from djinn_memory.store.state import State
@@ -28,7 +29,7 @@ def move_vault(state: State, name: str, folder: Path) -> Vault:
     source, target = vault.root.resolve(), expand(folder).absolute().resolve()
     # Nobody may read the vault into the index, or write into it, while it is at no place.
     with state.lock(), state.vault_lock(vault):
-        mark, places = home.state / f"move-{name}", f"{source}\n{target}\n".encode()
+        mark, places = home.state / f"move-{name}", os.fsencode(f"{source}\n{target}\n")
         begun = mark.is_file() and mark.read_bytes() == places
         moved = begun and target.is_dir() and not source.exists()
         if not moved:
@@ -50,6 +51,7 @@ def move_vault(state: State, name: str, folder: Path) -> Vault:
 
 def _require_room(home: Home, vault: Vault, source: Path, target: Path) -> None:
     """Raise an error if the folder cannot be moved to the target."""
+    require_text(target)
     if not source.is_dir():
         raise NotFound(f"the folder of vault {vault.name} does not exist: {source}; restore it")
     if vault.inner:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import DjinnError, NotFound, Refused
+from djinn_memory.errors import ConfigError, DjinnError, NotFound, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, describe
 from djinn_memory.upkeep.move_vault import move_vault
@@ -95,6 +95,17 @@ def test_where_it_cannot_go(home: Home, notes: Path, tmp_path: Path, place: str)
     before, settings = listing(notes), home.config_path.read_bytes()
     with pytest.raises(Refused):
         move_vault(Djinn(home).runtime.state, "notes", target)
+    assert listing(notes) == before and home.config_path.read_bytes() == settings
+
+
+def test_a_folder_that_the_settings_cannot_name(home: Home, notes: Path, tmp_path: Path) -> None:
+    before, settings = listing(notes), home.config_path.read_bytes()
+    target = tmp_path / os.fsdecode(b"bad\xff")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        move_vault(Djinn(home).runtime.state, "notes", target)
+    target.mkdir()
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        add_vault(home, "other", target)
     assert listing(notes) == before and home.config_path.read_bytes() == settings
 
 
