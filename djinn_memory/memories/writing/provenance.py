@@ -17,6 +17,15 @@ ORIGIN = ("rule", "evidence", "author", "client", "session")
 LEARNINGS_RULE = "maintain.learnings"
 """The rule of the copies of learnings that an agent shares."""
 
+STATEMENT = "statement"
+"""The field with the digest of what extraction found, by which its note is known."""
+
+PROPOSED = "proposed"
+"""The status of a memory that nobody has accepted yet."""
+
+UNKNOWN = frozenset({"superseded", PROPOSED})
+"""Values of `status` for memories that do not count as known."""
+
 _NO_MARKUP = str.maketrans("[]#`", "()  ")
 
 
