@@ -26,7 +26,8 @@ PROPOSED = "proposed"
 UNKNOWN = frozenset({"superseded", PROPOSED})
 """Values of `status` for memories that do not count as known."""
 
-_NO_MARKUP = str.maketrans("[]#`", "()  ")
+NO_MARKUP = str.maketrans("[]#`", "()  ")
+"""Characters of links, tags and code, with what stands for them in prose."""
 
 
 class Provenance(Struct, frozen=True):
@@ -76,7 +77,7 @@ def evidence_link(memory: MemoryRef) -> str:
 
 def evidence_line(memory: Memory) -> str:
     """A list entry with a link to a memory and its title, in which nothing is a link or a tag."""
-    title = inline(memory.title).translate(_NO_MARKUP)
+    title = inline(memory.title).translate(NO_MARKUP)
     return f"- {evidence_link(memory)} {title}".rstrip()
 
 

@@ -32,8 +32,9 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
         vaults = {vault.name: vault for vault in index.vaults}
         memories = index.memories(selection, fields=(STATEMENT, "session"))
         # A person may write of a proposed decision, too.
-        found = [memory for memory in memories if memory.field(STATEMENT)]
-    return [_finding(memory, vaults[memory.vault]) for memory in found]
+        return [
+            _finding(memory, vaults[memory.vault]) for memory in memories if memory.field(STATEMENT)
+        ]
 
 
 def _finding(memory: IndexedMemory, vault: Vault) -> Finding:
