@@ -247,7 +247,8 @@ def _build_summary(call: Call, answer: SummaryChange) -> None:
     """Build the summary: three to eight sentences from what is known.
 
     They are about facts, preferences, projects, decisions, open commitments and the last
-    conversation. The model of the setting `llm.model` writes it. Without that setting no model is asked.
+    conversation. The model of the setting `llm.model` writes it. Without that setting no model is
+    asked.
 
     Examples:
         djinn summary build

@@ -63,7 +63,8 @@ class BuildSummary(Struct, frozen=True):
     """Build the summary: three to eight sentences from what is known.
 
     They are about facts, preferences, active projects, decisions, open commitments and the last
-    conversation. The model in the setting `llm.model` writes it. Without that setting no model is used.
+    conversation. The model in the setting `llm.model` writes it. Without that setting no model is
+    used.
     """
 
     force: Annotated[

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from djinn_memory.errors import Refused
 from djinn_memory.memories.catalog.catalog import body_of, ledger_name
+from djinn_memory.memories.entities.names import is_entity, same_name
 from djinn_memory.memories.facts.queries import FACT, fact_in
 from djinn_memory.memories.facts.writer import add_fact
 from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal, ProposalKind, notes_of
@@ -55,6 +56,8 @@ def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
         add_fact(runtime, changes, vault, fact_in(data, vault, memory.path, runtime.now()))
         changes.remove(vault, memory.path, data)
         return
+    if is_entity(memory) and (same := same_name(acceptance.index, memory.title)):
+        raise Refused(f"{same[0].vault}/{same[0].path} is an entity of this name")
     draft = Draft(memory.type or "", memory.title, body_of(vault, memory), {"date": memory.date})
     scope = runtime.home.scope(runtime.home.agent(vault.agent))
     if known := DuplicateFinder(runtime, draft, scope, notes=True).find():

@@ -19,6 +19,7 @@ from djinn_memory.memories.proposals.kinds import statement
 from djinn_memory.memories.proposals.lifecycle import propose
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, is_plain, title_of
+from djinn_memory.memories.sessions.extraction.named import often_named
 from djinn_memory.memories.sessions.extraction.rules import claims_in
 from djinn_memory.memories.sessions.extraction.turns import (
     ExtractionLog,
@@ -81,6 +82,8 @@ def _run(
         try:
             for result in _of_session(unread, writer):
                 results.append(result)
+            for claim, turn in often_named(runtime, agent, unread.session, unread.turns):
+                results.append(writer.take(claim, turn, unread.session, proposed=True))
             answers = answers and (
                 dry_run or _proposed(runtime.home.config.llm, unread, writer, results, problems)
             )
