@@ -8,6 +8,7 @@ from pathlib import Path
 
 from djinn_memory.errors import using_wording
 from djinn_memory.home.home import Home
+from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.sessions.background import LOCK, is_due
 from djinn_memory.operations.wording import CommandWording
@@ -43,6 +44,7 @@ def _extract(runtime: Runtime) -> None:
     if is_locked(runtime.home.state / LOCK):
         return
     take_in(runtime, seconds=INTAKE_SECONDS)
+    read(runtime.state, runtime.home.vaults)
     if is_due(runtime):
         for problem in run_jobs((EXTRACT,), runtime, dry_run=False).problems:
             print(f"{problem.what}: {problem.why}", flush=True)

@@ -45,6 +45,7 @@ def start(root: str, state: str) -> None:
 
 def is_due(runtime: Runtime) -> bool:
     """Whether extraction is switched on, and a session is idle and was not extracted."""
+    from djinn_memory.indexing.refresh import sweep
     from djinn_memory.memories.sessions.extraction.turns import ExtractionLog, unread_sessions
 
     home = runtime.home
@@ -54,8 +55,11 @@ def is_due(runtime: Runtime) -> bool:
         or "extract" in home.config.upkeep.skip
     ):
         return False
+    agents = [agent for agent in home.config.agents if not home.personal(agent).read_only]
+    if sweep(runtime.state, [home.personal(agent) for agent in agents])[0]:
+        # The process reads what is not indexed yet, and asks again.
+        return True
     return any(
         next(unread_sessions(runtime, agent, ExtractionLog(runtime.state, agent), None), None)
-        for agent in home.config.agents
-        if not home.personal(agent).read_only
+        for agent in agents
     )

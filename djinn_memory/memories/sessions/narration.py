@@ -33,6 +33,12 @@ FEWEST = 3
 PHRASE = 90
 """Maximum characters of a value or of a title."""
 
+TELLING = 4
+"""Words of the shortest sentence of a turn that is quoted. Shorter ones are mostly greetings."""
+
+READ = 2_000
+"""Characters of a turn among which such a sentence is looked for."""
+
 LONG = 6
 """A value with more words is likely a clause, which `is` cannot introduce."""
 
@@ -71,12 +77,18 @@ def narrated(facts: Sequence[IndexedFact], standing: StandingMemories, now: date
 
 def last_conversation(turns: Sequence[EpisodeText], *, whole: bool) -> str:
     """A sentence about the last conversation: its day, and how it ended, and if `whole`, began."""
-    said = [text for turn in turns if (text := _phrase(turn.message))]
+    said = [text for turn in turns if (text := _telling(turn.message))]
     if not said:
         return ""
     told = [f"began with “{said[0]}”"] if whole and len(said) > 1 else []
     told.append(f"ended with “{said[-1]}”")
     return f"The last conversation, on {_day(turns[-1].memory.date)}, {_joined(told)}."
+
+
+def _telling(text: str) -> str:
+    """The first sentence of a text that is more than a greeting; "" if there is none."""
+    phrases = map(_phrase, _SENTENCE.split(" ".join(text[:READ].split())))
+    return next((phrase for phrase in phrases if len(phrase.split()) >= TELLING), "")
 
 
 def _of_facts(facts: Sequence[IndexedFact], now: datetime) -> list[str]:

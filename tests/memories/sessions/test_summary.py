@@ -130,7 +130,7 @@ def test_what_is_known_is_told_in_three_to_eight_sentences(djinn: Djinn) -> None
     djinn.remember("decision", "Two lamps", "We decided on two lamps. Maren agreed.")
     for number in range(30):
         djinn.facts.set(f"pier {number % 5}", f"berth {number}", f"boat {number}")
-    talk(djinn, "Does the lamp flicker? I saw it.", "Then we are done.")
+    talk(djinn, "Hello! Does the lamp flicker? I saw it.", "Then we are done. Thanks!", "Bye!")
     text = djinn.summary.build().summary.text
     assert len(sentences(text)) == 8
     assert text.startswith("The user lives in Warsaw; the user’s pronouns are she/her.")
