@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, Changed, DjinnError, Refused, UsageError
 from djinn_memory.languages.word_lists import meaning_of
 from djinn_memory.memories.catalog.catalog import domains_in
+from djinn_memory.memories.entities.names import same_name
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
@@ -54,6 +55,7 @@ class ClaimWriter:
 
         Raises `Changed`, `Unavailable` and `OSError` if it cannot be written now.
         """
+        claim = self._of_entity(claim)
         try:
             return self._take(claim, turn, session, proposed=proposed)
         except Changed:
@@ -83,6 +85,16 @@ class ClaimWriter:
         written = self._write(claim, turn, session, said, proposed=proposed)
         self._log.take(claim, session, said, "written", written.id)
         return written
+
+    def _of_entity(self, claim: Claim) -> Claim:
+        """A fact about somebody or something, under the name of the entity if only one is meant."""
+        if not claim.is_keyed:
+            return claim
+        with self._runtime.index(self._runtime.home.scope(self._agent)) as index:
+            names = [entity.title for entity in same_name(index, claim.category)]
+        if len(names) != 1:
+            return claim
+        return replace(claim, category=names[0], title=f"{names[0]}/{claim.key}")
 
     def _taken(self, claim: Claim, said: str, link: str) -> str:
         """The reason why a claim may not be written again; empty if it may.

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.memories.sessions.extraction import run as extraction
+from djinn_memory.memories.sessions.extraction.claims import Claim
 from djinn_memory.memories.sessions.extraction.named import SESSIONS, kind_of
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
@@ -65,6 +68,25 @@ def test_an_entity_of_the_name_is_not_proposed_and_not_doubled(djinn: Djinn) -> 
     djinn.entities.add("Hannah", kind="person")
     report = djinn.proposals.accept(kind="statement")
     assert report.proposals == () and "is an entity of this name" in report.problems[0].why
+
+
+def test_a_fact_about_somebody_is_one_of_the_entity(
+    djinn: Djinn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = Claim("person", "fact", "Hannah/does", "the frontend", "Hannah", "does")
+    monkeypatch.setattr(extraction, "claims_in", lambda *_, **__: [claim])
+    djinn.entities.add("Hannah Berg", kind="person", aliases=["Hannah"])
+    say(djinn, "Then Hannah does the frontend.", 1)
+    [fact] = djinn.facts.list().facts
+    assert (fact.category, fact.key, fact.value) == ("Hannah Berg", "does", "the frontend")
+    entity = djinn.entities.show("Hannah").entity
+    assert entity is not None
+    assert "facts/hannah-berg-does.md" in {mention.path for mention in entity.mentions}
+    # Who of two is meant is not known.
+    djinn.entities.add("Hannah Lund", kind="person", aliases=["Hannah"], force=True)
+    claim = replace(claim, key="likes", title="Hannah/likes", text="tea")
+    say(djinn, "And Hannah likes tea.", 2)
+    assert {fact.category for fact in djinn.facts.list().facts} == {"Hannah Berg", "Hannah"}
 
 
 @pytest.mark.parametrize(
