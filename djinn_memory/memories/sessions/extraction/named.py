@@ -47,7 +47,7 @@ def often_named(
     Each comes as a claim, with the last of `turns` that says it. A name is left out if the words
     around it do not tell what it is the name of.
     """
-    found: list[tuple[Claim, EpisodeText]] = []
+    claims: list[tuple[Claim, EpisodeText]] = []
     with runtime.index(runtime.home.scope(agent)) as index:
         own = replace(EPISODES, where=(("session", session),))
         for entry in index.values("entities", Selection(own)):
@@ -59,8 +59,8 @@ def often_named(
                 last = next((turn for turn in reversed(turns) if name in turn.message), None)
                 if last and (of := kind_of(name, [turn.message for turn in turns])):
                     text = f"{name} is named in several sessions."
-                    found.append((Claim("named", of, name, text), last))
-    yield from found[:MOST]
+                    claims.append((Claim("named", of, name, text), last))
+    yield from claims[:MOST]
 
 
 def kind_of(name: str, texts: Sequence[str]) -> EntityType | None:
