@@ -19,6 +19,7 @@ from djinn_memory.notes.dates import iso_date, local_day, moment
 from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.periods import Period, spoken_period
 from djinn_memory.notes.slugs import fold
+from djinn_memory.secrets import mask
 from djinn_memory.system.plural import count
 
 SUBJECTS = 3
@@ -188,7 +189,8 @@ def _named(memories: Sequence[MemoryExcerpt]) -> str:
 def _phrase(text: str) -> str:
     """The first sentence of a text as plain words, in which nothing is a link, a tag or code."""
     words = inline(_SENTENCE.split(" ".join(text.split()), maxsplit=1)[0]).translate(NO_MARKUP)
-    line = " ".join(words.split()).rstrip(" .;,:")
+    # Masked before it is cut, because a part of a secret does not look like one.
+    line = mask(" ".join(words.split())).rstrip(" .;,:")
     return line if len(line) <= PHRASE else f"{line[: PHRASE - 2].rsplit(' ', 1)[0]} …"
 
 
