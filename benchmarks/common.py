@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("DJINN_TEST_DATA") or ROOT.parent / "shared" / "data")
 # As the program does it, see `djinn_memory.cli.start`. It counts until numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# A process in the background would take its time from what is measured.
+os.environ.setdefault("DJINN_SESSIONS__EXTRACT", "false")
 
 PROGRAM = [str(Path(sys.executable).with_name("djinn"))]
 

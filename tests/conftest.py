@@ -42,6 +42,9 @@ MEMORY = Path("/dev/shm")
 ROOM = 8 << 30
 """The bytes that must be free there, several times what a run needs at once."""
 
+EXTRACTS = "DJINN_SESSIONS__EXTRACT"
+"""The variable that lets the start and the end of a session extract."""
+
 HERE = Path(__file__).resolve().parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -53,6 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    # A process in the background would outlive its test.
+    os.environ[EXTRACTS] = "false"
     if config.option.markexpr.startswith("soak"):
         settings.load_profile(SOAK)
     else:
@@ -185,6 +190,7 @@ def environment_of(tmp_path: Path, user_folder: Path, home: Path | None) -> dict
     # Exported models stay where the test has them.
     inherited["DJINN_CACHE"] = str(model_cache())
     inherited["DJINN_CONFIG_DIR"] = str(user_folder)
+    inherited[EXTRACTS] = "false"
     if home is not None:
         inherited["DJINN_HOME"] = str(home)
     return {**inherited, "HOME": str(tmp_path)}

@@ -197,6 +197,7 @@ class SessionsConfig(Struct, forbid_unknown_fields=True):
     wake: Annotated[int, Meta(ge=0, le=1000)] = 10
     idle_minutes: Annotated[float, Meta(ge=0, le=525_600)] = 30.0
     open_hours: Annotated[float, Meta(ge=1, le=87_600)] = 24.0
+    extract: bool = True
 
 
 class PatternsConfig(Struct, forbid_unknown_fields=True):

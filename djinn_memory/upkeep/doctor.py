@@ -36,6 +36,7 @@ CHECKS: dict[str, Checks] = {
     "reranker": models.reranker,
     "chat model": models.chat_model,
     "hooks": place.hooks,
+    "sessions": place.sessions,
     "leftovers": place.leftovers,
 }
 """The checks by part. Parts that others depend on come first."""

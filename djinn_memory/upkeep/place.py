@@ -14,6 +14,7 @@ from djinn_memory.home.watcher import watcher
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.changes.plan import KeptBytes
 from djinn_memory.memories.hooks.installation import hook_state
+from djinn_memory.memories.sessions.background import LOCK, LOG
 from djinn_memory.system.disks import network, open_to_everyone, synced
 from djinn_memory.system.files import is_abandoned, is_leftover, make_folder
 from djinn_memory.system.locks import is_locked
@@ -175,6 +176,9 @@ def _size(number: int) -> str:
     return f"{number / 1e9:,.1f} GB" if number >= 1e9 else f"{number / 1e6:,.1f} MB"
 
 
+MOST_LOG = 300
+"""Bytes of the log of an extraction that a finding quotes."""
+
 RECENT = timedelta(days=7)
 """A loss that is older is no finding any more. `djinn hook status` still counts it."""
 
@@ -205,3 +209,12 @@ def hooks(case: CheckedHome) -> Iterator[Check]:
 
 def _is_recent(time: str | None) -> bool:
     return time is None or datetime.now(UTC) - datetime.fromisoformat(time) < RECENT
+
+
+def sessions(case: CheckedHome) -> Iterator[Check]:
+    """Check whether the last extraction that the start or end of a session started has failed."""
+    log = case.home.state / LOG
+    text = log.read_bytes()[:MOST_LOG].decode("utf-8", "replace").strip() if log.is_file() else ""
+    if text and not is_locked(case.home.state / LOCK):
+        what = f"the extraction of idle sessions failed: {' '.join(text.split())}"
+        yield warning("sessions", what, Remedy("sessions.extract"))

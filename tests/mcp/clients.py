@@ -63,7 +63,7 @@ def command(home: Home, *options: str) -> list[str]:
 
 def environment(**more: str) -> dict[str, str]:
     """What the server's process is to know."""
-    names = ("DJINN_CONFIG_DIR", "PYTHONPATH")
+    names = ("DJINN_CONFIG_DIR", "DJINN_SESSIONS__EXTRACT", "PYTHONPATH")
     # The inspector refuses a variable that is empty.
     kept = {name: os.environ[name] for name in names if os.environ.get(name)}
     return {**kept, "DJINN_CACHE": str(model_cache()), **more}

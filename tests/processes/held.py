@@ -153,6 +153,7 @@ def environment(place: Path) -> dict[str, str]:
     return {
         **own, "HOME": str(place), "DJINN_CONFIG_DIR": str(place / "user"),
         "DJINN_CACHE": str(place / "cache"), "EDITOR": "true", "VISUAL": "true",
+        "DJINN_SESSIONS__EXTRACT": "false",
     }  # fmt: skip
 
 

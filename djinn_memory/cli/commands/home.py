@@ -12,7 +12,6 @@ from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, sizes, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound
-from djinn_memory.system.files import make_folder, open_private
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -148,8 +147,7 @@ class _BackgroundIndex(Struct, frozen=True):
 def _run_index(call: Call) -> IndexReport | _BackgroundIndex:
     if not call.view.background:
         return call.djinn.index(call.request)
-    import subprocess
-    import sys
+    from djinn_memory.system.detached import start_detached
 
     if call.request.model is not None:
         call.djinn.use_model(call.request.model)
@@ -158,21 +156,9 @@ def _run_index(call: Call) -> IndexReport | _BackgroundIndex:
     options += ["--rebuild"] * call.request.rebuild
     options += [f"--agent={call.request.agent}"] if call.request.agent else []
     log = home.state / "index.log"
-    make_folder(home.state, private=True)
-    # A link that was cloned with the home must not lead the log elsewhere. With `-P` a module in
-    # the current folder cannot stand in for djinn's.
-    log.unlink(missing_ok=True)
-    command = [sys.executable, "-P", "-m", "djinn_memory", "--home", str(home.root), "index"]
-    with open_private(log) as file:
-        process = subprocess.Popen(
-            [*command, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            start_new_session=True,
-        )
+    command = ["-m", "djinn_memory", "--home", str(home.root), "index"]
     call.schema = "index.background"
-    return _BackgroundIndex(process.pid, log)
+    return _BackgroundIndex(start_detached([*command, *options], log), log)
 
 
 @command(

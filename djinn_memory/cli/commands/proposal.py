@@ -86,11 +86,13 @@ def _show(call: Call, answer: requests.ProposalView) -> None:
 def _accept(call: Call, answer: requests.ProposalReport) -> None:
     """Carry out proposals in one step.
 
-    `djinn undo` takes the step back byte for byte. The proposals are then open again. `--all`
-    leaves contradictions out: `djinn contradiction settle` chooses a side.
+    `djinn undo` takes the step back byte for byte. The proposals are then open again. `--kind`
+    takes all of a kind. `--all` leaves contradictions out: `djinn contradiction settle` chooses a
+    side.
 
     Examples:
         djinn proposal accept prp_3v9qk2m7xd
+        djinn proposal accept --kind statement
         djinn proposal accept --all --kind archive --dry-run
     """
     _print_decided(answer, "would accept" if call.request.dry_run else "accepted")
@@ -102,7 +104,8 @@ def _accept(call: Call, answer: requests.ProposalReport) -> None:
 def _dismiss(call: Call, answer: requests.ProposalReport) -> None:
     """Dismiss proposals, so that they are not made again.
 
-    The dismissal of a contradiction records that both notes hold, until one of them changes.
+    The dismissal of a contradiction records that both notes hold, until one of them changes. That
+    of a statement removes its note, and `djinn undo` brings it back.
     `--all` leaves contradictions out, unless `--kind` names them.
 
     Examples:

@@ -244,9 +244,11 @@ def _set_summary(call: Call, answer: SummaryChange) -> None:
 
 @command("summary.build", schemas={"summary.set": "summary.build"})
 def _build_summary(call: Call, answer: SummaryChange) -> None:
-    """Build the summary from facts, preferences, projects and open commitments.
+    """Build the summary: three to eight sentences from what is known.
 
-    The model of the setting `llm.model` writes it. Without that setting no model is asked.
+    They are about facts, preferences, projects, decisions, open commitments and the last
+    conversation. The model of the setting `llm.model` writes it. Without that setting no model is
+    asked.
 
     Examples:
         djinn summary build

@@ -33,6 +33,7 @@ from djinn_memory.memories.profiles.requests import AgentProfile
 from djinn_memory.memories.proposals.log import CONTRADICTION, recorded_proposals
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
+from djinn_memory.memories.sessions.background import start_extraction
 from djinn_memory.memories.sessions.marks import ended_by_upkeep, or_problem
 from djinn_memory.models import PLANES, Filters, Problem, Vault
 from djinn_memory.notes.dates import iso_date
@@ -76,6 +77,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         before = or_problem(lambda: _unfinished(state, agent, named), problems)
         ended = or_problem(lambda: ended_by_upkeep(runtime, agent), problems)
     session = or_problem(lambda: session_log.start(state, agent, named, briefing.now), problems)
+    start_extraction(runtime)
     # More than are given, so that there are some of each kind.
     result = briefing.recall("wake", 2 * runtime.home.config.recall.limit, session)
     if result and any(problem.what == "ledger" for problem in result.problems):

@@ -120,6 +120,9 @@ OVER = frozenset({
 MANY = 12
 """Maximum number of memories of one kind. An agent with more does not need them listed."""
 
+LATEST = 3
+"""Number of decisions that are told as the latest."""
+
 FEW = 5
 """Number of newest memories of a plane, without a task."""
 
@@ -201,6 +204,12 @@ class StandingMemories:
         preferences.sort(key=lambda memory: (_importance(memory), memory.date), reverse=True)
         preferences.sort(key=self._ended)
         return self._excerpts(preferences[:MANY])
+
+    def decisions(self) -> Iterator[MemoryExcerpt]:
+        """The newest decisions, those that hold first."""
+        decisions = self._open("decision")
+        decisions.sort(key=self._ended)
+        return self._excerpts(decisions[:LATEST])
 
     def newest(self, plane: str, limit: int = FEW) -> Iterator[MemoryExcerpt]:
         """The newest memories of a plane that are not in other parts of a briefing.

@@ -10,6 +10,7 @@ from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.catalog import MERGED, MOST_PLACES
 from djinn_memory.memories.entities.requests import KINDS
+from djinn_memory.memories.writing.provenance import UNKNOWN
 from djinn_memory.models import PLANES, Filters
 from djinn_memory.notes.slugs import name_key
 from djinn_memory.search.backend import Index
@@ -17,11 +18,11 @@ from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import IndexedMemory, MemoryNames, Selection
 
 _OTHERS = tuple(("type", kind) for kind in PLANES["knowledge"] if kind not in KINDS)
-_NO_ENTITIES = (*_OTHERS, ("status", "superseded"))
+_NO_ENTITIES = (*_OTHERS, *(("status", status) for status in sorted(UNKNOWN)))
 ENTITIES = Selection(Filters(planes=("knowledge",), excluded=_NO_ENTITIES), whole_files=True)
 """All entities: notes of the plane `knowledge` that are no facts, relationships or skills.
 
-Earlier versions of a note do not count.
+Earlier versions of a note, and entities that were only proposed, do not count.
 """
 
 

@@ -47,6 +47,7 @@ from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.change_set import VaultWriter, check_writable, writing
 from djinn_memory.memories.writing.drafts import Draft, draft_of
 from djinn_memory.memories.writing.existing import dated
+from djinn_memory.memories.writing.provenance import UNKNOWN
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import PLANES, Memory, Problem, Vault, extended, plane_of
 from djinn_memory.notes import vault as disk
@@ -360,7 +361,9 @@ def _require_free(vault: Vault, draft: Draft) -> None:
     path = f"{folder(draft.type)}/{slug(draft.title)}.md"
     with suppress(OSError):
         note = parse(path, disk.read(vault, path), vault.dialect)
-        if note.type == draft.type and name_key(note.title) == name_key(draft.title):
+        proposed = fold(str(dict(note.fields).get("status", ""))) in UNKNOWN
+        same = note.type == draft.type and name_key(note.title) == name_key(draft.title)
+        if same and not proposed:
             raise _name_taken(vault.name, path, draft.title)
 
 

@@ -77,7 +77,8 @@ _NAME = re.compile(
 _SINGLE_NAME = re.compile(rf"(?<=[\w,;:)] ){_CAPITAL}(?:'s)?\b")
 _NO_NAME = frozenset({
     "a", "also", "an", "and", "are", "but", "can", "could", "dear", "did", "do", "does", "he",
-    "hello", "hi", "how", "i", "i'd", "i'll", "i'm", "i've", "if", "is", "it", "let", "let's", "my",
+    "hello", "hey",
+    "hi", "how", "i", "i'd", "i'll", "i'm", "i've", "if", "is", "it", "let", "let's", "my",
     "no", "not", "now", "ok", "okay", "or", "our", "please", "she", "should", "so", "thanks",
     "that", "the", "then", "these", "they", "this", "those", "was", "we", "were", "what", "when",
     "todo", "utc", "gmt", "where", "which", "who", "why", "will", "would", "yes", "you", "your",

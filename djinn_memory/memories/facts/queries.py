@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.languages.word_lists import meaning_of
 from djinn_memory.memories.catalog.catalog import domains_in
+from djinn_memory.memories.writing.provenance import UNKNOWN
 from djinn_memory.models import Filters, MemoryRef, Problem, Vault, extended
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import iso_date, moment, over
@@ -35,9 +36,6 @@ _FACTS = Selection(Filters(types=(FACT,)), whole_files=True)
 """Facts are read and written by path, so a section of a journal cannot be a fact."""
 
 _FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from", DOMAIN)
-
-UNKNOWN = frozenset({"superseded", "proposed"})
-"""Values of `status` for notes that do not count as facts."""
 
 
 class Fact(MemoryRef, frozen=True, kw_only=True):

@@ -10,13 +10,12 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, DjinnError, Remedy, UsageError
+from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN, domain_key, is_own
 from djinn_memory.memories.changes.history import taken_back
 from djinn_memory.memories.changes.plan import digest
 from djinn_memory.memories.facts.queries import (
     FACT,
-    UNKNOWN,
     Fact,
     IndexedFact,
     fact_in,
@@ -27,10 +26,10 @@ from djinn_memory.memories.facts.queries import (
 from djinn_memory.memories.facts.requests import SetFact
 from djinn_memory.memories.facts.statements import Action, Stated, Statement, given_period, stated
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.change_set import VaultWriter, change_set, writing
+from djinn_memory.memories.writing.change_set import ChangeSet, VaultWriter, change_set, writing
 from djinn_memory.memories.writing.drafts import Draft
-from djinn_memory.memories.writing.provenance import ORIGIN, Provenance, domain_value
-from djinn_memory.models import Problem, Vault
+from djinn_memory.memories.writing.provenance import ORIGIN, UNKNOWN, Provenance, domain_value
+from djinn_memory.models import Problem, Vault, extended
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import date_field, moment
@@ -38,7 +37,7 @@ from djinn_memory.notes.encoding import decode, writable
 from djinn_memory.notes.fact_note import PastValue, Timeline, with_past, with_value, written
 from djinn_memory.notes.frontmatter import edit_fields
 from djinn_memory.notes.note import MAX_TITLE
-from djinn_memory.notes.periods import begin_key
+from djinn_memory.notes.periods import Period, begin_key
 from djinn_memory.notes.slugs import fold, folder, slug
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
@@ -112,6 +111,35 @@ def set_fact(
             action, path = "created", writer.create(draft)[1]
     fact = fact_in(writer.content(path), vault, path, writer.now)
     return FactChange(action, fact, before, tuple(writer.problems))
+
+
+def add_fact(runtime: Runtime, changes: ChangeSet, vault: Vault, fact: Fact) -> None:
+    """Add the steps that state the value of `fact` in a vault to a change, as `set_fact` does.
+
+    Raises `Refused` if the fact has the value already, or another note has its path.
+    """
+    now, named = runtime.now(), (fact.category, fact.key)
+    domains = tuple(fact.domain.split(", ")) if fact.domain else ()
+    origin = replace(extended(fact, Provenance, rule=fact.rule or ""), domains=domains)
+    period = Period(fact.valid_from, fact.valid_to)
+    statement = Statement(
+        fact.value, period, fact.source, fact.confidence, origin, fact.source_context, fact.expires
+    )
+    usual = f"{folder(FACT)}/{slug('/'.join(map(fold, named)))}.md"
+    path = _path_of(runtime, vault, named, None) or usual
+    data = changes.content(vault, path)
+    if data is None:
+        draft = _draft(*named, statement, now)
+        changes.create(vault, path, draft.compose(now)[1].encode("utf-8", "replace"))
+        return
+    known = fact_in(data, vault, path, now)
+    if known.value == fact.value:
+        raise Refused(f"{vault.name}/{path} says the same")
+    if path == usual and {fold(known.category), fold(known.key)} != {*map(fold, named)}:
+        raise Refused(f"{vault.name}/{path} is another note")
+    after = _with_statement(data, known, statement, now)[1]
+    after = _with_domains(after, domains, derived=True) if domains else after
+    changes.rewrite(vault, path, data, after)
 
 
 def _change(writer: VaultWriter, path: str, statement: Statement) -> tuple[Action, str | None]:

@@ -113,6 +113,8 @@ def _record(root: str, options: dict[str, str], stdout: int) -> None:
         _append(spool, entry, cut)
     if event in ANSWERS and (event == "SessionStart" or _recalls(root)):
         _answer(root, entry, spool, stdout)
+    elif event == "SessionEnd" and not _mentions_extract(root):
+        _extract(root, state, spool)
 
 
 def _append(spool: Spool, entry: dict[str, Any], cut: bool) -> None:
@@ -137,6 +139,16 @@ def _answer(root: str, entry: dict[str, Any], spool: Spool, stdout: int) -> None
     data = text.encode("utf-8", "replace")
     while data:
         data = data[os.write(stdout, data) :]
+
+
+def _extract(root: str, state: str, spool: Spool) -> None:
+    """Start the extraction of idle sessions."""
+    try:
+        from djinn_memory.memories.sessions.background import start
+
+        start(root, state)
+    except Exception as error:
+        spool.fail(f"SessionEnd: {type(error).__name__}: {error}")
 
 
 def _input() -> bytes | None:
@@ -236,6 +248,14 @@ def _mentions_recall(lines: list[str]) -> bool:
         elif inside and "recall" in line:
             return True
     return False
+
+
+def _mentions_extract(root: str) -> bool:
+    """Whether the settings may switch the extraction off. Then another command starts it."""
+    variables = ("DJINN_SESSIONS__EXTRACT", "DJINN_UPKEEP__SKIP")
+    return any("extract" in line for line in _settings(root)) or any(
+        name in os.environ for name in variables
+    )
 
 
 def _settings(root: str) -> list[str]:

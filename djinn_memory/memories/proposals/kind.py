@@ -70,14 +70,14 @@ def _state(subject: LiveSubject) -> str | None:
 
 
 class Acceptance(Struct):
-    """Carries out proposals. Their changes of notes form one change set."""
+    """Carries out or dismisses proposals. Their changes of notes form one change set."""
 
     runtime: Runtime
     index: Index
     """The notes of all vaults in which proposals may be carried out."""
     changes: ChangeSet
     agent: str | None
-    """The agent who accepts; None for the user of the home."""
+    """The agent who decides; None for the user of the home."""
     keep: Keep | None = None
     """The side of a contradiction that holds."""
     done: list[LiveProposal] = field(default_factory=list)
@@ -147,6 +147,8 @@ class ProposalKind(Struct, frozen=True):
     carry_out: Callable[[Acceptance, LiveProposal], None]
     """Adds the steps of an open proposal to an acceptance. Raises `DjinnError` if it cannot be
     carried out; its steps are then dropped."""
+    clean_up: Callable[[Acceptance, LiveProposal], None] | None = None
+    """Adds the steps of a dismissal, as `carry_out` does. By default it changes no note."""
     singly: bool = False
     """Whether each proposal needs a decision of its own. The choice of all leaves them out."""
     others: Callable[[Runtime, Collection[str]], Mapping[str, OtherSubject]] | None = None

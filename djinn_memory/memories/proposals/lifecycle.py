@@ -116,6 +116,34 @@ def accept(
     changes, and the result says what would be done. Raises `Unavailable` when a folder cannot be
     written; then nothing is changed.
     """
+    return _decide(
+        runtime, proposals, "accepted", agent, command, keep=keep, note=note, dry_run=dry_run
+    )
+
+
+def dismiss(
+    runtime: Runtime,
+    proposals: Sequence[LiveProposal],
+    agent: str | None,
+    command: str,
+    note: str | None = None,
+) -> Acceptance:
+    """Dismiss proposals, with the changes of notes that their kinds make then. `note` says why."""
+    return _decide(runtime, proposals, "dismissed", agent, command, note=note)
+
+
+def _decide(
+    runtime: Runtime,
+    proposals: Sequence[LiveProposal],
+    step: Step,
+    agent: str | None,
+    command: str,
+    *,
+    keep: Keep | None = None,
+    note: str | None,
+    dry_run: bool = False,
+) -> Acceptance:
+    """Take a decision about open proposals, and record it."""
     made = nullcontext(ChangeSet()) if dry_run else change_set(runtime, command, "", agent)
     with (
         made as changes,
@@ -124,22 +152,25 @@ def accept(
     ):
         acceptance = Acceptance(runtime, index, changes, agent, keep)
         for proposal in proposals:
-            _carry_out(acceptance, proposal)
-        changes.what = _what(acceptance.done)
+            _carry_out(acceptance, proposal, step)
+        changes.what = _what(acceptance.done, step)
     if dry_run:
         return acceptance
     decision = {"change": changes.result.id, "keep": keep, "note": note}
-    _record(runtime, acceptance.done, "accepted", agent, decision, acceptance.events)
+    _record(runtime, acceptance.done, step, agent, decision, acceptance.events)
     acceptance.problems += changes.result.problems
     return acceptance
 
 
-def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
-    """Add the steps of a proposal to a change set, if it can be carried out."""
+def _carry_out(acceptance: Acceptance, proposal: LiveProposal, step: Step) -> None:
+    """Add the steps of a decision about a proposal to a change set, if they are possible."""
+    kind = KINDS[proposal.record.kind]
+    steps = kind.carry_out if step == "accepted" else kind.clean_up
     before = [*acceptance.events], {**acceptance.joined}, [*acceptance.problems]
     try:
         with acceptance.changes.attempt():
-            KINDS[proposal.record.kind].carry_out(acceptance, proposal)
+            if steps:
+                steps(acceptance, proposal)
     except (DjinnError, OSError) as error:
         acceptance.events, acceptance.joined, acceptance.problems = before
         acceptance.failed.append((proposal, error))
@@ -147,8 +178,10 @@ def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
         acceptance.done.append(proposal)
 
 
-def _what(proposals: Sequence[LiveProposal]) -> str:
+def _what(proposals: Sequence[LiveProposal], step: Step) -> str:
     """The change in one sentence."""
+    if step == "dismissed":
+        return f"Dismissed {count(len(proposals), 'proposal')}"
     sentences = [
         KINDS[proposal.record.kind].describe([each.title for each in proposal.subjects if each])
         for proposal in proposals
@@ -156,13 +189,6 @@ def _what(proposals: Sequence[LiveProposal]) -> str:
     if len(sentences) == 1:
         return sentences[0]
     return f"Accepted {count(len(sentences), 'proposal')}"
-
-
-def dismiss(
-    runtime: Runtime, proposals: Sequence[LiveProposal], agent: str | None, note: str | None = None
-) -> None:
-    """Dismiss proposals. `note` says why."""
-    _record(runtime, proposals, "dismissed", agent, {"note": note})
 
 
 def _record(
@@ -255,7 +281,7 @@ def as_proposal(
             _shown(subject.name, live, names)
             for subject, live in zip(record.subjects, proposal.subjects, strict=True)
         ),
-        change=change or (record.change if status == "accepted" else None),
+        change=change or (record.change if status in ("accepted", "dismissed") else None),
     )
 
 

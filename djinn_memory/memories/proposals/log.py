@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
+from djinn_memory.memories.changes.history import undone_changes
 from djinn_memory.models import extended
 from djinn_memory.notes.ids import derived_id
 from djinn_memory.store.ledger import Event, Ledger
@@ -90,7 +91,7 @@ class RecordedProposal(_Made, kw_only=True):
     accepted: bool = False
     """Whether it was accepted. This does not hold any more if the acceptance was taken back."""
     change: str | None = None
-    """The id of the change set of its acceptance."""
+    """The id of the change set of the decision, if it changed notes."""
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -152,7 +153,17 @@ def recorded_proposals(
             records.setdefault(event.subject, _recorded(event.subject, event.at, _Made()))
         if record := records.get(event.subject):
             _read_decision(record, step, event.data)
+    _reopen(ledger, records.values())
     return {key: record for key, record in records.items() if kind in (None, record.kind)}
+
+
+def _reopen(ledger: Ledger | None, records: Iterable[RecordedProposal]) -> None:
+    """Open proposals whose dismissal changed notes and was taken back."""
+    changed = [record for record in records if record.dismissed is not None and record.change]
+    undone = undone_changes(ledger) if changed else frozenset[str]()
+    for record in changed:
+        if record.change in undone:
+            record.dismissed, record.agents = None, {record.agent}
 
 
 def dismissed_groups(ledger: Ledger | None, kind: str) -> list[frozenset[str]]:
@@ -188,10 +199,11 @@ def _read_decision(record: RecordedProposal, step: Step, data: Mapping[str, obje
         # Without an agent, as in events of earlier versions, for all.
         agent = data.get("agent", ...)
         record.agents = {known for known in record.agents if agent not in (known, ...)}
-    elif step == "accepted" and data.get("keep") != "both":
-        change = data.get("change")
+        return
+    change = data.get("change")
+    record.change = change if isinstance(change, str) else None
+    if step == "accepted" and data.get("keep") != "both":
         record.accepted = True
-        record.change = change if isinstance(change, str) else None
     else:
         states = data.get("hashes")
         record.dismissed = tuple(states) if isinstance(states, list) else ()

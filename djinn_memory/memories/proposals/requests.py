@@ -51,7 +51,7 @@ class _ChosenProposals(Struct, frozen=True):
     ] = False
     kind: Annotated[
         Annotated[str, Meta(max_length=40)] | None,
-        Meta(description="With `all`: only proposals of this kind."),
+        Meta(description="All open proposals of this kind, instead of some ids."),
     ] = None
 
 

@@ -14,7 +14,7 @@ from djinn_memory.memories.contradictions.finder import (
     ContradictionSide,
     find_pairs,
 )
-from djinn_memory.memories.proposals.kind import LiveProposal
+from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal
 from djinn_memory.memories.proposals.kinds import KINDS
 from djinn_memory.memories.proposals.kinds.contradiction import KIND, finding
 from djinn_memory.memories.proposals.lifecycle import (
@@ -45,8 +45,8 @@ from djinn_memory.search.suggest import near_names
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.system.locks import lock
 
-ACCEPT = "proposal accept"
-"""The command of the change sets."""
+ACCEPT, DISMISS = "proposal accept", "proposal dismiss"
+"""The commands of the change sets."""
 
 _LISTING = Remedy("proposals.list", purpose="list the open proposals")
 
@@ -96,10 +96,8 @@ class Proposals(Namespace, name="proposals"):
             accepted = accept(
                 self.runtime, proposals, request.agent, ACCEPT, dry_run=request.dry_run
             )
-        failed = [Problem(each.record.id, str(error)) for each, error in accepted.failed]
-        problems = [*problems, *failed, *accepted.problems]
         status: ProposalStatus = "open" if request.dry_run else "accepted"
-        return self._report(accepted.done, status, accepted.changes.result.id, problems)
+        return self._report(accepted, status, problems)
 
     @operation(DismissProposals, writes=True, rights="person", positional=("proposals",))
     @within(WRITE_SECONDS)
@@ -111,8 +109,8 @@ class Proposals(Namespace, name="proposals"):
         """
         with lock(self._state.home.state / LOCK):
             proposals, problems = self._chosen(request)
-            dismiss(self.runtime, proposals, request.agent)
-        return self._report(proposals, "dismissed", None, problems)
+            dismissed = dismiss(self.runtime, proposals, request.agent, DISMISS)
+        return self._report(dismissed, "dismissed", problems)
 
     def _proposals(self, agent: str | None) -> Sequence[LiveProposal]:
         """The proposals that an agent sees, or all of the home, with their notes as they are."""
@@ -125,16 +123,17 @@ class Proposals(Namespace, name="proposals"):
     ) -> tuple[Sequence[LiveProposal], Sequence[Problem]]:
         """The open proposals that a request names, and a problem for each of the others."""
         _check_kind(request.kind)
-        if bool(request.proposals) == request.all:
+        every = request.all or request.kind is not None
+        if request.kind and request.proposals:
+            raise UsageError("is only for all proposals", argument="kind")
+        if bool(request.proposals) == every:
             raise UsageError(
                 "both ids and all are given" if request.all else "no proposals are given",
                 Remedy(purpose="give the ids of proposals"),
                 Remedy("", {"all": True}, "choose all open ones"),
             )
-        if request.kind and not request.all:
-            raise UsageError("is only for all proposals", argument="kind")
         proposals = self._proposals(request.agent)
-        if request.all:
+        if every:
             kinds = [request.kind] if request.kind else [k for k in KINDS if not KINDS[k].singly]
             return [
                 each for each in proposals if each.status == "open" and each.record.kind in kinds
@@ -148,14 +147,14 @@ class Proposals(Namespace, name="proposals"):
 
     def _report(
         self,
-        proposals: Sequence[LiveProposal],
+        decided: Acceptance,
         status: ProposalStatus,
-        change: str | None,
         problems: Sequence[Problem],
     ) -> ProposalReport:
-        vaults = self.runtime.home.vaults
-        shown = (as_proposal(proposal, vaults, status, change) for proposal in proposals)
-        return ProposalReport(tuple(shown), change, tuple(problems))
+        vaults, change = self.runtime.home.vaults, decided.changes.result.id
+        shown = (as_proposal(proposal, vaults, status, change) for proposal in decided.done)
+        failed = (Problem(each.record.id, str(error)) for each, error in decided.failed)
+        return ProposalReport(tuple(shown), change, (*problems, *failed, *decided.problems))
 
 
 def _named(proposals: Sequence[LiveProposal], ids: Sequence[str]) -> Sequence[LiveProposal]:
@@ -236,7 +235,7 @@ class Contradictions(Namespace, name="contradictions"):
         with lock(home.state / LOCK):
             contradiction, proposal = self._named(request)
             if request.keep == "both":
-                dismiss(self.runtime, [proposal], request.agent, note=note)
+                dismiss(self.runtime, [proposal], request.agent, SETTLE, note)
                 return SettledContradiction(contradiction, request.keep)
             accepted = accept(
                 self.runtime, [proposal], request.agent, SETTLE, keep=request.keep, note=note

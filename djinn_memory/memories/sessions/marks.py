@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import OUTSIDE, Step
+from djinn_memory.memories.sessions.background import start_extraction
 from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
 from djinn_memory.memories.writing.remember import RememberResult, remember
 from djinn_memory.memories.writing.requests import NewMemory
@@ -33,7 +34,9 @@ def checkpoint(runtime: Runtime, request: Checkpoint) -> RememberResult:
 def sleep(runtime: Runtime, request: Handoff) -> RememberResult:
     """End a session with a handoff."""
     parts = {"Next": request.next, "Blocked": request.blocked}
-    return _mark(runtime, request, "handoff", request.summary, parts)
+    written = _mark(runtime, request, "handoff", request.summary, parts)
+    start_extraction(runtime)
+    return written
 
 
 def _mark(

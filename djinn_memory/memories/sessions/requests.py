@@ -60,9 +60,11 @@ class SetSummary(Struct, frozen=True):
 
 
 class BuildSummary(Struct, frozen=True):
-    """Build the summary from facts, preferences, active projects and open commitments.
+    """Build the summary: three to eight sentences from what is known.
 
-    The model in the setting `llm.model` writes it. Without that setting no model is used.
+    They are about facts, preferences, active projects, decisions, open commitments and the last
+    conversation. The model in the setting `llm.model` writes it. Without that setting no model is
+    used.
     """
 
     force: Annotated[

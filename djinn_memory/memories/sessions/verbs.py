@@ -19,6 +19,7 @@ from djinn_memory.memories.episodes.reading import (
 )
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.sessions.background import start_extraction
 from djinn_memory.memories.sessions.requests import (
     EndedSession,
     EndSession,
@@ -51,7 +52,9 @@ class Sessions(Namespace, name="sessions"):
         state = self._state
         agent = state.home.agent(request.agent)
         named = session_log.given(state, request.session)
-        return StartedSession(session_log.start(state, agent, named, self.runtime.now()), agent)
+        started = session_log.start(state, agent, named, self.runtime.now())
+        start_extraction(self.runtime)
+        return StartedSession(started, agent)
 
     @operation(EndSession, recover=False, logs=True)
     def end(self, request: EndSession) -> EndedSession:
@@ -68,6 +71,7 @@ class Sessions(Namespace, name="sessions"):
             which = f"session {named} is not open" if named else "no session is open"
             raise NotFound(which, Remedy("sessions.start", purpose="start one"))
         session_log.end(state, agent, own[0])
+        start_extraction(self.runtime)
         return EndedSession(own[0].id, agent)
 
     @operation(ListSessions)

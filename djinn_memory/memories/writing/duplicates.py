@@ -13,6 +13,7 @@ from msgspec import Struct
 from djinn_memory.embedding.embedder import Background, Embedder
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import body_of
+from djinn_memory.memories.writing.provenance import PROPOSED, UNKNOWN
 from djinn_memory.models import Filters, Vault, Vectors
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.slugs import fold
@@ -51,9 +52,6 @@ _WORD = re.compile(r"\w+")
 
 _SEE_ALSO = re.compile(r"\s*\bSee also [^\n]*\.\s*\Z")
 
-_COUNTED = (("plane", "documents"), ("status", "superseded"))
-"""The values of memories that cannot be duplicates."""
-
 
 class Duplicate(Struct, frozen=True):
     """A memory with nearly the same content."""
@@ -72,19 +70,27 @@ class DuplicateFinder:
     """Finds a memory with nearly the same content as a draft. The model starts at once.
 
     It compares by meaning if the model is ready and local, and otherwise by words. Documents and
-    superseded memories do not count. Memories without the numbers in the draft count only if the
-    text is the same.
+    memories that are superseded or only proposed do not count. Memories without the numbers in the
+    draft count only if the text is the same.
     """
 
     def __init__(
-        self, runtime: Runtime, draft: Draft, vaults: Sequence[Vault], *, notes: bool = False
+        self,
+        runtime: Runtime,
+        draft: Draft,
+        vaults: Sequence[Vault],
+        *,
+        notes: bool = False,
+        proposed: bool = False,
     ) -> None:
-        """With `notes`, episodes do not count."""
+        """With `notes`, episodes do not count. With `proposed`, what is proposed counts, too."""
         self._state = runtime.state
         self._draft = draft
         excluded = (("plane", "episodic"),) if notes else ()
         self._selection = Selection(Filters(excluded=excluded))
-        self._counted = Selection(Filters(excluded=(*_COUNTED, *excluded)))
+        self._left_out = UNKNOWN - ({PROPOSED} if proposed else set())
+        left_out = (("plane", "documents"), *(("status", each) for each in sorted(self._left_out)))
+        self._counted = Selection(Filters(excluded=(*left_out, *excluded)))
         self._vaults = vaults
         self._day = local_day(str(draft.fields.get("date") or moment(runtime.now())))
         self._embedder: Embedder | None = None
@@ -129,7 +135,7 @@ class DuplicateFinder:
         if query is None:
             return
         near = index.words.search(query.any, self._counted, NEIGHBOURS)
-        for memory, theirs in _read(index, [ref.memory_id for ref in near]):
+        for memory, theirs in self._read(index, [ref.memory_id for ref in near]):
             said = _without_links(theirs)
             same = likeness(text or whole, said if text else f"{memory.title} {said}")
             if same >= SAME_WORDS:
@@ -149,7 +155,7 @@ class DuplicateFinder:
         threshold = settings.models.get(space.identity, settings).duplicate
         self._keep(embedder.identity, mine)
         near = _near(index, mine, self._selection)
-        for memory, text in _read(index, near):
+        for memory, text in self._read(index, near):
             cosine = near[memory.memory_id]
             day = local_day(memory.date) if memory.dated else None
             if threshold - DAY_ALLOWANCE <= cosine < threshold and day != self._day:
@@ -158,6 +164,15 @@ class DuplicateFinder:
                 cosine = _near(index, then, self._selection).get(memory.memory_id, 0.0)
             if cosine >= threshold:
                 yield Duplicate(cosine, "meaning", memory, text)
+
+    def _read(self, index: Index, memory_ids: Iterable[int]) -> Iterator[tuple[IndexedMemory, str]]:
+        """The memories that may be duplicates, each with the beginning of its text."""
+        memories = index.lookup(list(memory_ids), fields=("status",))
+        chunks = index.chunks_of(memories, BEGINNING)
+        for key, memory in memories.items():
+            known = fold(memory.field("status") or "") not in self._left_out
+            if known and memory.plane != "documents":
+                yield memory, " ".join(chunk.text for chunk in chunks.get(key, ()))
 
     def _vectors(self, embedder: Embedder, day: str | None) -> dict[bytes, Vectors]:
         """The vectors of the first windows of the draft's note by text hash, for a given day."""
@@ -175,15 +190,6 @@ class DuplicateFinder:
 def _near(index: Index, vectors: Mapping[bytes, Vectors], selection: Selection) -> dict[int, float]:
     """Similarity to the draft by memory. A query for all memories is the fastest."""
     return meaning.likeness(index, list(vectors.values()), selection, NEIGHBOURS)
-
-
-def _read(index: Index, memory_ids: Iterable[int]) -> Iterator[tuple[IndexedMemory, str]]:
-    """The memories that may be duplicates, each with the beginning of its text."""
-    memories = index.lookup(list(memory_ids), fields=("status",))
-    chunks = index.chunks_of(memories, BEGINNING)
-    for key, memory in memories.items():
-        if memory.plane != "documents" and fold(memory.field("status") or "") != "superseded":
-            yield memory, " ".join(chunk.text for chunk in chunks.get(key, ()))
 
 
 def _without_links(text: str) -> str:

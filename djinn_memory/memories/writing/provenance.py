@@ -17,7 +17,17 @@ ORIGIN = ("rule", "evidence", "author", "client", "session")
 LEARNINGS_RULE = "maintain.learnings"
 """The rule of the copies of learnings that an agent shares."""
 
-_NO_MARKUP = str.maketrans("[]#`", "()  ")
+STATEMENT = "statement"
+"""The field with the digest of what extraction found, by which its note is known."""
+
+PROPOSED = "proposed"
+"""The status of a memory that nobody has accepted yet."""
+
+UNKNOWN = frozenset({"superseded", PROPOSED})
+"""Values of `status` for memories that do not count as known."""
+
+NO_MARKUP = str.maketrans("[]#`", "()  ")
+"""Characters of links, tags and code, with what stands for them in prose."""
 
 
 class Provenance(Struct, frozen=True):
@@ -67,7 +77,7 @@ def evidence_link(memory: MemoryRef) -> str:
 
 def evidence_line(memory: Memory) -> str:
     """A list entry with a link to a memory and its title, in which nothing is a link or a tag."""
-    title = inline(memory.title).translate(_NO_MARKUP)
+    title = inline(memory.title).translate(NO_MARKUP)
     return f"- {evidence_link(memory)} {title}".rstrip()
 
 

@@ -14,10 +14,11 @@ from djinn_memory.memories.entities.detail import description, linked_values
 from djinn_memory.memories.entities.names import is_entity_type
 from djinn_memory.memories.entities.properties import timelines
 from djinn_memory.memories.episodes.reading import KINDS
-from djinn_memory.memories.facts.queries import FACT, UNKNOWN, fact_in
+from djinn_memory.memories.facts.queries import FACT, fact_in
 from djinn_memory.memories.patterns import notes as patterns
 from djinn_memory.memories.patterns.outcomes import WORTH
 from djinn_memory.memories.sessions import summary
+from djinn_memory.memories.writing.provenance import UNKNOWN
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.fact_note import PastValue

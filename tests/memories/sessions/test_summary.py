@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -10,6 +11,8 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.memories.sessions.summary import is_stale
 from tests.servers import ModelServer
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
@@ -29,23 +32,11 @@ def known(djinn: Djinn) -> None:
     djinn.remember("commitment", "Send the plan", "To Maren.", due="2026-05-01")
 
 
-BUILT = """\
-## Facts
-
-- anna: age: 44 (unsure); city: Warsaw by the river
-- door: password: hu****
-
-## Preferences
-
-- [[Mornings free]]: No meetings before ten.
-
-## Active projects
-
-- [[Harbourlight]]: A lamp for the mole.
-
-## Open commitments
-
-- [[Send the plan]] (due 2026-05-01): To Maren."""
+BUILT = (
+    "Anna’s city is Warsaw by the river and age is 44 (unsure). Door’s password is hu****. The "
+    "preference is Mornings free (No meetings before ten). The active project is Harbourlight (A "
+    "lamp for the mole). The open commitment is Send the plan (due 1 May 2026; To Maren)."
+)
 
 
 def test_a_summary_is_built_the_same_each_time(home: Home, djinn: Djinn) -> None:
@@ -64,7 +55,7 @@ def test_a_summary_is_built_the_same_each_time(home: Home, djinn: Djinn) -> None
     assert awake.summary and awake.summary.title == "Summary"
     djinn.facts.set("anna", "city", "Oslo")
     again = djinn.summary.build()
-    assert again.action == "revised" and "city: Oslo" in djinn.summary.show().text
+    assert again.action == "revised" and "city is Oslo" in djinn.summary.show().text
     before = home.root / "vaults" / "me" / (again.previous or "")
     assert "Warsaw" in before.read_text()
 
@@ -114,3 +105,67 @@ def test_a_model_writes_it_where_one_is_set(home: Home, server: ModelServer, key
     done = djinn.summary.build()
     assert done.summary.by == "djinn" and djinn.summary.show().text == BUILT
     assert [one.what for one in done.problems] == ["llm"]
+
+
+def talk(djinn: Djinn, *messages: str) -> None:
+    turns = [
+        Turn("interaction", message, "Yes.", NOW + timedelta(minutes=minute), "mole", "cli")
+        for minute, message in enumerate(messages)
+    ]
+    record_turns(djinn.runtime, "me", turns)
+
+
+def sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.”])\s(?=[A-Z0-9])", text)
+
+
+def test_what_is_known_is_told_in_three_to_eight_sentences(djinn: Djinn) -> None:
+    djinn.facts.set("user", "lives in", "Warsaw")
+    assert djinn.summary.build().summary.text == (
+        "The user lives in Warsaw. No preference is known. No project is active."
+    )
+    known(djinn)
+    djinn.facts.set("user", "pronouns", "she/her")
+    djinn.remember("preference", "Prefers tea over coffee", "I prefer tea over coffee.")
+    djinn.remember("decision", "Two lamps", "We decided on two lamps. Maren agreed.")
+    for number in range(30):
+        djinn.facts.set(f"pier {number % 5}", f"berth {number}", f"boat {number}")
+    talk(djinn, "Hello! Does the lamp flicker? I saw it.", "Then we are done. Thanks!", "Bye!")
+    text = djinn.summary.build().summary.text
+    assert len(sentences(text)) == 8
+    assert text.startswith("The user lives in Warsaw; the user’s pronouns are she/her.")
+    assert "The user prefers tea over coffee; the other preference is Mornings free" in text
+    assert "25 more facts are known." in text
+    assert "The latest decision is Two lamps (We decided on two lamps)." in text
+    assert text.endswith(
+        "The last conversation, on 4 March 2026, began with “Does the lamp flicker?” and ended "
+        "with “Then we are done”."
+    )
+
+
+def test_a_conversation_alone_makes_no_new_summary(djinn: Djinn) -> None:
+    djinn.facts.set("user", "lives in", "Warsaw")
+    talk(djinn, "Hello there.")
+    djinn.summary.build()
+    talk(djinn, "Hello again.")
+    assert not is_stale(djinn.runtime, "me")
+    djinn.facts.set("user", "lives in", "Oslo")
+    assert is_stale(djinn.runtime, "me")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[Plan]] #tag `code`", "# Heading\n\n- item\n- [x] done", "</p><script>run()</script>",
+        "---\ntitle: x\n---\n", "%% hidden %%", "${x} {{y}}", "!![[a|b]](c)", "\u202eabc", "”. “",
+        "x" * 5000, "...", "| a | b |\n|---|---|",
+    ],
+)  # fmt: skip
+def test_hostile_text_stays_a_part_of_a_sentence(djinn: Djinn, text: str) -> None:
+    djinn.facts.set("user", "motto", text)
+    djinn.remember("project", "Mole", text, force=True)
+    talk(djinn, text)
+    summary = djinn.summary.build().summary.text
+    assert "\n" not in summary and len(summary) < 1_000
+    assert not re.search(r"[\[\]#`<]", summary)
+    assert djinn.summary.show().text == summary and djinn.summary.show().by == "djinn"

@@ -46,7 +46,7 @@ def test_extraction_and_summary_follow_each_other(djinn: Djinn) -> None:
         "summary the summary of me was created",
         "summary the summary of ben was created",
     ]
-    assert "city: Warsaw" in djinn.summary.show().text
+    assert "city is Warsaw" in djinn.summary.show().text
     assert done(djinn.maintain()) == []
     say(djinn, "My city is Oslo.", hours=1)
     assert done(djinn.maintain(agent="me"))[-1] == "summary the summary of me was revised"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from djinn_memory.memories.proposals.kind import ProposalKind
-from djinn_memory.memories.proposals.kinds import archive, contradiction, gap, merge
+from djinn_memory.memories.proposals.kinds import archive, contradiction, gap, merge, statement
 
 KINDS: dict[str, ProposalKind] = {
-    kind.name: kind for kind in (archive.KIND, merge.KIND, gap.KIND, contradiction.KIND)
+    kind.name: kind
+    for kind in (archive.KIND, merge.KIND, gap.KIND, statement.KIND, contradiction.KIND)
 }
 """The kinds by name."""

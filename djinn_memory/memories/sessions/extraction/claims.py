@@ -17,6 +17,7 @@ from djinn_memory.languages.word_lists import meaning_of
 from djinn_memory.notes.slugs import flat, fold
 
 ClaimType = Literal["fact", "preference", "decision", "commitment", "lesson"]
+EntityType = Literal["person", "place", "project"]
 
 TITLE = 80
 """Maximum characters of a title."""
@@ -29,7 +30,7 @@ class Claim(Struct, frozen=True):
 
     rule: str
     """The rule that found it, such as `preference` or `call-me`."""
-    type: ClaimType
+    type: ClaimType | EntityType
     """The type of the memory that it becomes."""
     title: str
     """The title of the memory."""

@@ -15,8 +15,11 @@ from djinn_memory.home.settings import LlmConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.reading import EpisodeText, near_sessions
 from djinn_memory.memories.profiles.reading import domain_to_write
+from djinn_memory.memories.proposals.kinds import statement
+from djinn_memory.memories.proposals.lifecycle import propose
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, is_plain, title_of
+from djinn_memory.memories.sessions.extraction.named import often_named
 from djinn_memory.memories.sessions.extraction.rules import claims_in
 from djinn_memory.memories.sessions.extraction.turns import (
     ExtractionLog,
@@ -79,6 +82,8 @@ def _run(
         try:
             for result in _of_session(unread, writer):
                 results.append(result)
+            for claim, turn in often_named(runtime, agent, unread.session, unread.turns):
+                results.append(writer.take(claim, turn, unread.session, proposed=True))
             answers = answers and (
                 dry_run or _proposed(runtime.home.config.llm, unread, writer, results, problems)
             )
@@ -94,6 +99,9 @@ def _run(
             problems.append(Problem(place, f"{why}; run it again"))
             break
         sessions += 1
+    if not dry_run:
+        # Also those of a run that was interrupted between a note and its proposal.
+        propose(runtime, statement.KIND, statement.KIND.find(runtime, agent), agent)
     return ExtractionReport(
         tuple(result for result in results if isinstance(result, ExtractedMemory)),
         tuple(result for result in results if isinstance(result, SkippedStatement)),

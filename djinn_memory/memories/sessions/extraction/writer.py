@@ -10,17 +10,23 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, Changed, DjinnError, Refused, UsageError
 from djinn_memory.languages.word_lists import meaning_of
 from djinn_memory.memories.catalog.catalog import domains_in
+from djinn_memory.memories.entities.names import same_name
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
 from djinn_memory.memories.facts.writer import set_fact
-from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest
+from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest, title_of
 from djinn_memory.memories.sessions.extraction.rules import REMEMBERED
 from djinn_memory.memories.sessions.extraction.turns import ExtractionLog
 from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import SAME_WORDS, DuplicateFinder, likeness, numbers
-from djinn_memory.memories.writing.provenance import Provenance, evidence_link
+from djinn_memory.memories.writing.provenance import (
+    PROPOSED,
+    STATEMENT,
+    Provenance,
+    evidence_link,
+)
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, extended
@@ -29,12 +35,6 @@ from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask, masked
 from djinn_memory.store.index.records import Selection
-
-FIELD = "statement"
-"""The front matter field with the digest of the claim, by which its note is known after a crash."""
-
-PROPOSED = "proposed"
-"""The status of a memory that nobody has accepted yet. It does not count as known."""
 
 
 class ClaimWriter:
@@ -55,6 +55,7 @@ class ClaimWriter:
 
         Raises `Changed`, `Unavailable` and `OSError` if it cannot be written now.
         """
+        claim = self._of_entity(claim)
         try:
             return self._take(claim, turn, session, proposed=proposed)
         except Changed:
@@ -70,7 +71,7 @@ class ClaimWriter:
         said = turn.memory.created or turn.memory.date
         link = evidence_link(turn.memory)
         reason = self._taken(claim, said, link)
-        if not reason and (place := self._known(claim)):
+        if not reason and (place := self._known(claim, proposed=proposed)):
             reason = f"known already: {place}"
             self._log.take(claim, session, said, "known", None)
         if reason:
@@ -85,6 +86,16 @@ class ClaimWriter:
         self._log.take(claim, session, said, "written", written.id)
         return written
 
+    def _of_entity(self, claim: Claim) -> Claim:
+        """A fact about somebody or something, under the name of the entity if only one is meant."""
+        if not claim.is_keyed:
+            return claim
+        with self._runtime.index(self._runtime.home.scope(self._agent)) as index:
+            names = [entity.title for entity in same_name(index, claim.category)]
+        if len(names) != 1:
+            return claim
+        return replace(claim, category=names[0], title=f"{names[0]}/{claim.key}")
+
     def _taken(self, claim: Claim, said: str, link: str) -> str:
         """The reason why a claim may not be written again; empty if it may.
 
@@ -98,14 +109,14 @@ class ClaimWriter:
             return "extracted before, and the fact was removed since"
         if not self._log.was_begun(claim):
             return ""
-        if self._names(claim, link) if claim.is_keyed else self._has_note(digest):
+        if self._has_note(digest) or (claim.is_keyed and self._names(claim, link)):
             return "extracted before, by a run that was interrupted"
         if self._in_trash(claim, link if claim.is_keyed else digest):
             return "extracted before, by a run that was interrupted, and removed since"
         return ""
 
-    def _known(self, claim: Claim) -> str | None:
-        """The place of a memory that says the same already."""
+    def _known(self, claim: Claim, *, proposed: bool) -> str | None:
+        """The place of a memory that says the same already, or that proposes the same."""
         if claim.is_keyed:
             value = self._value(claim)
             if value is not None and flat(value) == flat(claim.text):
@@ -116,7 +127,8 @@ class ClaimWriter:
         runtime, home = self._runtime, self._runtime.home
         draft = draft_of(self._memory(claim, ()), runtime.now(), home.config.secrets)
         with suppress(Busy):
-            finder = DuplicateFinder(runtime, draft, home.scope(self._agent), notes=True)
+            scope = home.scope(self._agent)
+            finder = DuplicateFinder(runtime, draft, scope, notes=True, proposed=proposed)
             if duplicate := finder.find():
                 return f"{duplicate.memory.vault}/{duplicate.memory.path}"
         return next((each.title for each in self._planned if _says_the_same(each, claim)), None)
@@ -146,7 +158,7 @@ class ClaimWriter:
     def _has_note(self, digest: str) -> bool:
         vault = self._runtime.home.personal(self._agent)
         with self._runtime.index([vault]) as index:
-            return index.count(Selection(Filters(where=((FIELD, digest),)))) > 0
+            return index.count(Selection(Filters(where=((STATEMENT, digest),)))) > 0
 
     def _names(self, claim: Claim, link: str) -> bool:
         """Whether the note of the fact of a claim has a link."""
@@ -192,9 +204,11 @@ class ClaimWriter:
             )  # fmt: skip
         # A statement holds from its turn on, which may be years before today.
         period = {"date": said, "valid_from": said}
-        fields = {**period, **origin.fields(), FIELD: claim_digest(self._agent, claim)}
+        fields = {**period, **origin.fields(), STATEMENT: claim_digest(self._agent, claim)}
         request_memory = replace(
             self._memory(claim, tuple(fields.items())),
+            # The key alone says nothing to those who are to accept it.
+            title=title_of(f"{claim.title}: {claim.text}") if claim.is_keyed else claim.title,
             source="model" if claim.rule == "model" else source,
             status=PROPOSED if proposed else None,
         )

@@ -449,7 +449,8 @@ def test_a_model_only_proposes(advised: Djinn, server: ModelServer) -> None:
     assert titles(planned) == ["Prefers tea over coffee"] and not server.asked
     report = advised.sessions.extract()
     assert [(memory.title, memory.status) for memory in report.written] == [
-        ("Prefers tea over coffee", None), ("user/city (2)", "proposed"), ("Get a dog", "proposed"),
+        ("Prefers tea over coffee", None), ("User/city: Oslo", "proposed"),
+        ("Get a dog", "proposed"),
     ]  # fmt: skip
     assert [each.reason for each in report.skipped] == ["extracted before"]
     assert "hunter22" not in str(server.asked)

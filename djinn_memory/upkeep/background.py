@@ -1,0 +1,50 @@
+"""The process that extracts idle sessions, which the start or the end of a session starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from djinn_memory.errors import using_wording
+from djinn_memory.home.home import Home
+from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.hooks.intake import take_in
+from djinn_memory.memories.sessions.background import LOCK, is_due
+from djinn_memory.operations.wording import CommandWording
+from djinn_memory.runtime import Runtime
+from djinn_memory.system.locks import is_locked
+from djinn_memory.upkeep.jobs.sessions import EXTRACT
+from djinn_memory.upkeep.runner import run_jobs
+
+INTAKE_SECONDS = 60.0
+"""Seconds for the entries of hooks that no command has taken in yet."""
+
+
+def main() -> None:
+    """Extract the idle sessions of the home that is the first argument of the process.
+
+    The standard output gets the problems.
+    """
+    # Libraries warn there of what is no failure.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    try:
+        with using_wording(CommandWording()):
+            runtime = Runtime(Home(Path(sys.argv[1])))
+            with runtime.busy(patient=True):
+                _extract(runtime)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+    finally:
+        # Nothing is taken apart, as after a command.
+        os._exit(0)
+
+
+def _extract(runtime: Runtime) -> None:
+    if is_locked(runtime.home.state / LOCK):
+        return
+    take_in(runtime, seconds=INTAKE_SECONDS)
+    read(runtime.state, runtime.home.vaults)
+    if is_due(runtime):
+        for problem in run_jobs((EXTRACT,), runtime, dry_run=False).problems:
+            print(f"{problem.what}: {problem.why}", flush=True)
