@@ -1,7 +1,7 @@
 """The verdicts of recall, context and wake on 50 tasks over three conversations, and their tokens.
 
-Each conversation is imported into a home of its own, as a chat log. Of `tasks.tsv`, 32 tasks are about what
-was said, and 18 are about nothing that was. The last conversation was not looked at before the end.
+Each conversation is imported into a home of its own, as a chat log. Of the tasks, 32 are about what
+was said, and 18 are about nothing that was.
 
 Run: `python benchmarks/tasks.py [CONVERSATION ...]`
 """
@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from common import home_with, machine, need_data, table
 
@@ -31,31 +30,22 @@ def chat_log(turns: Path) -> str:
     for number, line in enumerate(turns.read_text(encoding="utf-8").splitlines()):
         turn = json.loads(line)
         began = datetime.strptime(turn["session_time"], "%I:%M %p on %d %B, %Y")
-        lines.append(
-            json.dumps({
-                "author": turn["speaker"], "text": turn["text"], "id": turn["id"],
-                "date": (began + timedelta(seconds=10 * number)).isoformat(),
-                "session": f"s{turn['session']}",
-            })  # fmt: skip
-        )
+        message = {
+            "author": turn["speaker"], "text": turn["text"], "id": turn["id"],
+            "date": (began + timedelta(seconds=10 * number)).isoformat(),
+            "session": f"s{turn['session']}",
+        }  # fmt: skip
+        lines.append(json.dumps(message))
     return "\n".join(lines) + "\n"
 
 
 def answers(djinn: Djinn, task: str) -> Iterator[tuple[str, str, int]]:
-    """The command, its verdict, and the tokens that it says about the task."""
+    """The command, its verdict, and the tokens of all that it says."""
     recalled = djinn.recall(task)
-    titles = [memory.title for memory in recalled.memories]
-    yield "recall", recalled.verdict, sum(token_counts([*titles, *texts(recalled.memories)]))
-    bundle = djinn.context(task)
-    yield "context", str(bundle.verdict), token_counts([markdown(bundle)])[0]
-    woken, without = djinn.wake(task=task), djinn.wake()
-    extra = token_counts([markdown(woken)])[0] - token_counts([markdown(without)])[0]
-    yield "wake", str(woken.verdict), max(0, extra)
-
-
-def texts(memories: Any) -> list[str]:
-    """The texts of memories."""
-    return [memory.text for memory in memories if memory.text]
+    said = [f"{memory.title} {memory.address}" for memory in recalled.memories]
+    yield "recall", recalled.verdict, recalled.tokens + sum(token_counts(said) if said else ())
+    for command, briefing in (("context", djinn.context(task)), ("wake", djinn.wake(task=task))):
+        yield command, str(briefing.verdict), token_counts([markdown(briefing)])[0]
 
 
 def main() -> None:
@@ -69,8 +59,10 @@ def main() -> None:
         with home_with() as home, Djinn(home, resident=True) as djinn:
             log = home.root / f"{name}.jsonl"
             log.write_text(chat_log(data / f"{name}.turns.jsonl"), encoding="utf-8")
-            djinn.import_history(paths=[str(log)])
-            asked = [(known, [*answers(djinn, task)]) for group, known, task in rows if group == name]
+            djinn.import_history(paths=[log])
+            asked = [
+                (known, [*answers(djinn, task)]) for group, known, task in rows if group == name
+            ]
         for known in ("known", "nothing"):
             given = [answer for kind, answer in asked if kind == known]
             verdicts = [answer[0][1] for answer in given]
@@ -85,6 +77,7 @@ def main() -> None:
             ])  # fmt: skip
     table(["conversation", "tasks about", "same verdict", "verdicts of recall",
            "most tokens unless sure", "median tokens if sure"], result)  # fmt: skip
+    print("`context` and `wake` count all that they print.")
 
 
 if __name__ == "__main__":
