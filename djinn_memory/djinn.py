@@ -187,7 +187,7 @@ class Djinn(Namespace):
 
     @operation(RecallOptions, logs=True, embeds=("query",), positional=("query",))
     def recall(self, request: RecallOptions) -> RecallResult:
-        """Recall whole memories that answer a question, up to a budget of tokens.
+        """Recall memories that answer a question, up to a budget of tokens.
 
         A recall is a search that is rescored by the agent's uses and ratings, by fields of the
         notes and by the profile. It is logged, so that it can be rated. If the ledger cannot be

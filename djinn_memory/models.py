@@ -21,6 +21,12 @@ S = TypeVar("S", bound=Struct)
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
 Mode = Literal["hybrid", "words", "meaning"]
 Expand = Literal["none", "prf", "llm"]
+Known = Literal["sure", "weak", "near", "nothing"]
+"""What memory has for a question; see `search.stages.judge`."""
+
+CLOSEST = 3
+"""Number of memories that are named when none is sure to answer."""
+
 Backend = Literal["sqlite", "postgres"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
 """How the notes of a vault write links, names and properties."""
@@ -322,6 +328,13 @@ class SearchResult(Struct, frozen=True):
     """The effects of query expansion and reranking, if requested."""
     periods: tuple[AskedPeriod, ...] = ()
     """The periods that were read from the question. Memories from them come first."""
+    verdict: Known = "nothing"
+    """Whether a hit is likely to answer (sure), may answer (weak), is only near, or none is."""
+
+    @property
+    def shown(self) -> tuple[Hit, ...]:
+        """The hits for people and agents: all if one may answer, the closest if they are near."""
+        return self.hits[: {"near": CLOSEST, "nothing": 0}.get(self.verdict)]
 
 
 class IndexReport(Struct, frozen=True):

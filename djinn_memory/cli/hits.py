@@ -28,7 +28,7 @@ def print_hits(result: SearchResult, form: str, *, explain: bool) -> None:
     {"table": _table, "md": _markdown, "paths": _paths, "csv": _csv}[form](result, explain)
     _print_reading(result, {leg for hit in result.hits for leg in hit.legs}, explain=explain)
     if form != "table":
-        if not result.hits:
+        if result.verdict == "nothing":
             talk(f"{NO_RESULTS}{_spellings(result)}")
         elif not result.confident:
             talk(NO_MATCH)
@@ -70,12 +70,12 @@ def _span(period: AskedPeriod) -> str:
 
 def _table(result: SearchResult, explain: bool) -> None:
     """Hits as blocks of title, location and snippet."""
-    if not result.hits:
+    if result.verdict == "nothing":
         say(f"{NO_RESULTS}{_spellings(result)}")
         return
     if not result.confident:
         say(f"{NO_MATCH}{_spellings(result)} Closest:")
-    for hit in result.hits:
+    for hit in result.shown:
         number = f"{hit.rank:2}. "
         say(
             f"{number}{typer.style(clean(_heading(hit)), bold=True)}  "
@@ -89,7 +89,7 @@ def _table(result: SearchResult, explain: bool) -> None:
         say(f"    {dim(''.join([*cited, place, *(f'  {clean(part)}' for part in extra)]))}")
         if hit.context:
             say(f"    {dim(clean(hit.context))}")
-        if hit.snippet:
+        if hit.snippet and result.verdict != "near":
             say(f"    {_marked(hit, *_bold())}")
         if explain:
             say(f"    {dim(_explained(hit))}")
@@ -100,15 +100,16 @@ def _markdown(result: SearchResult, explain: bool) -> None:
 
     `search.excerpt` limits the length of an excerpt.
     """
-    if result.hits and not result.confident:
+    if result.verdict in ("weak", "near"):
         say(f"> {NO_MATCH}\n")
-    for hit in result.hits:
+    for hit in result.shown:
         say(f"{hit.rank}. **{clean(_heading(hit))}** ({hit.score:.2f})  ")
         places = [f"`{clean(place)}`" for place in (*_cited(hit), _place(hit))]
         say(f"   {', '.join([*places, *([hit.holds] if hit.holds else [])])}  ")
         if hit.context:
             say(f"   {clean(hit.context)}  ")
-        for line in filter(None, hit.excerpt.splitlines()):
+        excerpt = "" if result.verdict == "near" else hit.excerpt
+        for line in filter(None, excerpt.splitlines()):
             say(f"   {clean(line)}")
         if explain:
             say(f"   _{_explained(hit)}_")
@@ -207,7 +208,7 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
         talk('Report what is missing with `djinn gap report "..."`.')
         return
     if not result.confident:
-        say("No confident match. Closest:")
+        say(f"{NO_MATCH}{_spellings(result)} Closest:")
     for memory in result.memories:
         title = typer.style(clean(memory.title), bold=True)
         say(f"{memory.rank}. {title}  {typer.style(f'{memory.score:.2f}', fg='green')}")
@@ -218,7 +219,6 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
         if memory.text:
             say()
             say(output.clean_lines(memory.text))
-        if result.confident:
             say()
     if result.confident:
         left = f", {count(result.more, 'more memory')} did not fit" if result.more else ""

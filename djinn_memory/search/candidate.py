@@ -74,6 +74,8 @@ class Candidate(Struct):
     """The scores of the stages, by the names of their marks."""
     before: int | None = None
     """The rank before a reranker read the candidate."""
+    before_recall: float | None = None
+    """The score before a recall rescored the candidate."""
     stand_in: int | None = None
     """The chunk that is shown instead when its own is only links, footnotes or a heading."""
 
@@ -104,6 +106,11 @@ class Candidate(Struct):
             verdicts=verdicts,
             before=before,
         )
+
+    @property
+    def fused(self) -> float:
+        """How well the text matches, without uses and ratings."""
+        return self.score if self.before_recall is None else self.before_recall
 
     @property
     def window(self) -> tuple[int, int] | None:

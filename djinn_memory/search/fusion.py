@@ -6,7 +6,6 @@ because no leg is scaled by the other hits in the list.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 FEEDBACK = 0.15
@@ -17,19 +16,6 @@ FEEDBACK_MEMORIES = 3
 NOISE = 0.05
 """A chunk without a word of the query and with a lower score is not shown: any two texts have a
 cosine of 0.1."""
-
-CONFIDENT = 0.42
-"""Below this, `max cosine + max words / 4` is noise. On three collections it keeps 99 % of the
-questions that they answer, and 2 % of the questions that they cannot answer."""
-
-CONFIDENT_WORDS = 0.3
-"""The same limit for words alone. It separates the two kinds of question less well."""
-
-
-KNOWN, KNOWN_GROWTH = 0.35, 0.015
-"""Below `KNOWN + KNOWN_GROWTH * ln(chunks)`, `max cosine + max coverage / 5` is noise. The limit
-grows because the best of more chunks is better by chance. On four vaults it keeps 99 % of 760 tasks
-that notes answer, and 3 % of 280 unrelated tasks. `CONFIDENT` kept 98.5 % and 4 %."""
 
 
 def shares(weights: Mapping[str, float]) -> dict[str, float]:
@@ -74,23 +60,6 @@ def with_feedback(
         chunk: score + FEEDBACK * (likeness.get(chunk, level) - level)
         for chunk, score in scores.items()
     }
-
-
-def confident(evidence: Iterable[tuple[float, Iterable[float]]], enough: float) -> bool:
-    """Whether any hit is likely to answer the request.
-
-    `evidence` has the weight and the values of each leg. The best values together are `enough`.
-    """
-    return sum(weight * max(values, default=0.0) for weight, values in evidence) >= enough
-
-
-def known(cosines: Iterable[float], coverage: Iterable[float], chunks: int) -> bool:
-    """Whether memories from a total of `chunks` chunks are likely to help with a question.
-
-    `coverage` is the share of the question's words in each hit, weighted by rarity.
-    """
-    best = max(cosines, default=0.0) + max(coverage, default=0.0) / 5
-    return best >= KNOWN + KNOWN_GROWTH * math.log(max(1, chunks))
 
 
 def shown(score: float) -> float:

@@ -254,3 +254,9 @@ def _take_operators(part: str, operators: _Operators) -> str:
 def plain(text: str) -> str:
     """A query of plain text, in which quotes, `-word` and `type:x` are ordinary words."""
     return " ".join(re.findall(r"\w+", text))
+
+
+def without_operators(text: str) -> str:
+    """A query for what somebody said: the text itself, or its words if it has operators."""
+    words = plain(text)
+    return text if words and replace(parse(text), text="") == Query("") else words

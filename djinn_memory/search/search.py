@@ -13,7 +13,7 @@ from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search import query, time
 from djinn_memory.search.hits import present
 from djinn_memory.search.source import source_of
-from djinn_memory.search.stages import cut, gather, names, planes, tokens
+from djinn_memory.search.stages import cut, gather, judge, names, planes, tokens
 from djinn_memory.search.state import HitLimits, Search
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
@@ -95,6 +95,7 @@ STAGES: tuple[Stage, ...] = (
     names.put_named_first,
     _rescore,
     time.put_first,
+    judge.judge,
     cut.choose,
     planes.leave_out_unknown,
     present,
@@ -152,15 +153,14 @@ def _reranker(runtime: Runtime, wanted: bool | None) -> Reranker | None:
 def _result(search: Search, asked: str, began: float) -> SearchResult:
     """The answer. `asked` is the query as given."""
     search.steps += search.source.steps()
-    sure = planes.answers(search)
-    # When results are rescored, any hit counts as a match, however weak.
-    suggests = search.query.asks and not (search.hits and (sure or search.rescorer))
+    verdict = search.verdict if search.hits else "nothing"
+    suggests = search.query.asks and verdict != "sure"
     question = " ".join(search.query.for_words)
     return SearchResult(
         query=asked,
         mode=search.mode,
         hits=search.hits,
-        confident=bool(search.hits) and sure,
+        confident=verdict == "sure",
         suggestions=near_spellings(search.index, question) if suggests else (),
         problems=(*search.runtime.problems, *search.problems),
         pending=search.pending,
@@ -168,4 +168,5 @@ def _result(search: Search, asked: str, began: float) -> SearchResult:
         milliseconds=(clock.monotonic() - began) * 1000,
         steps=tuple(search.steps),
         periods=search.time.shown(),
+        verdict=verdict,
     )

@@ -18,7 +18,14 @@ _BLOCK = re.compile(r" {0,3}(?:#{1,6}[ \t]|[-*+>][ \t]|\d+[.)][ \t]|!?\[\[|```|~
 """The start of a block. It is not a continuation of a footnote."""
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
-_BULLET = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?(?:\[[ xX]\]\s+)?")
+_BULLET = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?(?:\[[ xX]\](?:\s+|$))?")
+_BLANKS = re.compile(
+    r"\{\{[^{}\n]*\}\}|<%[^\n]*?%>"
+    r"|^[ \t]*\|[^\n]*\n[ \t]*\|[ \t]*:?-[\s:|-]*(?![\s:|-]|[^\n]*\|)",
+    re.MULTILINE,
+)
+"""Placeholders of templates, and tables of which only the head is filled."""
+
 _CITATION = re.compile(
     r"(?:\[\d+\]\s*)?[^\W\d_][\w'’-]+,?\s(?:[^\W\d_]\.[\s-]?)+(?=[,(&\d]|and\b|et\b)"
     r".*\b(?:1[5-9]|20)\d\d\b"
@@ -41,9 +48,11 @@ _LETTERS = re.compile(r"[^\W_]+")
 
 
 def is_filler(text: str) -> bool:
-    """Whether a text is empty, or consists only of links, footnotes, references and headings."""
+    """Whether a text is empty, or consists only of links, footnotes, references, headings and
+    blanks to fill in.
+    """
     footnote = blank = False
-    for line in text.splitlines():
+    for line in _BLANKS.sub("", text).splitlines():
         if not line.strip():
             blank = True
             continue

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.models import AskedPeriod, Expand, Hit, Mode, Problem, SearchStep, Vault
+from djinn_memory.models import (
+    AskedPeriod,
+    Expand,
+    Hit,
+    Known,
+    Mode,
+    Problem,
+    SearchStep,
+    Vault,
+)
 from djinn_memory.search.backend import Index
 from djinn_memory.search.candidate import Candidate, Scored
 from djinn_memory.search.query import Query
@@ -83,10 +92,6 @@ class Leg:
     """Whether every chunk gets a value above 0, so that a low value has no meaning."""
     marks_words: ClassVar[bool] = False
     """Whether its words are marked in snippets, so that it is prepared in every mode."""
-    evidence: ClassVar[float] = 0.0
-    """The weight of its best value among those that decide whether an answer is confident."""
-    enough: ClassVar[float] = 0.0
-    """The sum of these that suffices, if this leg's evidence weighs most."""
     embedder: Embedder | None = None
     """The model that reads the question, for a leg that has one."""
 
@@ -193,13 +198,8 @@ class RescoreStage(Protocol):
     def rescore(self, search: Search) -> list[Candidate]:
         """The candidates, best first. `gather` finds more candidates under other filters."""
 
-    def confident(
-        self, search: Search, chosen: Sequence[Candidate], among: int | None = None
-    ) -> bool:
-        """Whether any of the chosen candidates is likely to answer the request.
-
-        They are the best of `among` memories, by default of all.
-        """
+    asks_for_newest: bool
+    """Whether the question asks only for the newest memories, which the stage added."""
 
 
 class Verdict(NamedTuple):
@@ -280,6 +280,8 @@ class Search:
         self.candidates: list[Candidate] = []
         self.chosen: list[Candidate] = []
         """The candidates that are shown."""
+        self.verdict: Known = "nothing"
+        """What the candidates tell; see `stages.judge`."""
         self.hits: tuple[Hit, ...] = ()
         self.steps: list[SearchStep] = []
         self.problems: list[Problem] = []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from posixpath import basename
 
+from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import current_wording
 from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import Filters, Problem
@@ -27,6 +29,10 @@ LIKENESS = 0.7
 MOST_NEAR = 3
 """Maximum number of suggested values."""
 
+OFTEN = 2
+"""Minimum occurrences of a suggested word, titles included. A word that stands once in the notes
+may be a slip itself."""
+
 MAX_CANDIDATES = 20_000
 """Maximum number of index words that one word is compared with, which takes a tenth of a second."""
 
@@ -34,13 +40,14 @@ MAX_CANDIDATES = 20_000
 def near_spellings(index: Index, text: str) -> tuple[str, ...]:
     """The most similar word in the notes for each word of `text` that is not in the notes.
 
+    A word that the packaged model reads in one piece is an ordinary English word, and not a slip.
     Only chunks of the index's vaults count, so nothing about hidden vaults is revealed, not even
     that a word exists. The first letter is assumed to be correct.
     """
     vocabulary = index.words
     spellings: dict[str, None] = {}
     for word in dict.fromkeys(vocabulary.split(text)[:MAX_WORDS]):
-        if _short(word) or _held(index, word):
+        if _short(word) or len(token_starts(word)) < 2 or _held(index, word):
             continue
         for stem in vocabulary.stems(word):
             near = difflib.get_close_matches(
@@ -118,10 +125,14 @@ def _short(word: str) -> bool:
 
 
 def _spellings(index: Index, term: str) -> Iterator[str]:
-    """The spellings of `term`, a stem, in some visible chunks."""
+    """The spellings of `term`, a stem, in some visible chunks that have it often enough."""
     vocabulary = index.words
-    for text in index.words.texts_with(term, 3):
-        for word in dict.fromkeys(re.findall(r"\w+", text.lower())):
-            split = [] if _short(word) else vocabulary.split(word)
-            if any(term in vocabulary.stems(each) for each in split):
-                yield word
+    words = Counter(re.findall(r"\w+", " ".join(vocabulary.texts_with(term, 3)).lower()))
+    spelled = [
+        word
+        for word in words
+        if not _short(word)
+        and any(term in vocabulary.stems(each) for each in vocabulary.split(word))
+    ]
+    if sum(words[word] for word in spelled) >= OFTEN:
+        yield from spelled

@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.search import fusion
-from djinn_memory.search.legs.meaning import MeaningLeg
-from djinn_memory.search.legs.words import WordsLeg
 
 UNIT = st.floats(0, 1)
 COSINE = st.floats(-1, 1)
@@ -64,14 +62,6 @@ def test_feedback_moves_a_score_by_little_and_not_without_a_vector(
 def test_feedback_is_neutral_for_what_is_as_alike_as_the_best() -> None:
     final = fusion.with_feedback({1: 0.5, 2: 0.4}, {1: 0.8, 2: 0.8}, [1])
     assert final == pytest.approx({1: 0.5, 2: 0.4})
-
-
-def test_nothing_found_is_not_confident() -> None:
-    words, meaning = WordsLeg.evidence, MeaningLeg.evidence
-    assert not fusion.confident([(words, []), (meaning, [])], MeaningLeg.enough)
-    assert not fusion.confident([(words, [])], WordsLeg.enough)
-    assert fusion.confident([(words, [0.9])], WordsLeg.enough)
-    assert fusion.confident([(words, [0.0]), (meaning, [0.8])], MeaningLeg.enough)
 
 
 @given(st.floats(allow_nan=False))

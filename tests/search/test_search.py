@@ -28,7 +28,8 @@ NOTES = {
     "# Fees\n\nA draft: the yearly fee may rise for a large boat.\n",
     "boats/wayfarer.md": "---\ntype: lesson\ncreated: 2026-07-09T10:00:00Z\n---\n# Wayfarer\n\n"
     "A family boat that forgives. Rudders break. #project/boats\n",
-    "plain.md": "Nothing but words about gulls and herons, without any front matter.\n",
+    "plain.md": "Nothing but words about gulls and herons, without any front matter. "
+    "Herons, wayfarer!\n",
     "meeting.md": "---\ntype: interaction\n---\n# Meeting\n\nThe boat yearly was family fee.\n",
 }
 
@@ -434,4 +435,13 @@ def test_a_fallback_to_words_is_told_as_the_mode(djinn: Djinn, shared: Path) -> 
 def test_the_form_that_is_most_like_the_word_is_suggested(home: Home, shared: Path) -> None:
     (shared / "a.md").write_text("He keeps a lantern.")
     (shared / "b.md").write_text("They keep two.")
-    assert Djinn(home).search("keel", mode="words").suggestions == ("keep",)
+    assert Djinn(home).search("keeq", mode="words").suggestions == ("keep",)
+
+
+def test_no_spelling_is_suggested_for_ordinary_words_and_for_what_stands_once(
+    home: Home, shared: Path
+) -> None:
+    (shared / "a.md").write_text("# Bloop\n\nThe bloop was a sound. Nobody heard a vexillum.")
+    for question in ("what is my blood type", "loop", "vexilum"):
+        assert Djinn(home).search(question).suggestions == (), question
+    assert Djinn(home).search("blooop").suggestions == ("bloop",)

@@ -39,10 +39,12 @@ class _RecallView(Struct, frozen=True):
     warns=False,
 )
 def _recall(call: Call, answer: RecallResult) -> None:
-    """Print whole memories that help with a question, best first.
+    """Print memories that help with a question, best first.
 
     A recall is a search whose ranking also uses your ratings, your usage, and the importance that
-    notes state. It is logged, so that `djinn rate last` can refer to it.
+    notes state. Of a long memory the passage that answers is printed. Of what may answer, excerpts
+    are printed, and of what is only near, titles. A recall is logged, so that `djinn rate last` can
+    refer to it.
 
     Examples:
         djinn recall "how do we deploy"

@@ -16,7 +16,7 @@ from djinn_memory.mcp.tool import (
     tool,
 )
 from djinn_memory.memories.verbs import MemoryLinks, MemoryWithOrigin
-from djinn_memory.models import Hit, Mode, Problem, SearchResult, extended
+from djinn_memory.models import Hit, Known, Mode, Problem, SearchResult, extended
 from djinn_memory.search.query import SearchOptions
 
 PAGE = 20_000
@@ -41,6 +41,8 @@ class _SearchAnswer(Answer):
     confident: bool
     """False when no hit is likely to answer the query."""
     suggestions: Sequence[str] = ()
+    verdict: Known = "nothing"
+    """Near passages have no text."""
 
 
 def _present_passages(result: SearchResult, _: object) -> _SearchAnswer:
@@ -50,9 +52,9 @@ def _present_passages(result: SearchResult, _: object) -> _SearchAnswer:
             _Passage,
             score=round(hit.score, 3),
             page=hit.page_number,
-            text=hit.excerpt or hit.snippet,
+            text="" if result.verdict == "near" else hit.excerpt or hit.snippet,
         )
-        for hit in result.hits
+        for hit in result.shown
     ]
     return extended(result, _SearchAnswer, passages=passages)
 

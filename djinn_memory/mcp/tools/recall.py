@@ -20,14 +20,14 @@ from djinn_memory.memories.proposals.gaps import GapGroup, GapSuggestion
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
-from djinn_memory.models import extended
+from djinn_memory.models import Known, extended
 from djinn_memory.notes.dates import local_day
 from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.system.plural import count
 
 
 class _RecallAnswerMemory(MemoryPlace):
-    """A whole memory."""
+    """A memory."""
 
     rank: int
     """The rank, as `rate` accepts it."""
@@ -35,7 +35,7 @@ class _RecallAnswerMemory(MemoryPlace):
     why: str
     text: str
     cut: bool
-    """Whether the text was cut to fit the budget. `read` returns all of it."""
+    """Whether the text is a part of the memory. `read` returns all of it."""
 
 
 class _RecallAnswer(Answer):
@@ -46,10 +46,13 @@ class _RecallAnswer(Answer):
     profile: str
     memories: list[_RecallAnswerMemory]
     confident: bool
-    """False if no memory is likely to help. `memories` then has the titles of the three closest."""
+    """Whether the verdict is sure. Else `memories` has at most the three closest."""
     more: int
     """The number of memories that did not fit into the budget."""
     suggestions: Sequence[str] = ()
+    verdict: Known = "nothing"
+    """Whether a memory is likely to help (sure), may help (weak: excerpts), is only near (titles),
+    or none is."""
 
 
 def _present_recall(result: RecallResult, _: object) -> _RecallAnswer:
@@ -84,7 +87,7 @@ def _why(memory: RecalledMemory) -> str:
     },
 )
 def recall(answer: _RecallAnswer) -> list[str]:
-    """Recall whole memories that help with a question, best first.
+    """Recall memories that help with a question.
 
     Use it before you begin work, decide something or answer from memory; `rate` the result
     afterwards. Profiles: planning (decisions, plans, commitments), incident (lessons, recent
@@ -97,9 +100,11 @@ def recall(answer: _RecallAnswer) -> list[str]:
         if answer.suggestions:
             parts.append(f"Did you mean: {', '.join(answer.suggestions)}?")
     elif not answer.confident:
-        parts.append("No confident match. Closest titles, to `read`:")
-        parts += [f"{memory.rank}. {headline(memory)}" for memory in answer.memories]
-    for memory in answer.memories if answer.confident else ():
+        parts.append("No confident match. Closest, to `read`:")
+    for memory in answer.memories:
+        if not memory.text:
+            parts.append(f"{memory.rank}. {headline(memory)}")
+            continue
         cut = "\n(cut: `read` it for all)" if memory.cut else ""
         head = f"## {memory.rank}. {headline(memory)}"
         parts.append(f"{head}\n{memory.why}\n\n{memory.text}{cut}")

@@ -23,7 +23,7 @@ from djinn_memory.models import Problem, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.runtime import Runtime
-from djinn_memory.search.query import plain
+from djinn_memory.search.query import without_operators
 from djinn_memory.search.state import PlaneLimits
 
 C = TypeVar("C", bound=AgentContext)
@@ -70,16 +70,13 @@ class Briefing:
 
         This also indexes the notes that changed.
         """
-        if not plain(self.task):
+        if not (question := without_operators(self.task)):
             return None
         options = RecallOptions(
-            plain(self.task), "auto", min(most, MOST), most * EXCERPT_TOKENS, session,
+            question, None, min(most, MOST), most * EXCERPT_TOKENS, session,
             agent=self.agent, domains=self.domains,
         )  # fmt: skip
-        # A memory that is unlikely to help would distract an agent: not even its title is given.
-        self.result = recall(
-            self.runtime, options, source=source, closest=0, each=EXCERPT_TOKENS, planes=planes
-        )
+        self.result = recall(self.runtime, options, source=source, planes=planes)
         self.standing.ranks = {
             (memory.vault, memory.path): memory.rank for memory in self.result.memories
         }
@@ -142,6 +139,7 @@ class Briefing:
             built_at=moment(self.now),
             query_used=self.task if result else None,
             confident=result.confident if result else None,
+            verdict=result.verdict if result else None,
             request_id=result.request_id if result else None,
             **parts,
         )

@@ -22,6 +22,9 @@ from djinn_memory.memories.profiles.settings import profile_lines
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
+LONGEST_TASK = 120
+"""Characters of the task in a title, since whoever reads it knows the task."""
+
 C = TypeVar("C", bound=AgentContext)
 _Head = Callable[[MemoryExcerpt], str]
 
@@ -100,8 +103,8 @@ def _less(part: str, value: Any) -> Any:
 def _paragraphs(briefing: AgentContext, layout: _BriefingLayout) -> Iterator[str]:
     names = _names(briefing, layout)
     yield f"# {layout.title.format_map(names)}"
-    if briefing.confident is False:
-        yield "Nothing is known about this task."
+    if notice := _NOTICES.get(briefing.verdict or "sure"):
+        yield notice
     for part in _in_order(briefing, layout):
         if paragraphs := [*_part(briefing, part, layout)]:
             if heading := layout.parts[part]:
@@ -112,6 +115,8 @@ def _paragraphs(briefing: AgentContext, layout: _BriefingLayout) -> Iterator[str
 def _names(briefing: AgentContext, layout: _BriefingLayout) -> dict[str, str]:
     """The names in the title and the headings, by placeholder."""
     task = " ".join((briefing.query_used or "").split())
+    if len(task) > LONGEST_TASK:
+        task = f"{task[:LONGEST_TASK].rpartition(' ')[0] or task[:LONGEST_TASK]} …"
     session, previous = getattr(briefing, "session", None), briefing.previous_session
     last: UnfinishedSession | None = getattr(briefing, "unfinished", None)
     return {
@@ -149,6 +154,9 @@ def _part(briefing: AgentContext, part: str, layout: _BriefingLayout) -> Iterato
     elif part not in ("calendar", "suggestions"):
         # The title of a turn is the beginning of its text.
         head = layout.turn if part == "conversation" else layout.memory
+        # What is not sure takes little room, so it is known by its id.
+        if part in layout.ranked and briefing.verdict not in (None, "sure"):
+            head = _by_name
         for memory in excerpts(getattr(briefing, part)):
             yield f"{head(memory)}\n{_quoted(memory.text)}" if memory.text else head(memory)
 
@@ -206,6 +214,13 @@ def _source(memory: MemoryExcerpt) -> str:
         return f"{memory.address}, {f'lines {first}-{last}' if last > first else f'line {first}'}"
     return memory.address
 
+
+_NOTICES = {
+    "weak": "No memory is sure to answer this task. The closest are given as excerpts.",
+    "near": "No memory answers this task. The nearest are given as titles.",
+    "nothing": "Nothing is known about this task.",
+}
+"""What a briefing says about its task, by verdict."""
 
 _SESSION_MEMORIES = {
     "summary": "Summary",

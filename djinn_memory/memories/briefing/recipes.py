@@ -35,7 +35,7 @@ from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
 from djinn_memory.memories.sessions.background import start_extraction
 from djinn_memory.memories.sessions.marks import ended_by_upkeep, or_problem
-from djinn_memory.models import PLANES, Filters, Problem, Vault
+from djinn_memory.models import PLANES, Filters, Known, Problem, Vault
 from djinn_memory.notes.dates import iso_date
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.runtime import Runtime
@@ -86,12 +86,14 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     budget = briefing.allow(WAKE_BUDGET)
     room = briefing.room = TokenBudget(budget - min(WAKE_FRAME, budget // 3))
     memories: list[tuple[MemoryExcerpt, ...]] = []
-    if result:
-        kinds = _by_plane(briefing.recalled(), runtime.home.config.recall.limit)
+    kinds = _by_plane(briefing.recalled(), runtime.home.config.recall.limit)
+    if result and result.verdict == "sure":
         memories = room.take_in_turn(kinds, most=int(budget * RECALLED))
     calendar = briefing.calendar()
     parts = _standing(briefing, before)
     parts |= briefing.conversation(runtime.home.config.sessions.wake, session)
+    if result and result.verdict != "sure":
+        memories = room.take_in_turn(kinds)
     if not result:
         planes = ("episodic", "semantic", "knowledge")
         memories = room.take_in_turn([[*briefing.standing.newest(plane)] for plane in planes])
@@ -227,7 +229,7 @@ def _for_task(briefing: Briefing) -> Iterator[str]:
         yield from _open_gaps(runtime, briefing.agent, briefing.task)
     yield from _contradictions(briefing)
     if briefing.result:
-        yield from _next_steps(briefing.result.confident, briefing.result.request_id)
+        yield from _next_steps(briefing.result.verdict, briefing.result.request_id)
 
 
 def _for_session(context: WakeContext) -> Iterator[str]:
@@ -244,7 +246,7 @@ def _for_session(context: WakeContext) -> Iterator[str]:
     if late:
         others = f", with {len(late) - 1} more overdue" if late[1:] else ""
         yield f"{late[0].title!r} was due on {late[0].due}{others}."
-    yield from _next_steps(context.confident, context.request_id)
+    yield from _next_steps(context.verdict, context.request_id)
     if context.left_out:
         memories = count(context.left_out, "memory")
         yield f"{memories} did not fit; pass a larger {words.argument('budget')} to see all."
@@ -267,12 +269,12 @@ def _contradictions(briefing: Briefing) -> Iterator[str]:
             yield f"{count(number, 'contradiction')} between memories {verb} open: {listing}."
 
 
-def _next_steps(confident: bool | None, request_id: str | None) -> Iterator[str]:
+def _next_steps(verdict: Known | None, request_id: str | None) -> Iterator[str]:
     """The steps that an agent can take for its memory, after a recall for its task."""
     words = current_wording()
-    if confident is False:
+    if verdict not in (None, "sure"):
         yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."
-    if request_id:
+    if request_id and verdict == "sure":
         rate = Remedy("rate", {"target": request_id, "useful": "RANK,..."})
         yield f"Rate what helped: {words.call(rate)}."
 

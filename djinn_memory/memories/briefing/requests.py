@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from djinn_memory.memories.catalog.requests import MIN_BUDGET, MOST_BUDGET, MemoryExcerpt
 from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.recall.requests import Session
-from djinn_memory.models import Problem
+from djinn_memory.models import Known, Problem
 from djinn_memory.search.narrowing import AgentName, DomainNames, RawText
 
 ContextBudget = Annotated[
@@ -103,7 +103,7 @@ class AgentContext(Struct, frozen=True, kw_only=True):
     query_used: str | None = None
     """The query of the recall: the task. Null without a task."""
     confident: bool | None = None
-    """False when nothing is known about the task and nothing is recalled. Null without a task."""
+    """Whether the verdict is sure. Null without a task."""
     request_id: str | None = None
     """The id of the recall, as `rate` accepts it; null if there was none."""
     tokens: int = 0
@@ -112,6 +112,8 @@ class AgentContext(Struct, frozen=True, kw_only=True):
     """The number of memories that did not fit the budget."""
     problems: tuple[Problem, ...] = ()
     """Failures that left a part out, and values of the profile that cannot be used."""
+    verdict: Known | None = None
+    """What is known about the task: sure, weak, near or nothing. Null without a task."""
 
 
 class WakeContext(AgentContext, frozen=True, kw_only=True):

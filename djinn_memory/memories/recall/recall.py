@@ -1,4 +1,4 @@
-"""Recall: a search that returns whole memories, rescored by the agent's uses and ratings."""
+"""Recall: a search that returns memories, rescored by the agent's uses and ratings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.rescoring import Judgement, Rescorer, ScoreBreakdown, days_since
 from djinn_memory.models import (
+    CLOSEST,
     AskedPeriod,
     Hit,
+    Known,
     LegScore,
     MemoryRef,
     Mode,
@@ -39,6 +41,7 @@ from djinn_memory.scoring import Score
 from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.search.query import SearchOptions, plain
 from djinn_memory.search.search import search
+from djinn_memory.search.stages.judge import LEAST
 from djinn_memory.search.time.now import is_history, shows_history
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event, reading
@@ -56,11 +59,13 @@ SCRAP = 48
 MARK = "\n[... cut here]"
 """Appended to a text that was cut to fit the budget."""
 
-CLOSEST = 3
-"""Number of memories that are named when a recall is not confident."""
+PASSAGE = 250
+"""Maximum tokens of a memory. A longer memory is represented by its passage that answers, since
+an answer is rarely longer than a window of the model."""
 
-_ALL = 10_000_000
-"""More characters than the chunk of a document has."""
+
+WHY = 120
+"""Maximum characters of the excerpt of a weak match: a line or two that show why it was found."""
 
 
 class RecallReason(Struct, frozen=True):
@@ -78,7 +83,7 @@ class RecallReason(Struct, frozen=True):
 
 
 class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
-    """A whole memory in a recall."""
+    """A memory in a recall."""
 
     rank: int
     """Its rank, from 1. `djinn rate` accepts it."""
@@ -113,12 +118,12 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     score: float
     """The raw score times all factors in `why`. It may exceed 1."""
     text: str
-    """The note without its front matter, as it is on disk now; for a document, the chunk. Empty in
-    a recall that is not confident."""
+    """The note without its front matter, as it is on disk now; of a long note or a document, the
+    passage that answers. It is an excerpt if the verdict is weak, and empty if it is near."""
     tokens: int
     """The length of the text in tokens."""
     cut: bool
-    """Whether the text was cut to fit the budget, or left out."""
+    """Whether the text is only a part of the memory, or left out."""
     why: RecallReason
     """Why the memory was found, and which factors changed its score."""
     domain: str | None = None
@@ -140,9 +145,9 @@ class RecallResult(Struct, frozen=True):
     mode: Mode
     """The legs that answered."""
     confident: bool
-    """False if no memory is likely to help."""
+    """Whether the verdict is sure: a memory is likely to help."""
     memories: tuple[RecalledMemory, ...]
-    """The memories, best first. If not `confident`, only the titles of the three closest."""
+    """The memories, best first. If the verdict is weak or near, only the three closest."""
     more: int
     """The number of memories that did not fit into the budget."""
     tokens: int
@@ -159,6 +164,8 @@ class RecallResult(Struct, frozen=True):
     """The steps of expansion and reranking, if the settings enable them."""
     periods: tuple[AskedPeriod, ...] = ()
     """The periods that were read from the question. Memories from them come first."""
+    verdict: Known = "nothing"
+    """Whether a memory is likely to help (sure), may help (weak), is only near, or none is."""
 
 
 def recall(
@@ -167,14 +174,12 @@ def recall(
     *,
     source: str = "recall",
     closest: int = CLOSEST,
-    each: int | None = None,
     planes: PlaneLimits | None = None,
 ) -> RecallResult:
-    """Recall whole memories; see `Djinn.recall`. `source` is the operation that needs this recall.
+    """Recall memories; see `Djinn.recall`. `source` is the operation that needs this recall.
 
-    When no memory is likely to help, the `closest` memories are named. A memory has at most half of
-    the budget, or all of it if it is the only memory. With `each` it has at most that many tokens,
-    and a longer memory is represented by the passage that answers. For `planes` see `search`.
+    When no memory is likely to help, at most the `closest` memories are named: with an excerpt if
+    the verdict is weak, and if it is near without. For `planes` see `search`.
     """
     state, settings = runtime.state, runtime.home.config.recall
     agent = runtime.home.agent(request.agent)
@@ -184,17 +189,18 @@ def recall(
     rescorer = Rescorer(runtime, settings.profiles[profile], agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
     options = SearchOptions(request.query, limit=request.limit or settings.limit, **fields)
-    excerpt = None if each else _ALL
-    result = search(runtime, options, rescorer=rescorer, excerpt=excerpt, planes=planes)
+    result = search(runtime, options, rescorer=rescorer, planes=planes)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
     more = 0
-    if result.confident:
-        most = each or (budget if len(judged) == 1 else max(SCRAP, budget // 2))
-        query = request.query
-        memories = _within(runtime, query, judged, budget, most, passages=bool(each))
+    if result.verdict == "sure":
+        memories = _within(runtime, request.query, judged, budget)
         more = len(judged) - len(memories)
     else:
-        memories = tuple(_title(runtime, *pair) for pair in judged[:closest])
+        least = LEAST[result.verdict]
+        shown = [pair for pair in judged if pair[1].weight.raw >= least][:closest]
+        memories = tuple(_title(runtime, *pair) for pair in shown)
+        if result.verdict == "weak":
+            memories = _with_snippets(memories, [hit for hit, _ in shown])
     named = session_log.given(state, request.session)
     request_id: str | None = None
     failure, losses = rescorer.failure, ["ratings are not counted"] if rescorer.failure else []
@@ -266,18 +272,16 @@ def _within(
     query: str,
     judged: Sequence[tuple[Hit, Judgement]],
     budget: int,
-    most: int,
-    *,
-    passages: bool,
 ) -> tuple[RecalledMemory, ...]:
-    """The whole memories of these hits that fit the budget. A memory is cut at `most` tokens.
+    """The memories of these hits that fit the budget. A passage represents a longer memory.
 
-    With `passages` the passage that answers represents a longer memory.
+    A memory has at most half of the budget, or all of it if it is the only memory.
     """
     from djinn_memory.chunking.tokens import token_counts, token_starts
 
     memories: list[RecalledMemory] = []
     left = budget
+    most = min(PASSAGE, budget if len(judged) == 1 else max(SCRAP, budget // 2))
     former = [hit.as_of is not None or shows_history(hit, query) for hit, _ in judged]
     judged = [
         (hit if is_former else _with_current_period(runtime, hit), judgement)
@@ -289,26 +293,47 @@ def _within(
     ]
     # Of a very long note, only as much is counted as could ever be given.
     parts = [text[: LONGEST * most] for text in texts]
+    parts = [
+        _passage(runtime.home, hit, most) if count > most else text
+        for (hit, _), text, count in zip(judged, parts, token_counts(parts), strict=True)
+    ]
     counts = token_counts(parts)
-    if passages:
-        pairs = zip(judged, parts, counts, strict=True)
-        parts = [
-            _passage(runtime.home, hit, most) if count > most else text
-            for (hit, _), text, count in pairs
-        ]
-        counts = token_counts(parts)
     for (hit, judgement), whole, text, count in zip(judged, texts, parts, counts, strict=True):
         room = min(left, most)
         cut = count > room or len(whole) > len(text)
         if cut and left < SCRAP and memories:
             break
-        if count > room or (cut and not passages):
+        if count > room:
             starts = token_starts(text)
             text = text[: starts[room] if room < len(starts) else None].rstrip() + MARK
         title = _title(runtime, hit, judgement)
         memories.append(replace(title, text=text, tokens=min(count, room), cut=cut))
         left -= memories[-1].tokens
     return tuple(memories)
+
+
+def _with_snippets(
+    memories: Sequence[RecalledMemory], hits: Sequence[Hit]
+) -> tuple[RecalledMemory, ...]:
+    """Memories with short excerpts that show why they were found."""
+    from djinn_memory.chunking.tokens import token_counts
+
+    texts = [_around_first_mark(hit) for hit in hits]
+    counts = token_counts(texts) if texts else []
+    return tuple(
+        replace(memory, text=text, tokens=count)
+        for memory, text, count in zip(memories, texts, counts, strict=True)
+    )
+
+
+def _around_first_mark(hit: Hit) -> str:
+    """The part of a snippet with its first matched words, cut at words."""
+    at = hit.marks[0][0] if hit.marks else 0
+    start = hit.snippet.rfind(" ", 0, max(0, at - WHY // 3)) + 1
+    text = hit.snippet[start : start + WHY]
+    if start + WHY < len(hit.snippet):
+        text = f"{text.rpartition(' ')[0] or text} …"
+    return f"… {text}" if start else text
 
 
 def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
@@ -355,9 +380,9 @@ def _text(home: Home, hit: Hit) -> str:
 
 
 def _passage(home: Home, hit: Hit, most: int) -> str:
-    """The chunk that answers, as it is on disk now; for a chunk of over `most` tokens, its excerpt.
+    """The chunk that answers, as it is on disk now, if it has at most `most` tokens.
 
-    An excerpt is plain text, without code and links.
+    Of a longer chunk it is the excerpt: plain text, without code and links.
     """
     from djinn_memory.chunking.tokens import token_counts
 

@@ -33,7 +33,7 @@ _Memories = Annotated[Sequence[RankOrName], Meta(max_length=1000)]
 
 
 class RecallOptions(Narrowing, frozen=True):
-    """Recall whole memories that help with a question, best first.
+    """Recall memories that help with a question, best first.
 
     A recall is a search whose scores are adjusted by the agent's uses and ratings and by fields of
     the notes. It is logged, so that it can be rated.

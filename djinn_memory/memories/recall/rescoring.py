@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,10 +23,9 @@ from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import Rating, Score, blended, note_factor, score, share_of
 from djinn_memory.search.candidate import Candidate, once
-from djinn_memory.search.fusion import NOISE, known
+from djinn_memory.search.fusion import NOISE
 from djinn_memory.search.legs.words_query import content
 from djinn_memory.search.stages.gather import gather
-from djinn_memory.search.stages.planes import enough, has_certain, likely
 from djinn_memory.search.state import Search
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.ledger import reading
@@ -81,9 +79,6 @@ def _alike_in_words(search: Search, candidates: Sequence[Candidate]) -> list[lis
 
 SOURCES = 5
 """Number of best memories whose links are followed: as many as a person would open."""
-
-JUDGED = 8
-"""Number of best memories that decide whether a recall is confident. More are better by chance."""
 
 NEIGHBOURS = 20
 """Maximum links followed from one memory: a hub links to everything."""
@@ -149,7 +144,7 @@ class Rescorer:
         self.failure: DjinnError | None = None
         """The reason why the ledger cannot be read. Uses and ratings then do not count."""
         self._now = runtime.now()
-        self._asks_for_newest = False
+        self.asks_for_newest = False
         """Whether the question has only words of the profile. The newest memories are then
         added."""
         self._asks_for_past = False
@@ -165,7 +160,7 @@ class Rescorer:
             if memory.first_chunk is not None:
                 memories[memory.memory_id] = memory
                 candidates.append(Candidate(memory.first_chunk, memory.memory_id, NOISE))
-                self._asks_for_newest = self._says_only_the_profile(search)
+                self.asks_for_newest = self._says_only_the_profile(search)
         judged = self._judge(search, once(candidates), memories)
         if self._profile.hops:
             judged = self._linked(search, judged, memories)
@@ -175,27 +170,10 @@ class Rescorer:
             memories[candidate.memory_id].address: judgement for candidate, judgement in judged
         }
         judged.sort(key=_by_score)
-        return [replace(candidate, score=judgement.weight.score) for candidate, judgement in judged]
-
-    def confident(
-        self, search: Search, chosen: Sequence[Candidate], among: int | None = None
-    ) -> bool:
-        """Whether the best chosen memory, of `among` memories, is likely to help."""
-        if self._asks_for_newest or has_certain(search, chosen):
-            return True
-        front = chosen[:JUDGED]
-        if not search.scores_all:
-            return likely(search, front)
-        # Memories that wait for their vectors can only be judged by words.
-        words = [leg for leg in search.answering if not leg.scores_all]
-        if enough(words, [each for each in front if each.vector is None]):
-            return True
-        chunks = [candidate.chunk_id for candidate in front]
-        coverage = [leg.coverage(search, chunks).values() for leg in words]
-        cosines = [
-            each.value(leg.name) for leg in search.answering if leg.scores_all for each in front
+        return [
+            replace(candidate, score=judgement.weight.score, before_recall=candidate.score)
+            for candidate, judgement in judged
         ]
-        return known(cosines, chain(*coverage), among or search.index.words.total)
 
     def _pulled(self, search: Search) -> Sequence[Candidate]:
         filters = search.selection.filters

@@ -148,8 +148,6 @@ class MeaningLeg(Leg):
     weight = 0.5
     """Flat between 0.4 and 0.6 on two collections."""
     scores_all = True
-    evidence = 1.0
-    enough = fusion.CONFIDENT
 
     def __init__(self, search: Search) -> None:
         self._question = QuestionVector(

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from msgspec.structs import replace
 
 from djinn_memory.chunking.tokens import token_starts
-from djinn_memory.search import fusion
 from djinn_memory.search.backend import WordIndex
 from djinn_memory.search.candidate import Candidate, Scored
 from djinn_memory.search.legs.words_query import WordsQuery, compose
@@ -45,8 +44,6 @@ class WordsLeg(Leg):
     unit = "BM25"
     weight = 0.5
     marks_words = True
-    evidence = 0.25
-    enough = evidence * fusion.CONFIDENT_WORDS
 
     def __init__(self, search: Search) -> None:
         self._question: WordsQuery | None = None

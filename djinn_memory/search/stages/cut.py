@@ -6,30 +6,43 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from djinn_memory.search.candidate import NAME, Candidate
+from djinn_memory.search.candidate import Candidate
 from djinn_memory.search.snippet import cited, footnotes, is_filler
 from djinn_memory.search.stages.planes import PlaneCounts
 from djinn_memory.search.state import Search
+from djinn_memory.search.stubs import is_near_stub, is_stub
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
 
 BATCH = 50
 """Candidates whose memories are read at once. The first batch is enough for most answers."""
 
-STUB_TITLE = 2
-"""Maximum words of a title that is only a name. A longer title may be the whole content."""
-
 
 def choose(search: Search) -> None:
-    """Choose the candidates to show, in their order."""
-    search.chosen = search.time.arranged(search, cut(search, search.limits.hits))
+    """Choose the candidates to show, in their order.
+
+    The planes have their shares of what is sure, as far as it matches. Otherwise the closest of all
+    are shown, and of what is not sure no stubs.
+    """
+    unsure = search.verdict != "sure"
+    chosen = [] if unsure and search.limits.planes else cut(search, search.limits.hits)
+    if search.limits.planes and not chosen:
+        search.limits = replace(search.limits, planes=None)
+        chosen = cut(search, search.limits.hits)
+    chosen = search.time.arranged(search, chosen)
+    telling = [candidate for candidate in chosen if not (unsure and is_stub(search, candidate))]
+    search.chosen = telling or chosen
 
 
 def cut(search: Search, most: int) -> list[Candidate]:
-    """The best candidates that can be shown, at most this many, each with its chunk to show."""
+    """The best candidates that can be shown, at most this many, each with its chunk to show.
+
+    Stubs come last.
+    """
     present: dict[int, bool] = {}
     shown: set[int] = set()
     stubs: list[Candidate] = []
     chosen: list[Candidate] = []
+    last: list[Candidate] = []
     taken: Counter[int] = Counter()
     planes = PlaneCounts(search)
     for start in range(0, len(search.candidates), BATCH):
@@ -49,17 +62,18 @@ def cut(search: Search, most: int) -> list[Candidate]:
                 continue
             chunk = _shown_chunk(search, candidate)
             text = search.chunk(chunk).text
-            if _near_stub(search, candidate, text, memory):
+            if is_near_stub(search, candidate, text):
                 stubs.append(candidate)
             elif chunk not in shown and not planes.repeats(memory, text):
                 taken[key] += 1
                 planes.count(memory, text)
                 shown.add(chunk)
                 own = chunk == candidate.chunk_id
-                chosen.append(candidate if own else replace(candidate, stand_in=chunk))
+                listed = candidate if own else replace(candidate, stand_in=chunk)
+                (last if is_stub(search, candidate) else chosen).append(listed)
                 if len(chosen) == most:
                     return chosen
-    return chosen or stubs[:most]
+    return [*chosen, *last][:most] or stubs[:most]
 
 
 def _most_of(search: Search, memory: IndexedMemory) -> int:
@@ -86,15 +100,3 @@ def _shown_chunk(search: Search, candidate: Candidate) -> int:
     chunks = search.index.chunks_of([candidate.memory_id])[candidate.memory_id]
     telling = (chunk for chunk in chunks if not is_filler(chunk.text))
     return min(telling, key=rank, default=own).chunk_id
-
-
-def _near_stub(search: Search, candidate: Candidate, text: str, memory: IndexedMemory) -> bool:
-    """Whether a candidate has no content and was found only by meaning, such as the stub of a tag.
-
-    Such a candidate is shown only if there are no others. A search by meaning alone shows all.
-    """
-    said = any(candidate.value(leg.name) for leg in search.answering if not leg.scores_all)
-    near = candidate.scores and not said and NAME.name not in candidate.verdicts
-    if search.mode != "hybrid" or not near or not is_filler(text):
-        return False
-    return bool(text.strip()) or len(memory.title.split()) <= STUB_TITLE

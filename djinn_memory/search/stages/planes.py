@@ -1,65 +1,20 @@
-"""Planes: lets each plane answer a search, so that a large plane does not crowd out a small one.
-
-Whether the chosen candidates are likely to answer is judged here, too.
-"""
+"""Planes: lets each plane answer a search, so that a large plane does not crowd out a small one."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from djinn_memory.models import PLANES, Filters, Memory
 from djinn_memory.notes.slugs import fold
-from djinn_memory.search import fusion
 from djinn_memory.search.backend import Index
-from djinn_memory.search.candidate import FORMER, NAME, RERANK, TOKENS, Candidate
-from djinn_memory.search.state import Leg, PlaneLimits, Search
+from djinn_memory.search.candidate import RERANK, TOKENS, Candidate
+from djinn_memory.search.stages.judge import is_likely
+from djinn_memory.search.state import PlaneLimits, Search
 from djinn_memory.store.index.records import Selection
-
-
-def answers(search: Search) -> bool:
-    """Whether the chosen candidates of a search are likely to answer. Filters alone always do."""
-    by_time = search.time.judged(search.chosen)
-    if by_time is not None:
-        return by_time
-    return not search.query.asks or _confident(search, search.chosen)
-
-
-def _confident(search: Search, chosen: Sequence[Candidate], among: int | None = None) -> bool:
-    """Whether any of these candidates, the best of `among` memories, is likely to answer.
-
-    A deleted note does not count. A rescorer judges by its own scores.
-    """
-    if search.rescorer:
-        return search.rescorer.confident(search, chosen, among)
-    return likely(search, chosen)
-
-
-def likely(search: Search, chosen: Sequence[Candidate]) -> bool:
-    """Whether any of these candidates is likely to answer, by the scores of the legs."""
-    # Certain matches must be looked up, so they come last.
-    return enough(search.asked, chosen) or has_certain(search, chosen)
-
-
-def enough(legs: Sequence[Leg], chosen: Sequence[Candidate]) -> bool:
-    """Whether the best values of these legs, by the weight of their evidence, are an answer's."""
-    evidence = [(leg.evidence, [each.value(leg.name) for each in chosen]) for leg in legs]
-    return fusion.confident(evidence, max(legs, key=lambda leg: leg.evidence).enough)
-
-
-def has_certain(search: Search, chosen: Sequence[Candidate]) -> bool:
-    """Whether any of these candidates matches with certainty, whatever its score."""
-    names = {NAME.name, FORMER}
-    return any(
-        each.chunk_id in search.certain
-        or each.memory_id in search.time.answered
-        or not names.isdisjoint(each.verdicts)
-        for each in chosen
-    )
-
 
 ENOUGH = 3
 """A plane is asked by itself if the search of all planes proposes fewer than this many times the
@@ -150,23 +105,26 @@ def front(search: Search, count: int) -> list[Candidate]:
 
 
 def leave_out_unknown(search: Search) -> None:
-    """Leave out the chosen candidates of planes in which nothing is likely to answer.
+    """Leave out the chosen candidates of planes that know nothing, if another plane is sure.
 
     The nearest of many is nearer by chance, so each plane is judged by its own size.
     """
-    if not search.limits.planes or search.time.judged(search.chosen) is not None:
+    if not search.limits.planes or search.verdict != "sure":
         return
     memories = search.memories_of(search.chosen)
     groups: dict[str, list[Candidate]] = {}
     for candidate in search.chosen:
         groups.setdefault(_plane_for(memories[candidate.memory_id]), []).append(candidate)
-    confident = [
-        candidate.chunk_id
+    likely = {
+        plane
         for plane, group in groups.items()
-        if _confident(search, group, search.plane_sizes.get(plane))
-        for candidate in group
+        if is_likely(search, group, search.plane_sizes.get(plane))
+    }
+    search.chosen = [
+        candidate
+        for candidate in search.chosen
+        if not likely or _plane_for(memories[candidate.memory_id]) in likely
     ]
-    search.chosen = [each for each in search.chosen if each.chunk_id in confident]
 
 
 def _matches(search: Search, candidate: Candidate, least: float) -> bool:
