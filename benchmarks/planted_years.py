@@ -437,7 +437,8 @@ def _choose(life: _Life) -> str:
 
 def _outcomes(life: _Life) -> tuple[list[Outcome], str]:
     """Outcomes of some actions, of which one mostly succeeds in one context."""
-    draw, outcomes = life.draw, []
+    outcomes: list[Outcome] = []
+    draw = life.draw
     action = draw.choice([*ACTIONS])
     best = draw.choice(ACTIONS[action])
     for name, contexts in ACTIONS.items():
@@ -463,8 +464,6 @@ def says(planted: Planted, pattern: LearnedPattern) -> bool:
         return pattern.category == "causal" and planted.word in pattern.name
     if planted.id == "pref":
         return pattern.category == "preference" and planted.word in pattern.name.split(" over ")[0]
-    if not concerns(planted, pattern):
-        return False
     if planted.id == "focus":
         low, high = (day.isoformat() for day in planted.days)
         first, last = max(low, pattern.first_seen or ""), min(high, pattern.last_seen or "")
@@ -474,6 +473,8 @@ def says(planted: Planted, pattern: LearnedPattern) -> bool:
             and _days(first, last)
             >= 0.5 * max(_days(low, high), _days(pattern.first_seen, pattern.last_seen))
         )
+    if not concerns(planted, pattern):
+        return False
     if planted.id == "seq":
         return pattern.after is not None
     names = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
