@@ -1,27 +1,35 @@
 """Which planted habits and choices `djinn consolidate` finds in made years, and which it invents.
 
 The numbers of a year choose its habits, its rhythm and its words. The seeds are others than those
-that were used while the rules were written. Run: `python benchmarks/habits.py [YEARS]`
+that were used while the rules were written. Run: `python benchmarks/habits.py [YEARS]`, or
+`python benchmarks/habits.py lives [FIRST_SEED]` for the years of `planted_years.py` alone.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime, timedelta
 from functools import partial
 
+import planted_years
 from choice_years import choice_year
-from common import machine, table
+from common import home_with, machine, table
 from habit_years import MadeYear, PlantedHabit, YearShape, empty_year, made_year
+from msgspec.structs import replace
+from planted_years import PlantedYear, planted_year
 from topic_years import topic_year
 
+from djinn_memory import Djinn
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.languages.days import WEEKDAY_NAMES
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.learn import learn
 from djinn_memory.memories.patterns.requests import LearnedPattern
+from djinn_memory.memories.writing.provenance import evidence_link
 
 SEED = 70_000
 YEARS = 20
@@ -101,8 +109,67 @@ def choices_row(share: float | None, years: int) -> tuple[str, ...]:
     return f"{share:.0%}", str(planted), str(reported - right), f"{hit / planted:.3f}"
 
 
+def listed(year: PlantedYear) -> list[LearnedPattern]:
+    """The patterns that are listed after a year was recorded and consolidated, as a user does."""
+    turns = [
+        Turn(
+            "interaction", each.text, "", each.at.astimezone(), each.at.date().isoformat(), "cli",
+            domain=each.domain,
+        )
+        for each in year.occasions
+    ]  # fmt: skip
+    turns += [
+        Turn(
+            "outcome", f"{each.action} ({each.context}): {each.result}", "",
+            datetime.fromisoformat(each.date), "outcomes", "api",
+            {"action": each.action, "outcome": each.result, "where": each.context},
+        )
+        for each in year.outcomes
+    ]  # fmt: skip
+    end = max(each.at for each in year.occasions).astimezone() + timedelta(days=8)
+    with home_with() as home, Djinn(home, clock=lambda: end) as djinn:
+        recorded = record_turns(djinn.runtime, home.agent(None), turns)
+        keys = {evidence_link(each): f"e{number}" for number, each in enumerate(recorded)}
+        djinn.patterns.consolidate()
+        patterns = djinn.patterns.list(limit=1_000).patterns
+    return [
+        replace(each, evidence=tuple(keys.get(link, link) for link in each.evidence))
+        for each in patterns
+    ]
+
+
+def lives_rows(first: int, noise: float | None, years: int = 10) -> list[tuple[str, ...]]:
+    """Recall of each sort of habit, of all habits and of causes, and precision."""
+    hits: Counter[str] = Counter()
+    wrong: list[str] = []
+    for seed in range(first, first + years):
+        year = planted_year(seed, noise)
+        patterns = listed(year)
+        found, false = planted_years.count(year, patterns)
+        hits.update(name for name, was in found.items() if was)
+        wrong += false
+        missed = [name for name, was in found.items() if not was]
+        print(f"{noise} {seed}: missed {missed}, false {false}", file=sys.stderr)
+    sorts = ("peak", "week", "seq", "focus", "pref")
+    right = sum(hits[name] for name in sorts)
+    precision = (right + hits["cause"]) / max(1, right + hits["cause"] + len(wrong))
+    label = "none" if noise is None else f"{noise:.0%}"
+    parts = [str(hits[name]) for name in (*sorts, "cause")]
+    return [(label, *parts, f"{right / 5 / years:.2f}", str(len(wrong)), f"{precision:.2f}")]
+
+
+def lives(first: int) -> None:
+    """Print the table of the years of `planted_years.py`."""
+    rows = [row for noise in (0.2, 0.5, None) for row in lives_rows(first, noise)]
+    names = ("noise", "peak", "week", "seq", "focus", "pref", "cause", "recall", "false")
+    table((*names, "precision"), rows)
+
+
 def main() -> None:
     """Print the tables."""
+    if sys.argv[1:2] == ["lives"]:
+        lives(int(sys.argv[2]) if sys.argv[2:] else 0)
+        return
     years = int(sys.argv[1]) if sys.argv[1:] else YEARS
     print("## Habits in made years\n")
     print(f"{machine()}. Five habits a year, `benchmarks/habits.py`.\n")

@@ -209,7 +209,7 @@ class PatternsConfig(Struct, forbid_unknown_fields=True):
     history_days: Annotated[int, Meta(ge=30, le=3650)] = 400
     deprecated_days: Annotated[int, Meta(ge=1, le=3650)] = 90
     active: Annotated[float, Meta(ge=0, le=0.95)] = 0.6
-    significance: Annotated[float, Meta(gt=0, le=0.1)] = 0.01
+    significance: Annotated[float, Meta(gt=0, le=0.1)] = 0.05
     evidence: Annotated[int, Meta(ge=1, le=200)] = 20
 
 

@@ -287,7 +287,7 @@ def _run(
     skipped: list[SkippedPattern] = []
     try:
         if occasions or outcomes:
-            patterns = _patterns(occasions, outcomes, today, config)
+            patterns = _patterns(runtime, occasions, outcomes, today, problems)
             changes, skipped = writer.take(patterns)
         changes += writer.deprecate(today, config, {change.id for change in changes})
         problems += writer.apply()
@@ -303,14 +303,25 @@ def _run(
 
 
 def _patterns(
-    occasions: Sequence[Occasion], outcomes: Sequence[Outcome], today: date, config: PatternsConfig
+    runtime: Runtime,
+    occasions: Sequence[Occasion],
+    outcomes: Sequence[Outcome],
+    today: date,
+    problems: list[Problem],
 ) -> list[LearnedPattern]:
+    """The patterns in episodes and outcomes. Without a model, wordings are joined by words only."""
     # numpy takes longer to load than a run that finds nothing new.
     from djinn_memory.memories.patterns.correlations import find_causes
     from djinn_memory.memories.patterns.detection.history import History
     from djinn_memory.memories.patterns.detection.learn import learn
 
-    return [*learn(History(occasions), today, config), *find_causes(outcomes, today, config)]
+    config, embedder = runtime.home.config.patterns, runtime.models.embedder
+    try:
+        history = History(occasions, embedder.embed if embedder and embedder.local else None)
+    except DjinnError as error:
+        problems.append(Problem("embedding", f"{error}; habits are found by words only"))
+        history = History(occasions)
+    return [*learn(history, today, config), *find_causes(outcomes, today, config)]
 
 
 def _age(text: str) -> timedelta:

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from msgspec import Struct
 
@@ -21,10 +22,14 @@ from djinn_memory.memories.patterns.detection.history import (
     FEWEST_WEEKS,
     History,
     stem_of,
+    stems_of,
 )
 
 LEAST_SHARE = 0.6
 """The least share of the days on which the choice was the same."""
+
+MOST_OFTEN = 0.4
+"""The same for options that messages set against each other, of which there may be many."""
 
 FEWEST_OTHER = 2
 """The least number of days with other options, unless the verb says that there were some."""
@@ -33,16 +38,25 @@ SAME_EPISODES = 0.5
 """The share of its episodes from which a choice is one that is known in another situation."""
 
 _NOUN = r"(?P<{}>[^\W\d_][\w'’-]*(?:\s+[^\W\d_][\w'’-]*)?)"
+_ARTICLE = r"(?:(?:the|a|an|some|any|my|more)\s+)?"
 _OVER = re.compile(
-    rf"\b{_NOUN.format('chosen')},?\s+(?:over|instead\s+of|rather\s+than|and\s+not|not|no)\s+"
-    rf"(?:(?:the|a|an|some|my)\s+)?{_NOUN.format('other')}",
+    rf"\b{_NOUN.format('chosen')},?\s+(?:over|instead\s+of|rather\s+than|and\s+not|not)\s+"
+    rf"{_ARTICLE}{_NOUN.format('other')}",
     re.IGNORECASE,
 )
 _EITHER = re.compile(
-    rf"\b{_NOUN.format('first')}\s+or\s+(?:(?:the|a|an)\s+)?{_NOUN.format('second')}\s*\?"
-    rf"\W*(?P<answer>[^\n.!?]+)",
+    rf"\b{_NOUN.format('first')}\s+or\s+{_ARTICLE}{_NOUN.format('second')}", re.IGNORECASE
+)
+_REJECTED = re.compile(
+    r"\b(?:no|not|never|without|over|than|of|skip\w*|avoid\w*|consider\w*|thought\s+(?:about|of)|"
+    rf"tempted\s+by|almost|nearly|declin\w*|refus\w*)\s+{_ARTICLE}(?:[^\W\d_][\w'’-]*\s+)?$",
     re.IGNORECASE,
 )
+"""What is said before an option that was not chosen."""
+
+FEWEST_CONTRASTS, MOSTLY_APART = 2, 0.5
+"""The least number of days on which two words stand against each other, and the least share of the
+messages with both, so that they are options of one choice and not an option and its situation."""
 
 _CHOICE = {
     "chose": "choose", "picked": "pick", "selected": "select", "preferred": "prefer",
@@ -80,6 +94,7 @@ _BY = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
+_WORDS = re.compile(r"[^\W\d_][\w'’-]*")
 
 
 class _ChoiceReport(Struct, frozen=True):
@@ -144,23 +159,76 @@ def find_choices(history: History, significance: float) -> list[ConsistentChoice
 
 
 def _over_another(history: History, significance: float) -> Iterator[ConsistentChoice]:
-    made: dict[tuple[str, str], list[int]] = {}
+    """Of words that messages set against each other the one that is mostly chosen.
+
+    Once they are known as options, any message that has one of them and does not reject it counts.
+    """
+    groups, spoken = _options(history)
+    tests = sum(map(len, groups))
+    for options in groups:
+        chosen: dict[str, list[int]] = {option: [] for option in options}
+        for number, occasion in enumerate(history.occasions):
+            if option := _chosen_of(occasion.text, options):
+                chosen[option].append(number)
+        for option in options:
+            others = sorted((each for each in options if each != option),
+                            key=lambda each: (-len(chosen[each]), each))  # fmt: skip
+            rest = [chosen[each] for each in others]
+            chance = 1 / len(options)
+            evidence = _evidence(
+                history, chosen[option], rest, tests, significance, chance, MOST_OFTEN
+            )
+            if evidence:
+                against = " and ".join(spoken[stem].most_common(1)[0][0] for stem in others[:2])
+                words = f"{spoken[option].most_common(1)[0][0]} over {against}"
+                stems = option, *(f"over:{stem}" for stem in others)
+                yield ConsistentChoice(
+                    f"Chooses {words}", f"choose {words}", stems, tuple(chosen[option]), evidence
+                )
+
+
+def _options(history: History) -> tuple[list[tuple[str, ...]], dict[str, Counter[str]]]:
+    """The groups of stems that stand against each other, and the spellings of each."""
+    contrasts: dict[tuple[str, str], set[int]] = {}
     spoken: dict[str, Counter[str]] = {}
     for number, occasion in enumerate(history.occasions):
-        for chosen, other in dict.fromkeys(_choices_in(occasion.text)):
-            stems = stem_of(chosen), stem_of(other)
-            made.setdefault(stems, []).append(number)
-            for stem, word in zip(stems, (chosen, other), strict=True):
+        for words in dict.fromkeys(_contrasts_in(occasion.text)):
+            stems = stem_of(words[0]), stem_of(words[1])
+            for stem, word in zip(stems, words, strict=True):
                 spoken.setdefault(stem, Counter())[word.casefold()] += 1
-    tests = len({tuple(sorted(pair)) for pair in made})
-    for (chosen, other), episodes in sorted(made.items()):
-        against = [made.get((other, chosen), ())]
-        if evidence := _evidence(history, episodes, against, tests, significance):
-            words = " over ".join(spoken[stem].most_common(1)[0][0] for stem in (chosen, other))
-            stems = stem_of(chosen), f"over:{stem_of(other)}"
-            yield ConsistentChoice(
-                f"Chooses {words}", f"choose {words}", stems, tuple(episodes), evidence
-            )
+            pair = min(stems), max(stems)
+            contrasts.setdefault(pair, set()).add(int(history.days[number]))
+    both = dict.fromkeys(contrasts, 0)
+    for occasion in history.occasions:
+        named = sorted({stem for stem in stems_of(occasion.text) if stem in spoken})
+        for pair in both.keys() & {*combinations(named, 2)}:
+            both[pair] += 1
+    groups: list[set[str]] = []
+    for pair, days in sorted(contrasts.items()):
+        if len(days) >= max(FEWEST_CONTRASTS, MOSTLY_APART * both[pair]):
+            joined = [group for group in groups if group & {*pair}]
+            groups = [group for group in groups if not group & {*pair}]
+            groups.append({*pair}.union(*joined))
+    return [tuple(sorted(group)) for group in groups], spoken
+
+
+def _chosen_of(text: str, options: Sequence[str]) -> str | None:
+    """The option that a message chooses: the last one that it names and does not reject.
+
+    A question with several options chooses none.
+    """
+    named = [
+        (stem, sentence[: match.start()], sentence.endswith("?"))
+        for sentence in _SENTENCE.findall(text[:1_000])
+        for match in _WORDS.finditer(sentence)
+        if (stem := stem_of(match[0])) in options
+    ]
+    asked = {stem for stem, _, is_question in named if is_question}
+    kept = [
+        stem for stem, before, is_question in named
+        if not _REJECTED.search(before) and not (is_question and len(asked) > 1)
+    ]  # fmt: skip
+    return kept[-1] if kept else None
 
 
 def _in_situations(history: History, significance: float) -> list[ConsistentChoice]:
@@ -216,10 +284,13 @@ def _evidence(
     others: Iterable[Sequence[int]],
     tests: int,
     significance: float,
+    chance: float = 0.5,
+    least: float = LEAST_SHARE,
 ) -> _ChoiceEvidence | None:
     """The evidence that an option is chosen more often than by chance; None if it is too weak.
 
-    `episodes` are the numbers of its episodes, and `others` those of each other option.
+    `episodes` are the numbers of its episodes, and `others` those of each other option. `chance` is
+    the share of an option if all have even chances, `least` the least share of the days.
     """
     days, *other_days = (
         {int(history.days[number]) for number in own} for own in (episodes, *others)
@@ -228,29 +299,24 @@ def _evidence(
     weeks = {(day + history.first_day - 1) // 7 for day in days}
     total = len(days) + against
     if (
-        len(days) < FEWEST_DAYS or len(weeks) < FEWEST_WEEKS or len(days) < LEAST_SHARE * total
+        len(days) < FEWEST_DAYS or len(weeks) < FEWEST_WEEKS or len(days) < least * total
     ):  # fmt: skip
         return None
-    logarithm = binomial_tail(len(days), total, 0.5)
+    logarithm = binomial_tail(len(days), total, chance)
     if logarithm > math.log(significance / tests):
         return None
     q = min(1.0, math.exp(min(0.0, logarithm + math.log(tests))))
     return _ChoiceEvidence(len(days), against, logarithm, q)
 
 
-def _choices_in(text: str) -> Iterator[tuple[str, str]]:
-    """The choices that a message states, as the chosen word and the other one."""
-    for match in _OVER.finditer(text):
-        chosen, other = _last(match["chosen"]), _first(match["other"])
-        if chosen and other and stem_of(chosen) != stem_of(other):
-            yield chosen, other
-    for match in _EITHER.finditer(text):
-        first, second = _last(match["first"]), _first(match["second"])
-        answer = {stem_of(word) for word in re.findall(r"[\w'’-]+", match["answer"])}
-        both = [(first, second), (second, first)]
-        named = [pair for pair in both if all(pair) and stem_of(pair[0]) in answer]
-        if len(named) == 1:
-            yield named[0]
+def _contrasts_in(text: str) -> Iterator[tuple[str, str]]:
+    """The pairs of words that a message sets against each other."""
+    for pattern, names in ((_OVER, ("chosen", "other")), (_EITHER, ("first", "second"))):
+        for match in pattern.finditer(text):
+            first, other = _last(match[names[0]]), match[names[1]]
+            second = _last(other) or _first(other)
+            if first and second and stem_of(first) != stem_of(second):
+                yield first, second
 
 
 def _last(words: str) -> str:
@@ -268,7 +334,7 @@ def _reports_in(text: str) -> Iterator[_ChoiceReport]:
     """The choices that a message reports, each once for every situation that it belongs to."""
     for sentence in _SENTENCE.findall(text[:1_000]):
         # One thing over another is found as such.
-        if sentence.endswith("?") or any(_choices_in(sentence)):
+        if sentence.endswith("?") or any(_contrasts_in(sentence)):
             continue
         for match in _BY.finditer(sentence):
             words = match["verb"].casefold().split()

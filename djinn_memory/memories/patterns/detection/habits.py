@@ -50,8 +50,8 @@ class Habit(Struct, frozen=True):
     """The share of the days with the feature that are in the window."""
     log_probability: float
     """The natural logarithm of the probability by chance, for this test alone."""
-    q: float
-    """The probability times the number of tests (Bonferroni), at most 1."""
+    log_q: float
+    """The same, corrected for the number of tests (weighted Bonferroni)."""
 
 
 class _HabitJoiner:
@@ -117,7 +117,7 @@ MOST_HOURS = 3
 LEAST_SHARE = 0.15
 """The least share of a feature's days that are in the window. Its words may have other uses."""
 
-LEAST_KEPT = 0.15
+LEAST_KEPT = 0.05
 """The least share of the window's days, from the first to the last, on which the habit is kept."""
 
 MUCH_LOST = 0.2
@@ -132,7 +132,7 @@ class _Candidate(Struct):
     days: int
     hits: int
     share: float
-    log_probability: float
+    log_q: float
 
 
 def find_habits(history: History, significance: float) -> list[Habit]:
@@ -153,10 +153,12 @@ class _HabitSearch:
         self._rhythm = Rhythm(history)
         self._fitter = WindowFitter(history, self._rhythm)
         self._joiner = _HabitJoiner(history, self._rhythm)
-        self._left: list[Integers] = list(history.episodes)
-        self._taken: list[list[TimeWindow]] = [[] for _ in history.names]
-        self._tests = len(history.names) * len(self._rhythm.windows)
-        self._limit = math.log(significance / self._tests) if self._tests else 0.0
+        self._left: list[Integers] = list(history.feature_episodes)
+        self._taken: list[list[TimeWindow]] = [[] for _ in history.features]
+        days = [len(np.unique(history.days[episodes])) for episodes in self._left]
+        self._part = [sum(days) / own for own in days]
+        """By how many tests each feature is corrected: one of more days has a larger part of the
+        false habits to expect."""
 
     def run(self) -> list[Habit]:
         """Take the most significant window again and again."""
@@ -175,9 +177,9 @@ class _HabitSearch:
                     best[number] = self._best(number)
 
     def _order(self, candidate: _Candidate) -> tuple[float, int, str]:
-        name = self._history.names[candidate.feature]
+        name = self._history.features[candidate.feature]
         # Of features in the same episodes, a pair of words says more than one word.
-        return round(candidate.log_probability, 6), -name.count(" "), name
+        return round(candidate.log_q, 6), -name.count(" "), name
 
     def _best(self, feature: int) -> _Candidate | None:
         """The most significant window of the remaining episodes; None if chance explains it."""
@@ -193,31 +195,31 @@ class _HabitSearch:
             # The shares of windows that were taken out increase those of the other windows.
             gone = sum(self._fitter.share(window, counts) for window in self._taken[feature])
             shares = np.minimum(shares / max(0.05, 1 - gone), 1)
-        bounds = tail_bound(counts.hits, counts.days, shares)
-        bounds[counts.hits < FEWEST_DAYS] = 0
+        corrections = np.log(self._part[feature] * self._rhythm.tests)
+        bounds = tail_bound(counts.hits, counts.days, shares) + corrections
+        bounds[counts.hits < FEWEST_DAYS] = np.inf
+        limit = math.log(self._significance)
         for position in np.argsort(bounds, kind="stable")[:20]:
-            if bounds[position] > self._limit + 4:
+            if bounds[position] > limit + 4:
                 return None
-            log_probability = binomial_tail(
+            log_q = float(corrections[position]) + binomial_tail(
                 int(counts.hits[position]), counts.days, float(shares[position])
             )
-            if log_probability <= self._limit:
-                candidate = self._refined(
-                    feature, counts.windows[position], counts, log_probability
-                )
+            if log_q <= limit:
+                candidate = self._refined(feature, counts.windows[position], counts, log_q)
                 if self._is_habit(candidate):
                     return candidate
         return None
 
     def _refined(
-        self, feature: int, window: TimeWindow, counts: WindowCounts, log_probability: float
+        self, feature: int, window: TimeWindow, counts: WindowCounts, log_q: float
     ) -> _Candidate:
         """The candidate with the weekdays on which its hours stand out."""
         episodes = self._left[feature]
         if window.month_day is None:
             window = self._fitter.on_weekdays(window, episodes, counts)
         hits, share = self._fitter.days_in(window, episodes), self._fitter.share(window, counts)
-        return _Candidate(feature, window, counts.days, hits, share, log_probability)
+        return _Candidate(feature, window, counts.days, hits, share, log_q)
 
     def _is_habit(self, candidate: _Candidate) -> bool:
         """Whether a significant candidate is large enough, and spread over weeks."""
@@ -243,14 +245,15 @@ class _HabitSearch:
         """Add a habit, or join it to the one that it is a part of."""
         history = self._history
         habit = Habit(
-            (history.names[candidate.feature],),
+            (history.features[candidate.feature],),
             candidate.window,
             tuple(support.tolist()),
             candidate.hits,
             candidate.days * candidate.share,
             candidate.hits / candidate.days,
-            candidate.log_probability,
-            min(1.0, math.exp(min(0.0, candidate.log_probability + math.log(self._tests)))),
+            candidate.log_q
+            - math.log(self._part[candidate.feature] * self._rhythm.tests_of(candidate.window)),
+            candidate.log_q,
         )
         for position, other in enumerate(habits):
             if self._joiner.is_part(habit, other):

@@ -1,11 +1,13 @@
 """The history of episodes as detection reads it: numbers of features, days and hours.
 
-The features of a message are its content words, and pairs of neighbouring ones.
+The features of a message are its content words, pairs of neighbouring ones, and the topics that it
+belongs to.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
@@ -16,17 +18,20 @@ import numpy as np
 
 from djinn_memory.languages.days import MONTHS, WEEKDAYS
 from djinn_memory.languages.word_lists import stop_words
+from djinn_memory.memories.patterns.detection.topics import Wording, find_topics
 from djinn_memory.memories.patterns.reading import Occasion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from djinn_memory.memories.patterns.detection.topics import Embed
 
     Integers = NDArray[np.int64]
 
 MOST_WORDS = 40
 """The words of a message that are read."""
 
-_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*[^\W_])?")
+WORD = re.compile(r"[^\W\d_](?:[\w'’-]*[^\W_])?")
 
 _MEETING = re.compile(r"\b(?:one|1)[\s-]?(?:on|to|:)[\s-]?(?:one|1)\b", re.IGNORECASE)
 """A meeting whose name has no word but stop words: `one on one`, `1:1`."""
@@ -58,11 +63,16 @@ def stem_of(word: str) -> str:
     return stem
 
 
+def words_of(text: str) -> Sequence[tuple[str, str]]:
+    """The content words of a text with their stems, in order."""
+    text = _MEETING.sub("one-on-one", text[:1_000])
+    words = ((match[0].casefold(), stem_of(match[0])) for match in WORD.finditer(text))
+    return [(word, stem) for word, stem in words if stem][:MOST_WORDS]
+
+
 def stems_of(text: str) -> Sequence[str]:
     """The stems of the content words of a text, in order."""
-    text = _MEETING.sub("one-on-one", text[:1_000])
-    stems = (stem_of(match[0]) for match in _WORD.finditer(text))
-    return [stem for stem in stems if stem][:MOST_WORDS]
+    return [stem for _, stem in words_of(text)]
 
 
 def _features_of(text: str) -> set[str]:
@@ -88,7 +98,8 @@ MOST_FEATURES = 4_000
 class History:
     """Episodes in the order of time, with the features that occur often enough to be tested."""
 
-    def __init__(self, occasions: Iterable[Occasion]) -> None:
+    def __init__(self, occasions: Iterable[Occasion], embed: Embed | None = None) -> None:
+        """Without `embed` there are no topics."""
         self.occasions: Sequence[Occasion] = sorted(
             occasions, key=lambda occasion: (occasion.at.replace(tzinfo=None), occasion.key)
         )
@@ -99,7 +110,15 @@ class History:
             [occasion.at.hour * 60 + occasion.at.minute for occasion in self.occasions],
             dtype=np.int64,
         )
-        self.names, self.episodes = _indexed(self.occasions, self.days, self.first_day)
+        self.names, self.episodes = self._frequent(_numbers_of(self.occasions).items())
+        """The words, pairs of words and domains, with the episodes of each."""
+        self.features, self.feature_episodes = self.names, self.episodes
+        """The same, and the topics."""
+        if embed:
+            wordings = [Wording((*words_of(each.text),), each.domain) for each in self.occasions]
+            topics = self._frequent(find_topics(wordings, embed, FEWEST_DAYS))
+            self.features = self.names + topics[0]
+            self.feature_episodes = self.episodes + topics[1]
 
     @property
     def length(self) -> int:
@@ -133,6 +152,32 @@ class History:
         # An hour whose words are all rare still counts as active.
         return np.maximum(_independent(cells, np.array(rates)), bare.reshape(cells.shape))
 
+    def _frequent(
+        self, found: Iterable[tuple[str, Sequence[int] | Integers]]
+    ) -> tuple[list[str], list[Integers]]:
+        """The features that occur on enough days and weeks, those of most days first."""
+        frequent: list[tuple[int, str, Integers]] = []
+        for name, numbers in found:
+            if len(numbers) < FEWEST_DAYS:
+                continue
+            episodes = np.array(numbers, dtype=np.int64)
+            in_days = np.unique(self.days[episodes])
+            if len(in_days) >= FEWEST_DAYS and len(
+                np.unique((in_days + self.first_day - 1) // 7)
+            ) >= FEWEST_WEEKS:  # fmt: skip
+                frequent.append((-len(in_days), name, episodes))
+        frequent.sort(key=lambda entry: entry[:2])
+        frequent = frequent[:MOST_FEATURES]
+        return [name for _, name, _ in frequent], [episodes for _, _, episodes in frequent]
+
+    @cached_property
+    def _documents(self) -> Counter[str]:
+        return Counter(stem for each in self.occasions for stem in {*stems_of(each.text)})
+
+    def share_of(self, stem: str) -> float:
+        """The share of the episodes that have a stem."""
+        return self._documents[stem] / len(self.occasions)
+
     def cells(self, episodes: Integers) -> Integers:
         """The numbers of the hours since the first day in which these episodes are."""
         return self.days[episodes] * 24 + self.minutes[episodes] // 60
@@ -156,26 +201,12 @@ def _independent(words: NDArray[np.float64], rates: NDArray[np.float64]) -> NDAr
     return independent
 
 
-def _indexed(
-    occasions: Sequence[Occasion], days: Integers, first_day: int
-) -> tuple[list[str], list[Integers]]:
-    """The features that occur on enough days and weeks, and the episodes of each."""
+def _numbers_of(occasions: Sequence[Occasion]) -> dict[str, list[int]]:
+    """The numbers of the episodes of each feature, without topics."""
     numbers_of: dict[str, list[int]] = {}
     for number, occasion in enumerate(occasions):
         for name in _features_of(occasion.text):
             numbers_of.setdefault(name, []).append(number)
         if occasion.domain:
             numbers_of.setdefault(f"domain:{occasion.domain}", []).append(number)
-    frequent: list[tuple[int, str, Integers]] = []
-    for name, numbers in numbers_of.items():
-        if len(numbers) < FEWEST_DAYS:
-            continue
-        episodes = np.array(numbers, dtype=np.int64)
-        in_days = np.unique(days[episodes])
-        if len(in_days) >= FEWEST_DAYS and len(
-            np.unique((in_days + first_day - 1) // 7)
-        ) >= FEWEST_WEEKS:  # fmt: skip
-            frequent.append((-len(in_days), name, episodes))
-    frequent.sort(key=lambda entry: entry[:2])
-    frequent = frequent[:MOST_FEATURES]
-    return [name for _, name, _ in frequent], [episodes for _, _, episodes in frequent]
+    return numbers_of

@@ -16,6 +16,7 @@ from djinn_memory.languages.days import WEEKDAY_NAMES
 from djinn_memory.memories.patterns.detection import naming
 from djinn_memory.memories.patterns.detection.chance import SMALLEST, confidence, status_of
 from djinn_memory.memories.patterns.detection.choices import ConsistentChoice, find_choices
+from djinn_memory.memories.patterns.detection.focus import Focus, find_focus
 from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.sequences import ActionSequence, find_sequences
@@ -38,8 +39,8 @@ WIDEST = 75
 LEAST_PEAK = 2.0
 """The least ratio of activity in the peak to that of other hours of the same number."""
 
-LEAST_FOCUS = 2.0
-"""A focus has this many times the days of a mean domain."""
+STILL = 14
+"""The days before the last episode in which a focus that is still there has its last one."""
 
 
 def learn(history: History, today: date, config: PatternsConfig) -> list[LearnedPattern]:
@@ -55,7 +56,9 @@ def learn(history: History, today: date, config: PatternsConfig) -> list[Learned
         for choice in find_choices(history, config.significance)
     ]
     patterns += _activity(history, today, config)
-    patterns += _focus(history, today, config)
+    patterns += [
+        _focus(history, focus, today, config) for focus in find_focus(history, config.significance)
+    ]
     return patterns
 
 
@@ -63,7 +66,8 @@ def _habit(history: History, habit: Habit, today: date, config: PatternsConfig) 
     occasions = [history.occasions[number] for number in habit.episodes]
     is_domain = habit.features[0].startswith("domain:")
     texts = [occasion.text for occasion in occasions]
-    action = None if is_domain else naming.action_of(texts, habit.features)
+    features = [word for name in habit.features for word in name.split()]
+    action = None if is_domain else naming.action_of(history, habit.episodes, features)
     subject = (
         f"Is busy with {habit.features[0].removeprefix('domain:')}"
         if action is None else naming.sentence(action)
@@ -81,7 +85,7 @@ def _habit(history: History, habit: Habit, today: date, config: PatternsConfig) 
         wordings=() if is_domain else naming.wordings_of(texts),
         around=around, entities=_names(occasions),
         strength=round(habit.share, 3), expected=round(habit.expected, 2),
-        p_value=_probability(habit.log_probability), q_value=_shown(habit.q),
+        p_value=_probability(habit.log_probability), q_value=_probability(habit.log_q),
         **_window_fields(window),
     )  # fmt: skip
 
@@ -89,21 +93,24 @@ def _habit(history: History, habit: Habit, today: date, config: PatternsConfig) 
 def _sequence(
     history: History, sequence: ActionSequence, today: date, config: PatternsConfig
 ) -> LearnedPattern:
-    """The pattern of one action after another."""
-    actions = [
-        naming.action_of([history.occasions[number].text for number in own], (feature,))
-        for own, feature in (
-            (sequence.firsts, sequence.first), (sequence.seconds, sequence.second),
-        )
-    ]  # fmt: skip
+    """The pattern of one action after others."""
+    before = (*sequence.steps, (sequence.first, sequence.firsts))
+    *earlier, action = (
+        naming.action_of(history, own, feature.split())
+        for feature, own in (*before, (sequence.second, sequence.seconds))
+    )
+    firsts = tuple(number for _, own in before for number in own)
     texts = [history.occasions[number].text for number in sequence.seconds]
     return _pattern(
         history, sequence.seconds, today, config, sequence.expected,
-        name=f"{naming.sentence(actions[1])} after {_quoted(actions[0])}",
-        category="behavioural", habit=True, action=actions[1], after=actions[0],
-        words=(*sequence.second.split(), *(f"after:{word}" for word in sequence.first.split())),
+        name=f"{naming.sentence(action)} after {' and '.join(map(_quoted, earlier))}",
+        category="behavioural", habit=True, action=action, after=", then ".join(earlier),
+        words=(
+            *sequence.second.split(),
+            *(f"after:{word}" for feature, _ in before for word in feature.split()),
+        ),
         wordings=naming.wordings_of(texts),
-        domains=_domains(history, (*sequence.firsts, *sequence.seconds)),
+        domains=_domains(history, (*firsts, *sequence.seconds)),
         strength=round(sequence.share, 3), expected=round(sequence.expected, 2),
         p_value=_probability(sequence.log_probability), q_value=_shown(sequence.q),
     )  # fmt: skip
@@ -198,25 +205,17 @@ def _activity(history: History, today: date, config: PatternsConfig) -> list[Lea
     return [pattern]
 
 
-def _focus(history: History, today: date, config: PatternsConfig) -> list[LearnedPattern]:
-    """The domain that is on far more days than a mean domain."""
-    numbers: dict[str, list[int]] = {}
-    for number, occasion in enumerate(history.occasions):
-        if occasion.domain:
-            numbers.setdefault(occasion.domain, []).append(number)
-    days = {domain: len(np.unique(history.days[own])) for domain, own in numbers.items()}
-    if len(days) < 2:
-        return []
-    domain = max(sorted(days), key=lambda name: days[name])
-    others = (sum(days.values()) - days[domain]) / (len(days) - 1)
-    if days[domain] < LEAST_ACTIVE_DAYS or days[domain] < LEAST_FOCUS * others:
-        return []
-    pattern = _pattern(
-        history, numbers[domain], today, config, others,
-        name=f"Focuses on {domain}", category="domain", habit=False,
-        strength=round(days[domain] / len(np.unique(history.days)), 3), expected=round(others, 2),
+def _focus(history: History, focus: Focus, today: date, config: PatternsConfig) -> LearnedPattern:
+    """The pattern of a domain in a period."""
+    first, last = (int(history.days[focus.episodes[at]]) for at in (0, -1))
+    end = None if history.length - last <= STILL else history.date_of(last)
+    return _pattern(
+        history, focus.episodes, today, config, focus.expected,
+        name=f"Focuses on {focus.domain} {naming.period(history.date_of(first), end)}",
+        category="domain", habit=False, strength=round(focus.share, 3),
+        expected=round(focus.expected, 2),
+        p_value=_probability(focus.log_probability), q_value=_probability(focus.log_q),
     )  # fmt: skip
-    return [pattern]
 
 
 def _around(history: History, habit: Habit) -> tuple[str | None, float]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import date
 
-from djinn_memory.languages.days import WEEKDAY_NAMES
-from djinn_memory.memories.patterns.detection.history import stems_of
+from djinn_memory.languages.days import MONTH_NAMES, WEEKDAY_NAMES
+from djinn_memory.memories.patterns.detection.history import WORD, History, stem_of, stems_of
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, LAST, TimeWindow
 
 LONGEST = 60
@@ -28,27 +29,47 @@ _LEAD = re.compile(
     r"going to|have to|remind me to|can you|could you)[,:]?\s+)+",
     re.IGNORECASE,
 )
+_BETWEEN = re.compile(r"[ -](?:[\w'’]{1,4} ){0,2}(?:the |a |an |my |our |your )?")
+"""What may stand between two telling words of one phrase: an article, a preposition."""
+
 _MARKUP = re.compile(r"!?\[\[|\]\]|<!--|-->")
+_OBJECT = re.compile(r"(?:the|an?|my|our|some)\s", re.IGNORECASE)
+_DONE = re.compile(r"(?:ed|ing)$", re.IGNORECASE)
 _VERBS = frozenset(
     """
-    answer ask back book bring build buy call cancel charge check choose clean clear close compare
-    cook decide deploy discuss do draft drink drive eat edit empty exercise feed file finish fix go
-    have learn list log look make meet mend move open opt order organise organize pack paint pay
-    pick plan play post practice practise prefer prepare publish put read record refactor rehearse
-    renew rent repair reply report review run save schedule select send set settle shop sketch sort
-    start stretch study submit summarise summarize swim take test tidy track train translate travel
-    update use visit walk wash watch water wear wipe work write
+    answer ask back book bring build buy call cancel charge check choose clean clear close
+    compare cook decide deploy discuss do draft drink drive eat edit empty feed file finish fix
+    go have learn list log look make meet mend move open opt order organise organize pack pay
+    pick plan play practise prefer prepare publish put read refactor rehearse renew rent repair
+    reply review run save select send set settle shop sketch sort start stretch submit summarise
+    summarize swim take tidy train translate update use visit walk wash watch wear wipe work
+    write
     """.split()  # noqa: SIM905
 )
 """Verbs that begin an action in its base form, so that the name says what the person does."""
 
 
-def action_of(texts: Sequence[str], features: Sequence[str]) -> str:
-    """The most typical of the texts: the one that shares most words with the others."""
-    counts = Counter(_phrase(text) for text in texts)
+OWN = 3.0
+"""The least ratio of the share of a word in some episodes to that in all, with which it tells what
+they are about."""
+
+
+def action_of(history: History, episodes: Sequence[int], features: Collection[str]) -> str:
+    """What some episodes are about: the most typical of the phrases in them.
+
+    A phrase goes from the first word of a text to the last one that tells what the episodes are
+    about. That of a text without such a word is its first sentence.
+    """
+    texts = [history.occasions[number].text for number in episodes]
+    own = Counter(stem for text in texts for stem in {*stems_of(text)})
+    telling = {
+        stem for stem, times in own.items()
+        if stem in features or times / len(texts) >= OWN * history.share_of(stem)
+    }  # fmt: skip
+    counts = Counter(_telling_part(text, telling) or _phrase(text) for text in texts)
     listed = counts.most_common(MOST_TEXTS)
     stems = {text: frozenset(stems_of(text)) for text, _ in listed}
-    key = set(" ".join(features).split())
+    key = {*features}
 
     def typical(entry: tuple[str, int]) -> tuple[float, int, str]:
         own = stems[entry[0]]
@@ -56,9 +77,24 @@ def action_of(texts: Sequence[str], features: Sequence[str]) -> str:
             times * len(own & stems[text]) / max(1, len(own | stems[text]))
             for text, times in listed
         )
-        return -alike - 2.0 * len(own & key) * len(texts) / 10, len(entry[0]), entry[0]
+        # The words by which the episodes were found count double.
+        return -alike * (1 + min(2, len(own & key))), len(entry[0]), entry[0]
 
     return min(listed, key=typical)[0] if listed else ""
+
+
+def _telling_part(text: str, telling: Collection[str]) -> str:
+    """The words of a text from the first to the last telling one, if they are few."""
+    spans = [match.span() for match in WORD.finditer(text) if stem_of(match[0]) in telling]
+    runs: list[list[int]] = []
+    for start, end in spans:
+        if runs and _BETWEEN.fullmatch(text, runs[-1][1], start):
+            runs[-1][1] = end
+        else:
+            runs.append([start, end])
+    longest = max(runs, key=lambda run: run[1] - run[0], default=[0, 0])
+    part = text[longest[0] : longest[1]]
+    return part if len(part) <= LONGEST else ""
 
 
 def wordings_of(texts: Sequence[str]) -> tuple[str, ...]:
@@ -72,7 +108,7 @@ def wordings_of(texts: Sequence[str]) -> tuple[str, ...]:
 def sentence(action: str) -> str:
     """An action in the third person: `plan the week` becomes `Plans the week`."""
     first, _, rest = action.partition(" ")
-    if first.casefold() in _VERBS:
+    if first.casefold() in _VERBS or (_OBJECT.match(rest) and not _DONE.search(first)):
         first = _third_person(first)
     text = f"{first} {rest}".strip()
     return text[:1].upper() + text[1:]
@@ -81,6 +117,16 @@ def sentence(action: str) -> str:
 def when(window: TimeWindow, around: str | None) -> str:
     """A window in words: `on Mondays around 09:00`."""
     return " ".join(filter(None, (_days(window), _hours(window, around))))
+
+
+def period(first: date, last: date | None) -> str:
+    """A period in words: `from 24 June to 2 September 2026`, or `since 24 June 2026`."""
+    begin = f"{first.day} {MONTH_NAMES[first.month - 1]}"
+    if last is None:
+        return f"since {begin} {first.year}"
+    if first.year != last.year:
+        begin = f"{begin} {first.year}"
+    return f"from {begin} to {last.day} {MONTH_NAMES[last.month - 1]} {last.year}"
 
 
 def _days(window: TimeWindow) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from calendar import monthrange
+from collections import Counter
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,10 +96,22 @@ class Rhythm:
         )  # fmt: skip
 
         self._positions = {window: number for number, window in enumerate(self.windows)}
+        kinds = [_kind(window) for window in self.windows]
+        times = Counter(kinds)
+        self.tests: Numbers = np.array([float(times[kind] * len(times)) for kind in kinds])
+        """By how many tests the probability of each window is corrected: those of its kind, times
+        the kinds. Each kind has the same part of the false habits to expect (weighted Bonferroni,
+        Genovese, Roeder and Wasserman 2006): a weekday does not pay for 672 hours of weekdays."""
+        self._known_rates: dict[tuple[int, int], float] = {}
 
     def position(self, window: TimeWindow) -> int:
         """The position of a window among those that are counted."""
         return self._positions[window]
+
+    def tests_of(self, window: TimeWindow) -> float:
+        """By how many tests the probability of a window with any weekdays is corrected."""
+        kinds = [*map(_kind, self.windows)]
+        return float(self.tests[kinds.index(_kind(window))])
 
     @cached_property
     def month_days(self) -> Integers:
@@ -180,7 +194,10 @@ class Rhythm:
         self._rates = np.zeros(len(counts))
         for block in np.flatnonzero(counts):
             inside = self._block == block
-            rate = _rate(total[inside], int(counts[block]))
+            key = int(block), int(counts[block])
+            if key not in self._known_rates:
+                self._known_rates[key] = _rate(total[inside], key[1])
+            rate = self._known_rates[key]
             self._rates[block] = rate
             weights = 1 - (1 - rate) ** total[inside]
             result[inside] = weights / weights.sum() * counts[block] / len(days)
@@ -199,6 +216,15 @@ class Rhythm:
         sums = result.sum(axis=1, keepdims=True)
         chance: Numbers = np.divide(result, sums, out=np.zeros_like(result), where=sums > 0)
         return chance
+
+
+def _kind(window: TimeWindow) -> str:
+    """Windows of a kind share the same part of the false habits to expect."""
+    if window.month_day is not None:
+        return "day of the month"
+    if window.width == 24:
+        return "weekdays"
+    return "hours of a weekday" if len(window.weekdays) == 1 else "hours"
 
 
 def _rolled(values: Any, join: Any) -> Any:
@@ -238,7 +264,7 @@ BESIDE = 2
 KINDS_OF_DAYS = ((0, 1, 2, 3, 4), (5, 6))
 """The weekdays over which a topic is spread evenly."""
 
-LEAST_OWN_ODDS = 3.0
+LEAST_OWN_ODDS = 2.5
 """The least ratio of the odds of a window to those that a topic explains."""
 
 
@@ -250,7 +276,8 @@ def is_of_topic(
     The trials are the action's days in the hours of the window and beside them, on all weekdays of
     a kind. A topic spreads them evenly over these weekdays, and over a part of the day. Days of the
     two kinds have different probabilities, so that the binomial tail of their mean is an upper
-    bound (Hoeffding 1956). `significance` is corrected for the windows, as this is the best one.
+    bound (Hoeffding 1956). `significance` is corrected for the windows of these
+    weekdays, as this is the best one.
     """
     if window.month_day is not None:
         return False
@@ -271,27 +298,42 @@ def is_of_topic(
     share = expected / len(days)
     if odds_ratio(len(inside) / len(days), share) < LEAST_OWN_ODDS:
         return True
-    limit = math.log(significance / len(rhythm.windows))
+    places = len(WEEKDAY_SETS) if window.width == 24 else 24 * len(WIDTHS)
+    limit = math.log(significance / places)
     return binomial_tail(len(inside), len(days), share) > limit
 
 
-LEAST_EXCESS = 0.4
-"""A weekday belongs to a habit if it has this part of the excess of the strongest weekday."""
+WEEKDAYS_OF_HABITS: tuple[tuple[int, ...], ...] = (
+    *(weekdays for size in range(1, 5) for weekdays in combinations(range(7), size)),
+    (0, 1, 2, 3, 4), EVERY_DAY,
+)  # fmt: skip
+"""The weekdays that a habit may have. Five or six others are a habit of every day."""
 
 NEARLY_ALWAYS = 0.8
 """The least share of its days on which a habit of some weekdays is in the hours that its window
 names. On days without other activity no hour is more significant than the whole day."""
 
-LOCAL = 4.0
-"""The ratio of the days in a window to those that the rhythm explains from which an action is bound
-to the weekdays of the window, whatever is on the others."""
-
-SHARPER = math.log(1e-4)
-"""The logarithm of the probability by chance below which some weekdays are elevated against the
-others."""
-
 LEAST_MORE = 0.1
 """A neighbouring hour belongs to a habit if it adds this part of its days."""
+
+
+def _description(hits: Numbers, weights: Numbers, chosen: list[int]) -> float:
+    """The length, in nats, of hits on weekdays, of which a set has a share of its own."""
+    inside, total = hits[chosen].sum(), hits.sum()
+    share = inside / total
+    others = [day for day in EVERY_DAY if day not in chosen]
+    length = 0.0
+    for days, part in ((chosen, share), (others, 1 - share)):
+        if days and part > 0:
+            own = part * weights[days] / weights[days].sum()
+            length -= float((hits[days] * np.log(own)).sum())
+    if not others:
+        return length
+    if share <= weights[chosen].sum() / weights.sum():
+        return math.inf
+    usual = len(chosen) == 1 or tuple(chosen) in WEEKDAY_SETS
+    ways = len(WEEKDAY_SETS) if usual else len(WEEKDAY_SETS) * math.comb(7, len(chosen))
+    return length + math.log(ways) + 0.5 * math.log(total)
 
 
 class WindowFitter:
@@ -303,19 +345,23 @@ class WindowFitter:
     def on_weekdays(
         self, window: TimeWindow, episodes: Integers, counts: WindowCounts
     ) -> TimeWindow:
-        """The hours of a window on the weekdays on which they stand out."""
-        singles = [
-            self._rhythm.position(replace(window, weekdays=(weekday,))) for weekday in EVERY_DAY
-        ]
-        excess = counts.hits[singles] - counts.days * counts.shares[singles]
-        chosen = excess >= LEAST_EXCESS * excess.max()
-        hits, shares = counts.hits[singles], counts.shares[singles]
-        part = float(shares[chosen].sum() / max(1e-9, shares.sum()))
-        on_chosen, total = int(hits[chosen].sum()), int(hits.sum())
-        is_local = on_chosen >= LOCAL * counts.days * float(shares[chosen].sum())
-        if not is_local and binomial_tail(on_chosen, total, part) > SHARPER:
-            chosen[:] = True
-        weekdays = tuple(np.flatnonzero(chosen).tolist())
+        """The hours of a window on the weekdays on which they stand out.
+
+        Of all sets of weekdays it is the one with the least description length: the days of the
+        action on each weekday are shared out inside and outside of the set, by the rhythm or
+        evenly, and rarer kinds of sets cost more.
+        """
+        hits, rhythm = (
+            values[[self._rhythm.position(replace(part, weekdays=(day,))) for day in EVERY_DAY]]
+            for values, part in ((counts.hits, window), (counts.shares, TimeWindow()))
+        )
+        weekdays = min(
+            WEEKDAYS_OF_HABITS,
+            key=lambda chosen: min(
+                _description(hits, weights, [*chosen])
+                for weights in (np.maximum(rhythm, 1e-9), np.ones(7))
+            ),
+        )
         window = replace(window, weekdays=weekdays)
         if window.width == 24:
             return self._in_hours(window, episodes)

@@ -8,7 +8,8 @@ import pytest
 
 from djinn_memory.memories.patterns.detection.choices import (
     ConsistentChoice,
-    _choices_in,
+    _chosen_of,
+    _contrasts_in,
     _reports_in,
     find_choices,
 )
@@ -25,15 +26,59 @@ from tests.memories.patterns.years import BEGIN
         ("Had tea instead of a coffee", [("tea", "coffee")]),
         ("Chose green tea rather than coffee.", [("tea", "coffee")]),
         ("Tea, not coffee, please", [("Tea", "coffee")]),
-        ("Tea or coffee? Coffee, of course", [("coffee", "Tea")]),
-        ("Tea or coffee? Both", []),
+        ("Tea or coffee? Coffee, of course", [("Tea", "coffee")]),
         ("I am not sure", []),
         ("Moved over there", []),
         ("Tea over tea", []),
     ],
 )
-def test_choices_in_a_message(text: str, pairs: list[tuple[str, str]]) -> None:
-    assert [*_choices_in(text)] == pairs
+def test_words_against_each_other(text: str, pairs: list[tuple[str, str]]) -> None:
+    assert [*_contrasts_in(text)] == pairs
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        ("Tea over coffee", "tea"),
+        ("Tea or coffee? Coffee, of course", "coffe"),
+        ("Tea or coffee? Both", None),
+        ("Breakfast: tea, please", "tea"),
+        ("No coffee today; tea", "tea"),
+        ("I thought about tea, but coffee it is", "coffe"),
+        ("Skipped the coffee", None),
+        ("Considered cocoa but tea won", "tea"),
+        ("A walk by the sea", None),
+    ],
+)
+def test_the_chosen_option(text: str, chosen: str | None) -> None:
+    assert _chosen_of(text, ("cocoa", "coffe", "tea")) == chosen
+
+
+def test_a_choice_in_varied_words() -> None:
+    """The words that messages set against each other are options in all others, too."""
+    usual = ("Tea over coffee", "Tea, not cocoa", "Lunch: tea for me", "No cocoa today; tea")
+    other = ("Coffee rather than cocoa", "Cocoa instead of coffee", "Lunch: coffee", "Cocoa again")
+    texts = [text for _ in range(9) for text in usual] + [text for _ in range(3) for text in other]
+    [choice] = find_choices(
+        History(
+            Occasion(BEGIN + timedelta(days=3 * number), text, str(number))
+            for number, text in enumerate(texts)
+        ),
+        0.001,
+    )
+    assert choice.name == "Chooses tea over cocoa and coffee"
+    assert choice.evidence.days == 36
+
+
+def test_a_situation_is_no_option() -> None:
+    """In most messages with both, `canteen` does not stand against `soup`."""
+    texts = ["At the canteen, no soup today; salad", "At the canteen, soup instead of salad",
+             "Soup at the canteen", "At the canteen I had soup"] * 12  # fmt: skip
+    history = History(
+        Occasion(BEGIN + timedelta(days=number), text, str(number))
+        for number, text in enumerate(texts)
+    )
+    assert [choice.name for choice in find_choices(history, 0.001)] == ["Chooses soup over salad"]
 
 
 def choices(chosen: int, against: int) -> list[ConsistentChoice]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.naming import action_of, sentence, when, wordings_of
 from djinn_memory.memories.patterns.detection.windows import LAST, TimeWindow
+from djinn_memory.memories.patterns.reading import Occasion
+from tests.memories.patterns.years import BEGIN
 
 
 @pytest.mark.parametrize(
@@ -59,4 +64,18 @@ def test_a_stray_wording_is_left_out() -> None:
 
 def test_the_action_is_the_most_typical_wording() -> None:
     texts = ["Please plan the week.", "Plan the week", "Planning the week with Ilse and Tobias"]
-    assert action_of(texts, ("plan week",)) == "Plan the week"
+    assert _action(texts, ["plan", "week"]) == "Plan the week"
+
+
+def test_the_action_is_without_the_words_around_it() -> None:
+    texts = ["Any news on the sleep score?", "So, the sleep score again.", "Chart the sleep score"]
+    others = ["Any news on the roof?", "So, the car again.", "Chart the tides"]
+    assert _action(texts, ["sleep"], others * 4) == "sleep score"
+
+
+def _action(texts: list[str], features: list[str], others: list[str] | None = None) -> str:
+    occasions = [
+        Occasion(BEGIN + timedelta(days=day), text, str(day))
+        for day, text in enumerate([*texts, *(others or ())])
+    ]
+    return action_of(History(occasions), range(len(texts)), features)

@@ -28,10 +28,10 @@ def explained(times: list[tuple[int, int]], window: TimeWindow) -> bool:
 
 @pytest.mark.parametrize(
     ("beside", "by_topic"),
-    # Of 40 and `beside` days half are in two of the four hours of a part of the day. 40 of 48 are
-    # 5 times the odds, and chance has them with a probability of 2e-6; the limit is 0.01 in 1,001
-    # windows, or 1e-5. 40 of 50 are 4 times the odds, with a probability of 1.2e-5.
-    [(8, False), (10, True)],
+    # Of 40 and `beside` days half are in two of the four hours of a part of the day. 40 of 50 are
+    # 4 times the odds, and chance has them with a probability of 1.2e-5; the limit is 0.01 in 96
+    # windows, or 1e-4. 40 of 56 are 2.5 times the odds, with a probability of 9e-4.
+    [(10, False), (16, True)],
 )
 def test_two_hours_of_every_day(beside: int, by_topic: bool) -> None:
     times = [(day, 9 + day % 2) for day in range(40)]
@@ -41,9 +41,10 @@ def test_two_hours_of_every_day(beside: int, by_topic: bool) -> None:
 
 @pytest.mark.parametrize(
     ("other_weekdays", "by_topic"),
-    # A topic of all weekdays is on a Monday in 1 of 5. 12 of 20 are 6 times the odds, with a
-    # probability of 1.0e-4; 12 of 14 are 24 times the odds, with a probability of 2.6e-7.
-    [(8, True), (2, False)],
+    # A topic of all weekdays is on a Monday in 1 of 5. 12 of 26 are 3.4 times the odds, with a
+    # probability of 2.4e-3; 12 of 14 are 24 times the odds, with a probability of 2.6e-7. The limit
+    # is 0.01 in 10 sets of weekdays, or 1e-3.
+    [(14, True), (2, False)],
 )
 def test_a_weekday_at_any_hour(other_weekdays: int, by_topic: bool) -> None:
     times = [(7 * week, 6 + week) for week in range(12)]
