@@ -106,7 +106,9 @@ def bank(*, measured: bool) -> dict[str, list[Topic]]:
     topics: dict[str, list[Topic]] = {}
     for line in BANK.read_text(encoding="utf-8").splitlines():
         *known, contexts = line.split("\t")
-        topics.setdefault(known[0], []).append(Topic(*known, contexts.split("|")))
+        kind, note, key, value, said, scene = known
+        topic = Topic(kind, note, key, value, said, scene, contexts.split("|"))
+        topics.setdefault(kind, []).append(topic)
     return {kind: each[measured::2] for kind, each in topics.items()}
 
 
