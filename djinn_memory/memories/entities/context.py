@@ -348,16 +348,19 @@ class MentionContext:
         if embedder is None or not embedder.ready or problems:
             return None
         model = embedder.identity
-        missing = [text for text in dict.fromkeys(texts) if (model, text) not in _VECTORS]
+        # Another thread may clear the vectors meanwhile.
+        held = {text: _VECTORS.get((model, text)) for text in texts}
+        missing = [text for text, vector in held.items() if vector is None]
         try:
-            found = dict(zip(missing, embedder.embed(missing), strict=True)) if missing else {}
+            fresh = dict(zip(missing, embedder.embed(missing), strict=True)) if missing else {}
         except DjinnError as error:
             problems.append(Problem("meaning", f"{error.message}; only words were compared"))
             return None
-        rows = np.array([found[t] if t in found else _VECTORS[model, t] for t in texts])
-        if len(_VECTORS) + len(found) > _KEPT:
+        if len(_VECTORS) + len(fresh) > _KEPT:
             _VECTORS.clear()
-        _VECTORS.update({(model, text): vector for text, vector in found.items()})
+        _VECTORS.update({(model, text): vector for text, vector in fresh.items()})
+        held.update(fresh)
+        rows: Vectors = np.array([held[text] for text in texts])
         return rows
 
     def _without_names(self, text: str) -> str:
