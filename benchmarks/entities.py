@@ -1,25 +1,28 @@
 """Ambiguous mentions: which of several entities with one name is meant, by the text around it.
 
-All names, notes and contexts are made. A context says in other words what a note or an earlier
-mention says. Some contexts tell nothing: `not sure` is then the right answer. The constants of
-`memories/entities/context.py` and `resolve.py` were chosen with the first banks of traits and
-topics and the seeds 1 to 3. The tables are of the second banks and other seeds.
+All names, notes and contexts are made. A context tells something that happens to such a person or
+thing, mostly in words that no note has. Some contexts tell nothing: `not sure` is then the right
+answer. The constants of `memories/entities/context.py` and `resolve.py` were chosen with every
+second line of `bearers.tsv`, the seeds 1 to 3, and `mentions-a` of the data folder. The tables
+are of the other lines, other seeds, and `mentions-b`.
 
 Run: `python benchmarks/entities.py`
 """
 
 from __future__ import annotations
 
+import json
 import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from typing import NamedTuple
 
 import entity_worlds
-from common import home_with, machine, table
+from common import home_with, machine, need_data, table
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
@@ -31,165 +34,63 @@ from djinn_memory.notes.frontmatter import compose
 MENTIONS = 200
 SEEDS = (7, 8, 9)
 SEEDS_OF_WORLDS = (11, 12, 13)
-TUNED_ON = 1
+TUNED_ON = (1, 2, 3)
 EPISODES, PER_DAY, PEOPLE, RUNS = 20_000, 500, 80, 5
 PROJECT = "Djinn Harbor"
 WORDS = (
     "the", "boat", "crossed", "water", "early", "and", "nobody", "said", "much", "about", "tide",
     "kettle", "lamps", "were", "lit", "rope", "coiled", "charts", "again", "before", "dawn",
 )  # fmt: skip
-NEUTRAL_SHARE = 0.1
-"""Share of the contexts that tell nothing."""
-
-
-class Trait(NamedTuple):
-    """What is known of an entity: in its note, as a property, in a mention, and in contexts."""
-
-    note: str
-    key: str
-    value: str
-    mention: str
-    contexts: tuple[str, ...]
-
-
-PEOPLE_TUNED = (
-    Trait("Sails a small dinghy and knows every buoy.", "hobby", "sailing",
-          "{name} won the regatta in spring.",
-          ("she was out on the water with her boat all Sunday",
-           "the sails need mending before the race")),
-    Trait("Works as a dentist in the old town.", "profession", "dentist",
-          "{name} pulled a tooth of mine.",
-          ("I have an appointment because my molar hurts",
-           "the practice called about the crown for my tooth")),
-    Trait("Teaches mathematics at the grammar school.", "profession", "teacher",
-          "{name} marked the exams of the ninth grade.",
-          ("the pupils complained about the algebra homework",
-           "parents' evening at school is on Thursday")),
-    Trait("Runs a bakery with a stone oven.", "profession", "baker",
-          "{name} brought rye bread to the meeting.",
-          ("the croissants this morning were still warm",
-           "up at three every night to knead the dough")),
-    Trait("Writes firmware for sensors.", "profession", "engineer",
-          "{name} flashed the new board.",
-          ("the microcontroller crashes after the update", "we debugged the driver code together")),
-    Trait("Plays the violin in a string quartet.", "hobby", "violin",
-          "{name} gave a concert in the church.",
-          ("the rehearsal of the Schubert piece went well", "she needs new strings and a bow")),
-    Trait("Keeps bees behind the house.", "hobby", "beekeeping",
-          "{name} harvested forty jars of honey.",
-          ("one of the hives swarmed yesterday", "stung three times while checking the colony")),
-    Trait("Is a lawyer for rents and leases.", "profession", "lawyer",
-          "{name} won the case against the landlord.",
-          ("the tenancy contract has to be checked by an attorney", "the court date was moved")),
-    Trait("Is a veterinarian with a practice for horses.", "profession", "vet",
-          "{name} treated the lame mare.",
-          ("our cat has to be vaccinated", "the foal was sick and she came to the stable")),
-    Trait("Climbs in the Alps whenever possible.", "hobby", "climbing",
-          "{name} reached the summit without oxygen.",
-          ("the rope and the harness are packed for the mountains",
-           "the north face was too icy this time")),
-    Trait("Does the accounting of small firms.", "profession", "accountant",
-          "{name} closed the books of the quarter.",
-          ("the tax return has to be filed by May", "invoices from last year are still missing")),
-    Trait("Takes photographs of birds.", "hobby", "photography",
-          "{name} printed a picture of a kingfisher.",
-          ("the new telephoto lens arrived for the camera",
-           "waiting in a hide at dawn for the cranes")),
-)  # fmt: skip
-PEOPLE_MEASURED = (
-    Trait("Drives the night train to Vienna.", "profession", "train driver",
-          "{name} stopped the locomotive in time.",
-          ("the railway strike means no shift for her tonight",
-           "signals failed and the carriages stood on the track")),
-    Trait("Is a nurse on the children's ward.", "profession", "nurse",
-          "{name} gave the injections.",
-          ("the hospital needs her for the night shift with the kids",
-           "she bandaged the little patient")),
-    Trait("Restores old furniture in a workshop.", "profession", "carpenter",
-          "{name} glued the leg of the walnut table.",
-          ("the wooden chair was sanded and varnished", "he planed the oak boards")),
-    Trait("Trains for a marathon.", "hobby", "running",
-          "{name} ran thirty kilometres on Sunday.",
-          ("the new jogging shoes caused blisters", "ten miles before breakfast, in the rain")),
-    Trait("Grows roses and tomatoes in a greenhouse.", "hobby", "gardening",
-          "{name} pruned the hedges.",
-          ("the seedlings must be planted after the frost",
-           "we got cuttings and compost for the flower beds")),
-    Trait("Cooks in an Italian restaurant.", "profession", "chef",
-          "{name} changed the menu.",
-          ("the risotto was the best in the kitchen's history",
-           "fresh pasta and a sauce of basil on the plate")),
-    Trait("Flies gliders and has a pilot's licence.", "hobby", "gliding",
-          "{name} landed in a field.",
-          ("the thermals were good and the aircraft climbed",
-           "back at the airfield before the storm")),
-    Trait("Studies medieval manuscripts at the university.", "profession", "historian",
-          "{name} found a parchment of 1320.",
-          ("the archive has old documents written by monks",
-           "the lecture about the Middle Ages was full")),
-    Trait("Designs websites and logos.", "profession", "designer",
-          "{name} drew three drafts for the logo.",
-          ("the colours of the landing page look wrong", "the new typeface of the brand is ready")),
-    Trait("Is an electrician for old buildings.", "profession", "electrician",
-          "{name} replaced the fuse box.",
-          ("the wiring in the ceiling has a short circuit",
-           "there is no power in the kitchen sockets")),
-    Trait("Plays chess in the first league.", "hobby", "chess",
-          "{name} drew against a grandmaster.",
-          ("a queen sacrifice decided the game",
-           "the tournament starts with the Sicilian opening")),
-    Trait("Sells insurance for cars and houses.", "profession", "insurance agent",
-          "{name} settled the claim after the hail.",
-          ("the premium for our policy went up",
-           "the damage to the roof must be reported for cover")),
-)  # fmt: skip
-
-
-class Thing(NamedTuple):
-    """An entity that is no person."""
-
-    kind: str
-    note: str
-    contexts: tuple[str, ...]
-
-
-THINGS_TUNED = (
-    Thing("project", "A migration of the billing system to a new database.",
-     ("the schema change is deployed on Friday", "invoices are read from the new SQL server now")),
-    Thing("place", "A village on the coast with a lighthouse.",
-     ("we drove there for the weekend and walked on the beach",
-      "the inn by the sea has two rooms left")),
-    Thing("boat", "A wooden ketch with two masts, built in 1962.",
-     ("her hull needs new paint before she is launched",
-      "we anchored in the bay with both sails down")),
-    Thing("concept", "A way to plan the week in six blocks of time.",
-     ("this method of scheduling tasks works better than lists",
-      "time management by blocks takes discipline")),
-)  # fmt: skip
-THINGS_MEASURED = (
-    Thing("project", "An app that warns of late buses.",
-     ("users of the phone app want push notifications",
-      "the release was delayed by a bug in the timetable feed")),
-    Thing("place", "A mountain hut at two thousand metres.",
-     ("we hiked up there through the snow and stayed overnight",
-      "the warden serves soup at the refuge on the pass")),
-    Thing("cat", "A grey cat with one white paw.",
-     ("the kitten scratched the sofa again", "she purrs when she gets her tin of fish")),
-    Thing("concept", "A method for estimating costs with three numbers.",
-     ("using this technique the budget forecast has a best and a worst case",
-      "estimates get better with three guesses")),
-)  # fmt: skip
+PLANES = ("mentions-a", "mentions-b")
+"""Foreign vaults with mentions, in the data folder."""
+BANK = Path(__file__).with_name("bearers.tsv")
+"""For each kind of entity: what it is or does, as a note, as a property, as others write, and in
+contexts. `{m}` stands for the mention."""
 NEUTRAL = (
-    "called this morning", "I will write back tomorrow", "we should talk about that some time",
-    "was mentioned twice in the meeting",
-    "remember to ask again", "that is all I know for now",
+    "{m} rang twice while I was in the shower.", "I keep thinking about {m}.",
+    "What about {m}, you asked.", "Nothing new from {m}.", "You were right about {m}.",
+    "I showed Aunt Vera a photo of {m}.", "There will be more on {m} in my next letter.",
+    "The less said about {m} the better.", "I have changed my mind about {m}.",
+    "Remind me of {m} when we meet.", "{m} came up at breakfast.", "So that was {m}, then.",
 )  # fmt: skip
-FIRST = ("Maren", "Jonas", "Ilse", "Tobias", "Ada", "Robert", "Wilma", "Kim", "Pauline", "Oskar")
+"""Contexts that tell nothing."""
+BEFORE = ("", "", "", "It drizzled. ", "Up late. ", "What a week. ", "Quickly, before the bus: ")
+AFTER = (
+    "",
+    "",
+    "",
+    " Enough for today.",
+    " Oh well.",
+    " To be continued.",
+    " I was lost for words.",
+)
+FIRST = ("Maren", "Jonas", "Ilse", "Tobias", "Wilma", "Pauline")
+BOTH = ("Austin", "Victoria")
+"""Names of people and of places."""
+THINGS = ("Aurora", "Falcon", "Juniper", "Meridian")
 LAST = (
     "Holt", "Voss", "Alder", "Brandt", "Lund", "Oduya", "Petersen", "Sato", "Keller", "Novak",
     "Rossi", "Haddad", "Moreau", "Byrne",
 )  # fmt: skip
-THINGS = ("Aurora", "Falcon", "Juniper", "Delta", "Kestrel", "Meridian")
+ENDINGS = {
+    "place": ("Yard", "Terrace", "Mill", "Point"), "project": ("2", "Plan", "Initiative", "Next"),
+    "product": ("Pro", "One", "S", "Lite"),
+}  # fmt: skip
+NEUTRAL_SHARE, TRAP_SHARE, TWINS = 0.18, 0.08, 0.3
+"""Shares of the contexts that tell nothing, of those with a place of another bearer before, and of
+groups in which two bearers are or do the same, so that a context about it decides nothing."""
+
+
+class Topic(NamedTuple):
+    """What is known of an entity."""
+
+    kind: str
+    note: str
+    key: str
+    value: str
+    said: str
+    scene: str
+    contexts: Sequence[str]
 
 
 class Question(NamedTuple):
@@ -200,30 +101,93 @@ class Question(NamedTuple):
     path: str
 
 
+def bank(*, measured: bool) -> dict[str, list[Topic]]:
+    """The topics by kind. One half is for the choice of constants, the other is measured."""
+    topics: dict[str, list[Topic]] = {}
+    for line in BANK.read_text(encoding="utf-8").splitlines():
+        *known, contexts = line.split("\t")
+        kind, note, key, value, said, scene = known
+        topic = Topic(kind, note, key, value, said, scene, contexts.split("|"))
+        topics.setdefault(kind, []).append(topic)
+    return {kind: each[measured::2] for kind, each in topics.items()}
+
+
+class Bearer(NamedTuple):
+    """An entity of a group that shares a name."""
+
+    path: str
+    topic: Topic
+
+
 def make(home: Home, seed: int, *, measured: bool) -> list[Question]:
     """Fill a home with entities that share names. Returns questions about them."""
     made = random.Random(seed)
-    traits = PEOPLE_MEASURED if measured else PEOPLE_TUNED
-    things = THINGS_MEASURED if measured else THINGS_TUNED
-    groups = [*_people(home, made, traits), *_things(home, made, things)]
-    made.shuffle(groups)
-    questions: list[Question] = []
-    while len(questions) < MENTIONS:
-        group = made.choice(groups)
-        mention, path, contexts = made.choice(group)
-        if made.random() < NEUTRAL_SHARE:
-            questions.append(Question(mention, f"{mention} {made.choice(NEUTRAL)}", ""))
-            continue
-        said = made.choice(contexts)
-        form = made.choice(
-            ("{mention}: {said}", "{said}", "I met {mention}. {said}.", "{mention} again, {said}")
-        )
-        questions.append(Question(mention, form.format(mention=mention, said=said), path))
-    return questions
+    topics = bank(measured=measured)
+    groups = {name: _group(home, made, name, topics) for name in (*FIRST, *BOTH, *THINGS)}
+    for number in range(15):
+        name = f"{made.choice(('Ada', 'Kim', 'Robert'))} {LAST[number % len(LAST)]}"
+        _bearer(home, made, name, (), made.choice(topics["person"]))
+    return [_question(made, groups) for _ in range(MENTIONS)]
 
 
-_Group = list[tuple[str, str, tuple[str, ...]]]
-"""Entities with one name: the mention, the path of the note, and contexts that mean it."""
+def _question(made: random.Random, groups: Mapping[str, Sequence[Bearer]]) -> Question:
+    mention = made.choice([*groups])
+    group = groups[mention]
+    path, topic = made.choice(group)
+    said = made.choice(topic.contexts)
+    before = made.choice(BEFORE)
+    others = [each.topic.scene for each in group if each.topic != topic]
+    if made.random() < NEUTRAL_SHARE:
+        said, path = made.choice(NEUTRAL), ""
+    elif sum(each.topic == topic for each in group) > 1:
+        path = ""
+    elif made.random() < TRAP_SHARE:
+        before = f"I came straight from {made.choice(others)}. "
+    said = f"{before}{said}{made.choice(AFTER)}"
+    return Question(mention, said.format(m=mention), path)
+
+
+def _group(
+    home: Home, made: random.Random, name: str, topics: Mapping[str, Sequence[Topic]]
+) -> list[Bearer]:
+    """Entities with one name: people by their first names, things by the word they share."""
+    things = [topic for kind in ENDINGS for topic in topics[kind]]
+    size = made.randint(3, 5) if name in FIRST else made.randint(2, 3)
+    people = size if name in FIRST else 1 if name in BOTH else 0
+    chosen = made.sample(topics["person"], people) + made.sample(things, size - people)
+    if size > 2 and people != 1 and made.random() < TWINS:
+        chosen[1] = chosen[0]
+    used: set[str] = set()
+    group = []
+    for topic in chosen:
+        endings = [each for each in ENDINGS.get(topic.kind, LAST) if each not in used]
+        used.add(ending := made.choice(endings))
+        # A person is found by a part of the name too.
+        aliases = (name,) if topic.kind != "person" or made.random() < 0.5 else ()
+        group.append(_bearer(home, made, f"{name} {ending}", aliases, topic))
+    return group
+
+
+def _bearer(
+    home: Home, made: random.Random, title: str, aliases: Sequence[str], topic: Topic
+) -> Bearer:
+    """An entity whose topic stands in its note, in a property, or in a note that links to it."""
+    path = f"{topic.kind}/{title}.md".lower()
+    fields: dict[str, object] = {"title": title, "type": topic.kind, "aliases": [*aliases]}
+    if topic.kind not in KINDS:
+        fields["plane"] = "knowledge"
+    other = f"{made.choice(('Hans', 'Ute', 'Ida'))} {made.choice(LAST)}"
+    text = made.choice(("", f"Recommended by [[{other}]].", f"Ask [[{other}]]."))
+    style = made.choice(("prose", "prose", "property", "linked", "both"))
+    if style in ("prose", "both"):
+        text = f"{topic.note}\n\n{text}"
+    if style in ("property", "both"):
+        fields[topic.key] = topic.value
+    if style in ("linked", "both"):
+        said = topic.said.format(name=f"[[{path.removesuffix('.md')}|{title}]]")
+        write(home, f"log/{title}.md".lower(), f"{said} {topic.note if style == 'linked' else ''}")
+    write(home, path, text, **fields)
+    return Bearer(path, topic)
 
 
 def write(home: Home, path: str, text: str, **fields: object) -> None:
@@ -231,46 +195,6 @@ def write(home: Home, path: str, text: str, **fields: object) -> None:
     file = home.shared.root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(compose(fields, f"{text}\n"))
-
-
-def _people(home: Home, made: random.Random, traits: tuple[Trait, ...]) -> Iterator[_Group]:
-    for first in FIRST:
-        lasts = made.sample(LAST, made.randint(2, 4))
-        same_name = made.random() < 0.2
-        chosen = made.sample(traits, 2 * len(lasts))
-        group: _Group = []
-        for number, last in enumerate(lasts):
-            name = f"{first} {lasts[0] if same_name else last}"
-            path = f"people/{first}-{number}.md".lower()
-            known, other = chosen[2 * number : 2 * number + 2]
-            text = known.note
-            fields: dict[str, object] = {"title": name, "type": "person"}
-            if made.random() < 0.7:
-                fields["aliases"] = [first]
-            contexts = known.contexts
-            form = made.choice(("text", "property", "long"))
-            if form == "property":
-                text, fields[known.key] = "", known.value
-            if form == "long":
-                text = f"{known.note} {other.note}"
-                contexts += other.contexts
-            elif not same_name:
-                write(home, f"log/{first}-{number}.md", other.mention.format(name=name))
-                contexts += other.contexts
-            write(home, path, text, **fields)
-            group.append((name if same_name else first, path, contexts))
-        yield group
-
-
-def _things(home: Home, made: random.Random, things: tuple[Thing, ...]) -> Iterator[_Group]:
-    for name in THINGS:
-        group: _Group = []
-        for thing in made.sample(things, made.randint(2, 3)):
-            path = f"{thing.kind}s/{name}.md".lower()
-            plane = {} if thing.kind in KINDS else {"plane": "knowledge"}
-            write(home, path, thing.note, title=name, type=thing.kind, **plane)
-            group.append((name, path, thing.contexts))
-        yield group
 
 
 class Score(NamedTuple):
@@ -315,28 +239,40 @@ def measure(seed: int, *, measured: bool) -> Score:
             return judge(djinn, questions)
 
 
+def measure_plane(name: str) -> Score:
+    """The score over the mentions of a foreign vault."""
+    place = need_data() / "planes" / name
+    truth = json.loads((place / "truth.json").read_text(encoding="utf-8"))["mentions"]
+    answers = {each["id"]: each["answer"].replace("unsure", "") for each in truth}
+    lines = (place / "mentions.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [json.loads(line) for line in lines]
+    questions = [Question(each["mention"], each["text"], answers[each["id"]]) for each in asked]
+    with home_with(made=place / "vault") as home, Djinn(home) as djinn:
+        djinn.index()
+        return judge(djinn, questions)
+
+
 def measure_world(seed: int, *, measured: bool) -> Score:
     """The score over the questions of a home with names in many shapes."""
     with home_with() as home, Djinn(home) as djinn:
         return judge(djinn, entity_worlds.World(djinn, seed, measured=measured).questions())
 
 
-def scored(measure: Callable[..., Score], seeds: Sequence[int]) -> None:
-    """Print the scores of made homes."""
+def scored(scores: Mapping[str, Score]) -> None:
+    """Print scores, each with what it is of."""
     rows = []
-    for seed in seeds:
-        score = measure(seed, measured=True)
+    for name, score in scores.items():
         asked = score.asked
         rows.append(
             [
-                str(seed),
+                name,
                 f"{score.right / asked:.3f}",
                 f"{score.unsure / asked:.3f}",
                 str(score.wrong),
                 f"{score.kept_open}/{score.neutral}",
             ]
         )
-    table(["seed", "right", "not sure", "wrong", "nothing tells: not sure"], rows)
+    table(["of", "right", "not sure", "wrong", "nothing tells: not sure"], rows)
 
 
 def write_episodes(home: Home, names: Sequence[str]) -> None:
@@ -396,23 +332,28 @@ def listed() -> None:
 def main() -> None:
     """Print the tables."""
     if "tune" in sys.argv:
-        print(measure(TUNED_ON, measured=False), measure_world(TUNED_ON, measured=False))
+        scores = {f"seed {seed}": measure(seed, measured=False) for seed in TUNED_ON}
+        scores["names"] = measure_world(TUNED_ON[0], measured=False)
+        scored({**scores, PLANES[0]: measure_plane(PLANES[0])})
         return
     print("## Ambiguous mentions\n")
     print(f"`python benchmarks/entities.py` on {machine()}\n")
     print(
-        f"{MENTIONS} mentions of {len(FIRST)} first names and {len(THINGS)} names of other things, "
-        "each of 2 to 4 entities. `wrong` counts every answer that is sure and not right, also to "
-        "contexts that tell nothing.\n"
+        f"{MENTIONS} mentions of people, places, projects and products, of which 2 to 5 share a "
+        "name. `wrong` counts every answer that is sure and not right, also to contexts that tell "
+        "nothing.\n"
     )
-    scored(measure, SEEDS)
+    scored(
+        {f"seed {seed}": measure(seed, measured=True) for seed in SEEDS}
+        | {name: measure_plane(name) for name in PLANES}
+    )
     print(
         f"{MENTIONS} mentions by first names, nicknames, titles, initials, aliases, inflected and "
         "misspelt names, in three scripts. What tells the bearers apart stands in notes, "
         "properties, documents, episodes, relations and their periods. `nothing tells` includes "
         "mentions of nobody who is known.\n"
     )
-    scored(measure_world, SEEDS_OF_WORLDS)
+    scored({f"seed {seed}": measure_world(seed, measured=True) for seed in SEEDS_OF_WORLDS})
     print(
         f"{EPISODES:,} episodes, each of which mentions two of {PEOPLE} people, and every second "
         f"one a project; {RUNS} calls:\n"

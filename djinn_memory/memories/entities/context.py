@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -48,37 +47,40 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _BREAK = re.compile(r"(?:> ?)?(?:[ \t]*$|[ \t]*(?:[-*+|#]|\d+[.)]) )")
 """A line that begins another paragraph or list entry."""
 _LINKS = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]\n]+)\]\]")
+_MARKED = re.compile("\x02[^\x02\x03]*\x03")
+_MARKS = str.maketrans({"\x02": None, "\x03": None})
+"""Stand around the target of a link."""
 
-MEANING = 44.0
-"""The weight of a cosine. Measured with `benchmarks/entities.py`, like the values below."""
+STATEMENTS = 6
+"""Number of statements about an entity that are compared as one text."""
 
-SECOND = 0.1
-"""The share of the second-best sentence of a candidate."""
+TELLING = 3
+"""Minimum content words of the sentences with the mention if those around them do not count."""
 
-WORDS = 0.7
-"""The weight of a word of the context that only one candidate's evidence has."""
+MEANING = 30.0
+"""The weight of a cosine. Measured with `benchmarks/entities.py tune`, like the values below: at
+20 and 45 .01 to .02 fewer mentions are right if 3 % are wrong."""
+
+NOTHING = 0.5
+"""The nearness to the sentences of `NEUTRAL` at which a sentence is as likely to tell nothing. Of
+200 mentions at .4, .45 and .5, 1, 3 and 3 are wrong; of the decidable .43, .51 and .54 right."""
+
+STEEP = 12.0
+"""How quickly that chance grows, in logarithms of odds."""
+
+BRIEF = 0.3
+"""How much nearer to them a sentence of one content word is taken to be. Two words count half."""
+
+ALIKE = 0.5
+"""The cosine from which the statements about two candidates may say the same. From there to 1, a
+growing share of what a context tells for one is told for both."""
+
+WORDS = 0.9
+"""The weight of a word of the context that only one candidate's evidence has. Two such words
+suffice without a model."""
 
 RELATED = 4.0
 """The weight of a related entity that the context names."""
-
-NOTHING = 0.25
-"""How much nearer a sentence must be to those of `NEUTRAL` than to statements about a candidate, to
-be as likely to tell nothing."""
-
-FLOOR = 0.05
-"""The cosine up to which a sentence tells nothing of a candidate."""
-
-GENERAL = 0.15
-"""How much of the cosine of a candidate's sentence with those of `NEUTRAL` is taken off: a general
-sentence is near to everything."""
-
-BRIEF = 0.2
-"""How much nearer a sentence of one content word must be to the statements about a candidate. Two
-words need a quarter of it, three a ninth."""
-
-MANY = 0.02
-"""The deduction, times the logarithm of the number of a candidate's sentences. More sentences are
-nearer by chance."""
 
 NEUTRAL = (
     "She rang me yesterday.", "He sent me an email.", "Let us meet again soon.",
@@ -101,8 +103,11 @@ SOMEONE = "someone"
 _MOST = 8
 """Maximum number of sentences of a context that count."""
 
-_NEUTRAL: dict[str, Vectors] = {}
-"""The vectors of `NEUTRAL`, by the identity of the model."""
+_VECTORS: dict[tuple[str, str], Vectors] = {}
+"""The vectors of sentences, by the identity of the model and the text."""
+
+_KEPT = 4_000
+"""Maximum number of them, which take 6 MB."""
 
 
 class _Evidence(Struct, frozen=True):
@@ -112,28 +117,6 @@ class _Evidence(Struct, frozen=True):
     """Its kind, its properties and relations, its text, and lines that mention it."""
     relations: tuple[Relation, ...]
     """Its relations to other entities, also those that have ended."""
-
-
-def _gain(cosines: Vectors, general: Vectors, levels: Vectors) -> float:
-    """How much the sentences of a context tell for a candidate, in logarithms of odds.
-
-    `cosines` has a row for each sentence of the context and a column for each sentence that is
-    known of the candidate. `general` has for each column how near it is to sentences that tell
-    nothing, and `levels` for each row the cosine below which it tells nothing. A sentence of the
-    context is either about the candidate or tells nothing, whichever is likelier.
-    """
-    import numpy as np
-
-    level = MEANING * levels
-    count = cosines.shape[1]
-    if not count:
-        return float(np.logaddexp(0.0, level).sum())
-    ranked = np.sort(cosines - GENERAL * np.maximum(general, 0.0), axis=1)
-    best = ranked[:, -1]
-    if count > 1:
-        best = (1 - SECOND) * best + SECOND * ranked[:, -2]
-    known = MEANING * (best - MANY * math.log(count))
-    return float(np.logaddexp(known, level).sum())
 
 
 class MentionContext:
@@ -189,8 +172,7 @@ class MentionContext:
 
     def _known(self, entity: MemoryNames) -> _Evidence:
         """The statements about an entity."""
-        # Of two people the kind tells nothing.
-        sentences: list[str] = [entity.type] if entity.type and entity.type != "person" else []
+        sentences: list[str] = []
         relations: list[Relation] = []
         index, now = self._index, moment(self._runtime.now())
         vaults = {vault.name: vault for vault in index.vaults}
@@ -200,7 +182,7 @@ class MentionContext:
                 for value in (values.current, *values.history[:2]):
                     shown = _LINKS.sub(r"\1", value.value)
                     sentences.append(f"{key}: {shown}"[:LONGEST])
-            sentences += islice(_sentences(description(note)), SENTENCES)
+            sentences += islice(self._statements(description(note)), SENTENCES)
             known = {each.memory_id for each in self._entities}
             relations = relations_of(index, entity, now, among=known)
         sentences += [
@@ -223,7 +205,7 @@ class MentionContext:
         chunks = self._index.chunks({each.chunk_id for each in sure})
         for each in sure[: 2 * MENTIONS]:
             if each.chunk_id in chunks:
-                yield from islice(_around(chunks[each.chunk_id], each), 4)
+                yield from islice(self._statements(_around(chunks[each.chunk_id], each)), 4)
 
     def _best(self, refs: Sequence[ChunkRef]) -> Sequence[ChunkRef]:
         """The chunks that are nearest to the context, by meaning and by words."""
@@ -241,6 +223,15 @@ class MentionContext:
             chosen |= {*best[: MENTIONS // 2]}
         chosen |= {*ids[-(MENTIONS - len(chosen)) :]} if len(chosen) < MENTIONS else set()
         return [ref for ref in refs if ref.chunk_id in chosen]
+
+    def _statements(self, text: str) -> Iterator[str]:
+        """The sentences of a text, without those that only link, such as `Met through [[Ada]].`"""
+        for match in _SENTENCE.finditer(plain(_LINKS.sub("\x02\\1\x03", text))):
+            sentence = " ".join(match[0].translate(_MARKS).split())
+            rest = _MARKED.sub(" ", match[0])
+            links = rest != match[0] and len(self._content(rest)) < 2
+            if not links and any(map(str.isalnum, sentence)):
+                yield sentence[:LONGEST]
 
     def _by_words(self, known: Sequence[Sequence[str]]) -> list[float]:
         """The words of the context, weighted by how few candidates have them."""
@@ -283,61 +274,94 @@ class MentionContext:
     def _by_meaning(
         self, known: Sequence[_Evidence], problems: list[Problem]
     ) -> tuple[list[float], list[str | None]]:
-        texts = list(dict.fromkeys(text for each in known for text in each.sentences))
+        """What the sentences of the context tell for each candidate, in logarithms of odds.
+
+        A sentence tells nothing with the chance of `_empty`. Else it means a candidate the likelier
+        the nearer it is to the statements about it than sentences that tell nothing are.
+        """
         parts = self._parts()
-        bare = [self._without_names(text) for text in (*parts, *texts)]
-        vectors = self._embedded(problems, bare) if texts and parts else None
+        texts = [[*map(self._without_names, each.sentences)] for each in known]
+        joined = [
+            [" ".join(each[at : at + STATEMENTS]) for at in range(0, len(each), STATEMENTS)]
+            for each in texts
+        ]
+        flat = list(dict.fromkeys(text for each in (*texts, *joined) for text in each))
         none: list[str | None] = [None] * len(known)
-        neutral = self._neutral(problems) if vectors is not None else None
+        vectors = self._embedded(problems, [*parts, *flat]) if flat and parts else None
+        neutral = self._embedded(problems, NEUTRAL) if vectors is not None else None
         if vectors is None or neutral is None:
             return [0.0] * len(known), none
-        rows, columns = vectors[: len(parts)], vectors[len(parts) :]
-        cosines, levels = rows @ columns.T, self._levels(parts, _nearest(rows @ neutral.T))
-        general = _nearest(columns @ neutral.T)
-        at = {text: number for number, text in enumerate(texts)}
-        gains, reasons = [], []
-        for each in known:
-            own = [at[text] for text in each.sentences]
-            gains.append(_gain(cosines[:, own], general[own], levels))
-            best = max(own, key=lambda number: float(cosines[:, number].max()), default=None)
-            reasons.append(None if best is None else texts[best])
-        return gains, reasons
-
-    def _levels(self, parts: Sequence[str], neutral: Vectors) -> Vectors:
-        """The cosine of each sentence of the context below which it tells nothing."""
         import numpy as np
 
-        counts = [len(self._content(part.replace(SOMEONE, " "))) for part in parts]
-        brief = BRIEF / np.maximum(np.array(counts), 1) ** 2
-        levels: Vectors = np.maximum(neutral - NOTHING, FLOOR) + brief
-        return levels
+        rows = vectors[: len(parts)]
+        at = {text: vectors[number] for number, text in enumerate(flat, len(parts))}
+        cosines, means = [], []
+        for each in joined:
+            columns = np.array([at[text] for text in each]) if each else np.zeros((1, len(rows[0])))
+            cosines.append(
+                (columns @ rows.T - (columns @ neutral.T).mean(axis=1)[:, None]).max(axis=0)
+            )
+            means.append(columns[0])
+        told = np.exp(MEANING * (np.array(cosines) - np.max(cosines, axis=0)))
+        empty = self._empty(parts, _nearest(rows @ neutral.T))
+        chances = (1 - empty) * told / told.sum(axis=0) + empty / len(known)
+        gains = np.prod(chances, axis=1)
+        alike = np.clip((np.array(means) @ np.array(means).T - ALIKE) / (1 - ALIKE), 0.0, 1.0)
+        np.fill_diagonal(alike, 1.0)
+        gains = alike @ (gains / alike.sum(axis=0))
+        reasons = [
+            max(
+                zip(each.sentences, bare, strict=True),
+                key=lambda pair: float((rows @ at[pair[1]]).max()),
+                default=(None, None),
+            )[0]
+            for each, bare in zip(known, texts, strict=True)
+        ]
+        return [float(gain) for gain in np.log(gains)], reasons
+
+    def _empty(self, parts: Sequence[str], neutral: Vectors) -> Vectors:
+        """The chance of each sentence of the context that it tells nothing."""
+        import numpy as np
+
+        brief = [BRIEF / max(1, len(self._content(part))) for part in parts]
+        chances: Vectors = 1 / (1 + np.exp(STEEP * (NOTHING - neutral - np.array(brief))))
+        return chances
 
     def _parts(self) -> list[str]:
-        """The sentences of the context, without the mention, which may contain full stops."""
+        """The sentences with the mention, without it; if they tell little, all sentences."""
         mention = re.escape(self._mention)
         named = rf"(?<!\w){mention}(?!\w)(?:['’]s\b)?"
-        text = re.sub(named, SOMEONE, self._text, flags=re.IGNORECASE)
-        sentences = [match[0].strip() for match in _SENTENCE.finditer(text)]
-        return [each for each in sentences if any(map(str.isalnum, each))][:_MOST]
-
-    def _neutral(self, problems: list[Problem]) -> Vectors | None:
-        embedder = self._runtime.models.embedder
-        if embedder is not None and embedder.identity not in _NEUTRAL:
-            vectors = self._embedded(problems, NEUTRAL)
-            if vectors is None:
-                return None
-            _NEUTRAL[embedder.identity] = vectors
-        return _NEUTRAL[embedder.identity] if embedder is not None else None
+        # A mention may contain full stops.
+        text = re.sub(named, "\x02", self._text, flags=re.IGNORECASE)
+        sentences = [match[0] for match in _SENTENCE.finditer(text)]
+        own = [each for each in sentences if "\x02" in each]
+        chosen = own if len(self._content(" ".join(own))) >= TELLING else sentences
+        listed = (
+            " ".join(self._without_names(each.replace("\x02", " ")).split()) for each in chosen
+        )
+        return [each for each in listed if any(map(str.isalnum, each))][:_MOST]
 
     def _embedded(self, problems: list[Problem], texts: Sequence[str]) -> Vectors | None:
+        import numpy as np
+
         embedder = self._runtime.models.embedder
         if embedder is None or not embedder.ready or problems:
             return None
+        model = embedder.identity
+        # Another thread may clear the vectors meanwhile.
+        held = {text: _VECTORS.get((model, text)) for text in texts}
+        missing = [text for text, vector in held.items() if vector is None]
         try:
-            return embedder.embed(texts)
+            fresh = dict(zip(missing, embedder.embed(missing), strict=True)) if missing else {}
         except DjinnError as error:
             problems.append(Problem("meaning", f"{error.message}; only words were compared"))
             return None
+        if len(_VECTORS) + len(fresh) > _KEPT:
+            _VECTORS.clear()
+        _VECTORS.update({(model, text): vector for text, vector in fresh.items()})
+        held.update(fresh)
+        rows: Vectors = np.array([held[text] for text in texts])
+        return rows
 
     def _without_names(self, text: str) -> str:
         """A text without the names of the candidates, which all of them have in common."""
@@ -354,8 +378,8 @@ class MentionContext:
         return known
 
 
-def _around(chunk: IndexedChunk, place: MentioningLine) -> Iterator[str]:
-    """The sentences of the line that mentions an entity, and of the rest of its paragraph."""
+def _around(chunk: IndexedChunk, place: MentioningLine) -> str:
+    """The text of the line that mentions an entity, and of the rest of its paragraph."""
     lines = chunk.text.split("\n")
     number = place.line - first_line(chunk)
     # The title of a note stands above its text.
@@ -363,14 +387,7 @@ def _around(chunk: IndexedChunk, place: MentioningLine) -> Iterator[str]:
     end = next((at for at, line in enumerate(lines) if at and _BREAK.match(line)), len(lines))
     if number < 0:
         end = len(lines)
-    return _sentences("\n".join(line.removeprefix("> ") for line in lines[: min(end, 4)]))
-
-
-def _sentences(text: str) -> Iterator[str]:
-    for match in _SENTENCE.finditer(plain(_LINKS.sub(r"\1", text))):
-        sentence = " ".join(match[0].split())
-        if any(map(str.isalnum, sentence)):
-            yield sentence[:LONGEST]
+    return "\n".join(line.removeprefix("> ") for line in lines[: min(end, 4)])
 
 
 def _nearest(cosines: Vectors) -> Vectors:

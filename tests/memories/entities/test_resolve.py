@@ -96,3 +96,32 @@ def test_what_is_in_hidden_vaults_tells_nothing(tmp_path: Path) -> None:
         djinn.remember("fact", "Ada Lund", "Ada Lund welded the trawler and the barge.",
                        agent="grace")  # fmt: skip
         assert djinn.entities.resolve("Ada", context, agent="finn") == before
+
+
+def told(tmp_path: Path, context: str, **notes: str) -> str | None:
+    """Who `Clara` means for the packaged model, among the bearers of the name with these notes."""
+    home, _ = init(tmp_path / "home")
+    with Djinn(home) as djinn:
+        for last, note in notes.items():
+            djinn.entities.add(f"Clara {last}", "person", note, force=True)
+        return meant(djinn, "Clara", context)
+
+
+@pytest.mark.parametrize(
+    "context", ["Lunch with Clara at half past twelve.", "Clara rang.", "I dreamt of Clara."]
+)
+def test_a_context_that_tells_nothing(tmp_path: Path, context: str) -> None:
+    notes = {"Holt": "Bakes bread.", "Voss": "Judges civil cases.", "Ito": "Repairs clocks."}
+    assert told(tmp_path, context, **notes) is None
+
+
+def test_candidates_who_do_the_same(tmp_path: Path) -> None:
+    notes = {"Holt": "Judge at the district court.", "Ito": "Repairs clocks."}
+    context = "The defendant was acquitted by Clara."
+    assert told(tmp_path / "two", context, **notes) == "Clara Holt"
+    assert told(tmp_path / "three", context, **notes, Voss="Judges criminal cases.") is None
+
+
+def test_a_sentence_that_only_links_tells_nothing(tmp_path: Path) -> None:
+    notes = {"Holt": "Judge. Met through [[Ada Baker]].", "Ito": "Bakes bread."}
+    assert told(tmp_path, "Clara took the loaf out of the oven.", **notes) == "Clara Ito"
