@@ -232,8 +232,8 @@ def value_rows(djinn: Djinn, name: str, *, misses: bool) -> list[list[object]]:
             if each.value:
                 answerable += 1
                 right += each.value in first
-                if misses and each.value not in first:
-                    print(f"{name} {door}: {each.dated} {each.value}: {first!r}", file=sys.stderr)
+            if misses and not (each.subject in first and each.value in first):
+                print(f"{name} {door}: {each.dated} {each.value}: {first!r}", file=sys.stderr)
         count = len(questions)
         figures = (plain_about / count, about / count, right / answerable)
         rows.append([name, door, count, *(f"{figure:.3f}" for figure in figures)])

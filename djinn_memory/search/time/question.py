@@ -77,6 +77,8 @@ class QuestionDates(Struct, frozen=True):
     """Whether no year was named, so that the same days of an earlier year could be meant."""
     everything: bool
     """Whether the question names no subject, so that it asks for all memories of the time."""
+    rest: str = ""
+    """The question without these words; all of it if it names no subject."""
     events: tuple[str, ...] = ()
     """The events that could be meant, with their days, if there are several. The first one is."""
 
@@ -96,12 +98,14 @@ def dates_in_question(question: str, today: date) -> QuestionDates | None:
     phrases = date_phrases(question, today, coming=bool(_COMING.search(question)))
     if not phrases:
         return None
-    windows = _together(phrases)
+    rest = _without(question, [(each.start, each.stop) for each in phrases])
+    everything = _names_no_subject(rest)
     return QuestionDates(
         tuple(question[phrase.start : phrase.stop] for phrase in phrases),
-        windows,
+        _together(phrases),
         all(phrase.yearly for phrase in phrases),
-        _names_no_subject(_without(question, [(each.start, each.stop) for each in phrases])),
+        everything,
+        question if everything else rest,
     )
 
 
@@ -161,7 +165,7 @@ def _without(question: str, spans: list[tuple[int, int]]) -> str:
     for start, stop in spans:
         parts.append(question[at:start])
         at = stop
-    return " ".join([*parts, question[at:]])
+    return " ".join(" ".join([*parts, question[at:]]).split()).strip(" ,;")
 
 
 def _names_no_subject(text: str) -> bool:

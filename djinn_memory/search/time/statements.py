@@ -63,19 +63,26 @@ def then(
     by_key: dict[str, list[Statement]] = {}
     for each in listed:
         by_key.setdefault(each[1].value.partition(": ")[0], []).append(each)
-    holding: list[Statement] = []
+    chosen: list[Statement] = []
     for group in by_key.values():
-        if at:
-            value = held((value for _, value in group), at)
-            holding += [each for each in group if each[1] is value]
-        else:
-            starts = {value.valid_from for _, value in group}
-            holding += [
-                each
-                for each in group
-                if any(_days(each[1].period, starts).meets(window) for window in windows)
-            ]
-    return holding
+        values = holding([value for _, value in group], at, windows)
+        chosen += [each for each in group if each[1] in values]
+    return chosen
+
+
+def holding(
+    values: Sequence[PastValue], at: str | None, windows: Sequence[DayWindow]
+) -> list[PastValue]:
+    """The values of one key that held at a time, or else on a day of one of these windows."""
+    if at:
+        value = held(values, at)
+        return [value] if value else []
+    starts = {value.valid_from for value in values}
+    return [
+        value
+        for value in values
+        if any(_days(value.period, starts).meets(window) for window in windows)
+    ]
 
 
 def answering(
@@ -151,11 +158,11 @@ def names_subject(search: Search, memory: IndexedMemory) -> bool:
     return any(name and search.asked_words.issuperset(name) for name in names)
 
 
-def joined(listed: Sequence[Statement]) -> PastValue:
-    """Statements as one value, such as `led-by: Bob Alder; led-by: Maren Holt`."""
-    values = [inline(value.value) for _, value in listed]
+def joined(listed: Sequence[PastValue]) -> PastValue:
+    """Values as one, such as `led-by: Bob Alder; led-by: Maren Holt`."""
+    values = [inline(value.value) for value in listed]
     if len(listed) == 1:
-        return replace(listed[0][1], value=values[0])
+        return replace(listed[0], value=values[0])
     # The first to begin comes first.
     return PastValue(None, None, None, "; ".join(reversed(values)))
 

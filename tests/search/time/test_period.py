@@ -21,7 +21,7 @@ NOTES = {
     "standup-c.md": "---\ncreated: 2026-03-10T09:00:00Z\n---\nThe tide gauge was late again.\n",
     "standup-d.md": "---\ncreated: 2025-06-10T09:00:00Z\n---\nThe tide gauge was late again.\n",
     "2026-04-07.md": "The tide gauge was late again, said the pilot.\n",
-    "plan.md": "# Plan\n\nThe tide gauge moves to the new pier in June.\n",
+    "plan.md": "# Plan\n\nThe late tide gauge moves to the new pier in June.\n",
     "plain.md": "The tide gauge is late, late, late: the tide gauge was late again.\n",
     "other.md": "---\ncreated: 2026-05-12T10:00:00Z\n---\nNothing but gulls and herons.\n",
     "meeting 3 Feb 2026.md": "The tide gauge was late again, wrote the warden.\n",
@@ -63,15 +63,9 @@ def test_memories_of_the_time_come_first(djinn: Djinn, question: str, first: str
     assert paths(djinn.search(question))[0] == first
 
 
-def test_nothing_is_dropped(djinn: Djinn) -> None:
-    question = "was the tide gauge late last Tuesday?"
-    dated = djinn.search(question, limit=20)
-    djinn.runtime.home.edit((("search", "dates"), False))
-    try:
-        plain = Djinn(Home(djinn.runtime.home.root), clock=lambda: NOW).search(question, limit=20)
-    finally:
-        djinn.runtime.home.edit((("search", "dates"), True))
-    assert set(paths(plain)) <= set(paths(dated))
+def test_a_date_only_changes_the_order(djinn: Djinn) -> None:
+    dated = djinn.search("was the tide gauge late last Tuesday?", limit=20)
+    plain = djinn.search("was the tide gauge late?", limit=20)
     assert not plain.periods
     assert {hit.path: hit.score for hit in plain.hits}.items() <= {
         hit.path: hit.score for hit in dated.hits
