@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from djinn_memory.notes.fact_note import PastValue
     from djinn_memory.runtime import Runtime
     from djinn_memory.search.source import SearchSource
-    from djinn_memory.search.time.question import QuestionDates
 
 DEPTH = 200
 """Number of candidates from each leg. On two collections 50 give the same order as 400."""
@@ -272,8 +271,6 @@ class Search:
         shown."""
         self.asked_words: frozenset[str] = frozenset()
         """The stems of the content words of the question."""
-        self.dates: QuestionDates | None = None
-        """The periods in the words of the question, which are not searched for."""
         self.stems: AbstractSet[str] = frozenset()
         """Stems of the words that a snippet marks."""
         self.added_words: tuple[str, ...] = ()

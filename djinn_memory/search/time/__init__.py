@@ -21,14 +21,13 @@ def read(search: Search) -> None:
         from djinn_memory.search.time.question import dates_in_question
 
         today = search.runtime.now().astimezone().date()
-        search.dates = dates_in_question(search.query.text, today)
-        if search.dates:
-            search.query = replace(search.query, text=search.dates.rest)
+        if dates := dates_in_question(search.query.text, today):
+            search.query = replace(search.query, text=dates.rest, dates=dates)
 
 
 def ask(search: Search) -> None:
     """Find out which time the question asks about."""
-    if search.dates or _asks_for_time(search):
+    if search.query.dates or _asks_for_time(search):
         from djinn_memory.search.time.period import asked_period
 
         if period := asked_period(search):

@@ -11,6 +11,7 @@ from msgspec import Struct
 from djinn_memory.languages.date_phrases import DatePhrase, date_phrases
 from djinn_memory.languages.days import DayWindow, has_calendar_words
 from djinn_memory.languages.word_lists import stop_words
+from djinn_memory.search.query import QuestionDates
 
 LONGEST = 250
 """Maximum characters of a question with dates. A longer one is a text that tells its subject."""
@@ -64,27 +65,6 @@ class NamedEvent(Struct, frozen=True):
     """The name of the event, such as `the launch`."""
     side: _Side
     """Where the wanted period lies; `after` includes `since`, and `before` includes `until`."""
-
-
-class QuestionDates(Struct, frozen=True):
-    """The periods that a question asks about."""
-
-    words: tuple[str, ...]
-    """The words of the question that name them."""
-    windows: tuple[DayWindow, ...]
-    """The periods. A memory of any of them is wanted."""
-    yearly: bool
-    """Whether no year was named, so that the same days of an earlier year could be meant."""
-    everything: bool
-    """Whether the question names no subject, so that it asks for all memories of the time."""
-    rest: str = ""
-    """The question without these words; all of it if it names no subject."""
-    events: tuple[str, ...] = ()
-    """The events that could be meant, with their days, if there are several. The first one is."""
-
-    def earlier(self, years: int) -> tuple[DayWindow, ...]:
-        """The same periods, this number of years earlier."""
-        return tuple(window.earlier(years) for window in self.windows)
 
 
 def dates_in_question(question: str, today: date) -> QuestionDates | None:
