@@ -29,7 +29,7 @@ from djinn_memory.search.time.question import (
     event_in_question,
 )
 from djinn_memory.search.time.statements import answering, statements, then
-from djinn_memory.store.index.records import IndexedChunk, IndexedMemory, WordMatch
+from djinn_memory.store.index.records import IndexedChunk, IndexedMemory, MemorySize, WordMatch
 
 CHUNKS_OF_EVENT = 200
 """Chunks with all words of the event that are read. An event in more chunks is no single one."""
@@ -179,7 +179,7 @@ READ = 60
 conversations, recall@5 of sessions is .978 with them, and .949 without."""
 
 STATEMENT = 300
-"""Maximum characters of a text that is one statement, which holds until the next one."""
+"""Maximum characters of a memory that is one statement, which holds until the next one."""
 
 LONGEST_MENTION = 45
 """Maximum days of a period in a text. "Last year" in a text says little about a day."""
@@ -229,24 +229,26 @@ class _QuestionPeriod(Now):
         """The days that a memory is from, for each memory that was looked up."""
         self._phrases: dict[int, list[DatePhrase]] = {}
         """The expressions of time in the texts of chunks that were read."""
+        self._sizes: dict[int, MemorySize] = {}
+        """The sizes of the memories of these chunks."""
         self.windows = dates.windows
         self.time_words = content(search.index.words, " ".join(dates.words))
         self._gather(search)
 
     def _gather(self, search: Search) -> None:
         """Add candidates from the period."""
-        found = search.candidates
+        proposed = search.candidates
         for years in range(EARLIER if self._dates.yearly else 1):
             self.windows = self._dates.earlier(years)
-            search.candidates = self._with_more(search, found)
+            search.candidates = self._with_more(search, proposed)
             if self._arrange(search).inside:
                 return
         self.windows = self._dates.windows
-        search.candidates = found
+        search.candidates = proposed
 
-    def _with_more(self, search: Search, found: Sequence[Candidate]) -> list[Candidate]:
+    def _with_more(self, search: Search, proposed: Sequence[Candidate]) -> list[Candidate]:
         """The candidates, and others from the period, best first."""
-        candidates = {each.chunk_id: each for each in found}
+        candidates = {each.chunk_id: each for each in proposed}
         for window in self.windows:
             filters = _narrowed(search.selection.filters, window)
             selection = replace(search.selection, filters=filters)
@@ -307,24 +309,26 @@ class _QuestionPeriod(Now):
 
         A word is a name if the texts write it with a capital in the middle of a sentence.
         """
-        least = SAME_SUBJECT * max((each.score for each in candidates), default=0.0)
-        found = [each for each in candidates if self._dates.everything or each.score >= least]
-        search.load(each.chunk_id for each in found[:READ])
-        chunks = {each.chunk_id for each in found}
+        if self._dates.everything:
+            chosen = candidates
+        else:
+            least = SAME_SUBJECT * max((each.score for each in candidates), default=0.0)
+            chosen = [each for each in candidates if each.score >= least]
+        first, chunks = chosen[:READ], {each.chunk_id for each in chosen}
+        search.load(each.chunk_id for each in first)
+        self._sizes |= search.index.sizes({each.memory_id for each in first} - self._sizes.keys())
         if self._dates.everything:
             return chunks
-        texts = [
-            _text(memories[each.memory_id], search.chunk(each.chunk_id)) for each in found[:READ]
-        ]
+        texts = [_text(memories[each.memory_id], search.chunk(each.chunk_id)) for each in first]
         together = "\n".join(texts)
         names = {
             word.casefold()
             for word in set(_WORD.findall(search.query.text)) - stop_words()
             if re.search(rf"[a-z,;] {word.capitalize()}\b", together)
         }
-        words = [names.intersection(_WORD.findall(text.casefold())) for text in texts]
-        pairs = zip(found, words, strict=False)
-        return chunks - {each.chunk_id for each, held in pairs if not words[0] <= held}
+        held = [names.intersection(_WORD.findall(text.casefold())) for text in texts]
+        pairs = zip(first, held, strict=True)
+        return chunks - {each.chunk_id for each, own in pairs if not held[0] <= own}
 
     def _has(self, memory: IndexedMemory) -> bool:
         """Whether a memory is from the period."""
@@ -360,7 +364,7 @@ class _QuestionPeriod(Now):
 
         def order(candidate: Candidate) -> tuple[bool, int]:
             day = began[candidate.chunk_id]
-            return day > end, day.toordinal() if day > end else -day.toordinal()
+            return day > end, 0 if day > end else -day.toordinal()
 
         statements = [each for each in arranged.others if each.chunk_id in began]
         ordered = iter(sorted(statements, key=order))
@@ -432,8 +436,9 @@ class _QuestionPeriod(Now):
 
         It is the day that its text names, else that of the memory.
         """
-        days = self._days[candidate.memory_id]
-        if len(search.chunk(candidate.chunk_id).text) > STATEMENT or not days or not days.first:
+        days, chunk = self._days[candidate.memory_id], search.chunk(candidate.chunk_id)
+        single = self._sizes[candidate.memory_id].chunks == 1 and len(chunk.text) <= STATEMENT
+        if not (single and days and days.first):
             return None
         said = {self._nearest(phrase, days.first) for phrase in self._phrases_of(search, candidate)}
         return said.pop() if len(said) == 1 else days.first
