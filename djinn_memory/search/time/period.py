@@ -28,7 +28,7 @@ from djinn_memory.search.time.question import (
     around_event,
     event_in_question,
 )
-from djinn_memory.search.time.statements import answering, statements, then
+from djinn_memory.search.time.statements import answering, statements, stems, then
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory, MemorySize, WordMatch
 
 CHUNKS_OF_EVENT = 200
@@ -280,7 +280,7 @@ class _QuestionPeriod(Now):
                 if self._matches(search, candidate, candidates[0]):
                     if is_from or self._held_then(search, memory):
                         verdict = FROM_PERIOD
-                    elif read and self._may_be_from(search, candidate):
+                    elif read and self._may_be_from(search, candidate, memory):
                         verdict = ABOUT_PERIOD
                 if verdict is None and read and (began := self._began(search, candidate)):
                     arranged.began[candidate.chunk_id] = began
@@ -312,8 +312,12 @@ class _QuestionPeriod(Now):
         if self._dates.everything:
             chosen = candidates
         else:
-            least = SAME_SUBJECT * max((each.score for each in candidates), default=0.0)
-            chosen = [each for each in candidates if each.score >= least]
+            chosen = [
+                each
+                for each in candidates
+                if each.score >= SAME_SUBJECT * candidates[0].score
+                and all(leg.scores_all or each.value(leg.name) for leg in search.asked)
+            ]
         first, chunks = chosen[:READ], {each.chunk_id for each in chosen}
         search.load(each.chunk_id for each in first)
         self._sizes |= search.index.sizes({each.memory_id for each in first} - self._sizes.keys())
@@ -396,11 +400,16 @@ class _QuestionPeriod(Now):
             for window in self.windows
         )
 
-    def _may_be_from(self, search: Search, candidate: Candidate) -> bool:
-        """Whether the text of a candidate names a day of the period.
+    def _may_be_from(self, search: Search, candidate: Candidate, memory: IndexedMemory) -> bool:
+        """Whether the text of a candidate names a day of the period, or its name the words of it.
 
         A memory without a date may be from a period that is open on one side.
         """
+        headings = search.chunk(candidate.chunk_id).headings
+        called = " ".join([memory.title, *memory.aliases, *headings])
+        words = {stem for text in self._dates.words for stem in stems(search.index.words, text)}
+        if words.issubset(stems(search.index.words, called)):
+            return True
         if self._days[candidate.memory_id] is None and any(
             not (window.first and window.last) for window in self.windows
         ):

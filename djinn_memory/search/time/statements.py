@@ -106,12 +106,12 @@ def answers(
     """The statements about an entity that answer the question with all its words but these."""
     vocabulary = search.index.words
     asked = search.asked_words - time_words - {"now", "current", "currently"}
-    names = [_stems(vocabulary, name) for name in (memory.title, *memory.aliases)]
+    names = [stems(vocabulary, name) for name in (memory.title, *memory.aliases)]
     if memory.type == "person":
         # People are called by their first names.
-        names.append(_stems(vocabulary, memory.title.split()[0]) if memory.title.split() else [])
+        names.append(stems(vocabulary, memory.title.split()[0]) if memory.title.split() else [])
     named = {stem for name in names if name and asked.issuperset(name) for stem in name}
-    kind = asked.intersection(_stems(vocabulary, fold(memory.type or "")))
+    kind = asked.intersection(stems(vocabulary, fold(memory.type or "")))
     if kind <= named:
         kind = frozenset()
     return [
@@ -128,7 +128,7 @@ def _is_asked(
 ) -> bool:
     """Whether the words of a question are those of a statement and of the entity it is about."""
     key, _, value = statement.partition(": ")
-    values = set(_stems(vocabulary, value))
+    values = set(stems(vocabulary, value))
     if not (named or kind or asked.issuperset(values)):
         return False
     rest = asked - named - kind
@@ -137,8 +137,8 @@ def _is_asked(
 
 
 def _names_key(vocabulary: Vocabulary, key: str, stem: str) -> bool:
-    stems = {each for name in same_keys(key) for each in _stems(vocabulary, name)}
-    return any(_alike(stem, each) for each in stems)
+    asked = (each for name in same_keys(key) for each in stems(vocabulary, name))
+    return any(_alike(stem, each) for each in asked)
 
 
 def _alike(word: str, other: str) -> bool:
@@ -147,14 +147,15 @@ def _alike(word: str, other: str) -> bool:
     return len(short) >= 3 and long.startswith(short) and len(long) - len(short) <= _SUFFIX
 
 
-def _stems(vocabulary: Vocabulary, text: str) -> list[str]:
+def stems(vocabulary: Vocabulary, text: str) -> list[str]:
+    """The stems of the words of a name or a key, without those that say nothing."""
     words = [word for word in vocabulary.split(text) if word not in _FILLERS]
     return vocabulary.stemmed(" ".join(words))
 
 
 def names_subject(search: Search, memory: IndexedMemory) -> bool:
     """Whether a question names an entity, so that its statements are worth reading."""
-    names = (_stems(search.index.words, name) for name in (memory.title, *memory.aliases))
+    names = (stems(search.index.words, name) for name in (memory.title, *memory.aliases))
     return any(name and search.asked_words.issuperset(name) for name in names)
 
 
