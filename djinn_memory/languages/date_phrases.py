@@ -35,7 +35,7 @@ _OFFSET = (
 )
 _LEAD = re.compile(
     rf"(?:\b{_OFFSET}|\b(?P<word>between|from|(?:ever\s+)?since|after|following|before|prior\s+to"
-    r"|until|till|up\s+to|around|near|circa|about|regarding|by|for|due|on|in|at|during|over"
+    r"|until|till|up\s+to|as\s+(?:of|at)|around|near|circa|about|regarding|by|for|due|on|in|at|during|over"
     r"|throughout|within|of|every|each|black|good|ruby|cyber))\s+(?P<the>the\s+)?\Z",
     re.IGNORECASE,
 )

@@ -9,6 +9,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from djinn_memory.languages.days import DayWindow
 from djinn_memory.models import Backend, Expand, Filters, Mode
 from djinn_memory.search.narrowing import Narrowing, RawText
 
@@ -71,6 +72,27 @@ _MARK = re.compile(r'"[^"]*"|(?<!\S)(?P<leg>words|meaning):', re.IGNORECASE)
 """The start of a part for one leg. A mark in quotes is text, so the pattern skips quotes."""
 
 
+class QuestionDates(Struct, frozen=True):
+    """The periods that a question asks about."""
+
+    words: tuple[str, ...]
+    """The words of the question that name them."""
+    windows: tuple[DayWindow, ...]
+    """The periods. A memory of any of them is wanted."""
+    yearly: bool
+    """Whether no year was named, so that the same days of an earlier year could be meant."""
+    everything: bool
+    """Whether the question names no subject, so that it asks for all memories of the time."""
+    rest: str = ""
+    """The question without these words; all of it if it names no subject."""
+    events: tuple[str, ...] = ()
+    """The events that could be meant, with their days, if there are several. The first one is."""
+
+    def earlier(self, years: int) -> tuple[DayWindow, ...]:
+        """The same periods, this number of years earlier."""
+        return tuple(window.earlier(years) for window in self.windows)
+
+
 class Query(Struct, frozen=True):
     """A parsed query. Both legs look for `text`."""
 
@@ -95,6 +117,8 @@ class Query(Struct, frozen=True):
     """Passages that a model wrote as possible answers. They have a lower weight than the user's
     text."""
     domains: tuple[str, ...] = ()
+    dates: QuestionDates | None = None
+    """The periods that the question named in words, which `text` does not contain."""
 
     @property
     def asks(self) -> bool:

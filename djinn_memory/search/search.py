@@ -81,7 +81,7 @@ def _rescore(search: Search) -> None:
         search.candidates = search.rescorer.rescore(search)
 
 
-BEFORE: tuple[Stage, ...] = (_expand, gather.begin, _refresh)
+BEFORE: tuple[Stage, ...] = (_expand, time.read, gather.begin, _refresh)
 """The stages before the index is opened."""
 
 STAGES: tuple[Stage, ...] = (

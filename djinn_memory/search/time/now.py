@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -22,6 +23,9 @@ from djinn_memory.notes.slugs import fold
 from djinn_memory.search.candidate import FORMER, Candidate
 from djinn_memory.search.state import Search, ValueThen
 from djinn_memory.store.index.records import IndexedMemory
+
+if TYPE_CHECKING:
+    from djinn_memory.notes.fact_note import PastValue
 
 ENDED = 0.8
 """The factor for a memory that no longer holds: below one that answers about as well, but above one
@@ -92,20 +96,23 @@ class Now:
             return True
         if memory.type != "fact":
             return self._entity_held(search, memory, vault)
-        if not at and _period(memory).begun(self.now):
+        if not (at or self.windows) and _period(memory).begun(self.now):
             return True
         # Imported here: few searches read a fact.
         from djinn_memory.notes.fact_note import line_of, timeline
         from djinn_memory.notes.note import parse
+        from djinn_memory.search.time.statements import holding, joined
 
-        value, when = None, at or self.now
+        best: list[PastValue] = []
         with suppress(OSError, DjinnError):
             note = parse(memory.path, search.source.read(vault, memory.path), vault.dialect)
             values = timeline(note)
-            value = values.on(when)
-            if value and (at or value != values.current):
-                self.values[memory.memory_id] = ValueThen(when, line_of(note, value), value)
-        return value is not None or not at
+            when = at or (None if self.windows else self.now)
+            best = holding((values.current, *values.history), when, self.windows)
+            if best and (at or self.windows or best != [values.current]):
+                line = line_of(note, best[0])
+                self.values[memory.memory_id] = ValueThen(at or self.now, line, joined(best))
+        return bool(best) or not at
 
     def _entity_held(self, search: Search, memory: IndexedMemory, vault: Vault) -> bool:
         """Whether an entity was known at the time of a search, or had a property then.
@@ -136,7 +143,8 @@ class Now:
                 best = answering(listed, search.asked_words, search.index.words)
             if best:
                 line = best[0][0] + 1
-                self.values[memory.memory_id] = ValueThen(at or self.now, line, joined(best))
+                value = joined([value for _, value in best])
+                self.values[memory.memory_id] = ValueThen(at or self.now, line, value)
             if listed or not asks_for_time:
                 return True
         if not at or memory.created is None:

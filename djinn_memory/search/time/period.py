@@ -5,6 +5,7 @@ A period may lie beside an event, as in `before the launch`. Memories tell the d
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -12,23 +13,23 @@ from datetime import UTC, date, datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.languages.date_phrases import date_phrases
+from djinn_memory.languages.date_phrases import DatePhrase, date_phrases
 from djinn_memory.languages.days import DayWindow
+from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import AskedPeriod, Filters
 from djinn_memory.search.candidate import DATES, NAME, Candidate
 from djinn_memory.search.legs.words_query import compose, content
+from djinn_memory.search.query import QuestionDates
 from djinn_memory.search.stages.gather import NEWEST, gather
 from djinn_memory.search.state import Search
 from djinn_memory.search.time.now import Now
 from djinn_memory.search.time.question import (
     NamedEvent,
-    QuestionDates,
     around_event,
-    dates_in_question,
     event_in_question,
 )
-from djinn_memory.search.time.statements import answering, statements, then
-from djinn_memory.store.index.records import IndexedChunk, IndexedMemory, WordMatch
+from djinn_memory.search.time.statements import answering, statements, stems, then
+from djinn_memory.store.index.records import IndexedChunk, IndexedMemory, MemorySize, WordMatch
 
 CHUNKS_OF_EVENT = 200
 """Chunks with all words of the event that are read. An event in more chunks is no single one."""
@@ -102,7 +103,7 @@ def _dates_of_event(search: Search, event: NamedEvent, today: date) -> QuestionD
             window = around_event(event, first, last)
             several = tuple(map(_shown, events)) if events[1:] else ()
             # The event is a subject: statements about it come first.
-            return QuestionDates((event.words,), (window,), False, False, several)
+            return QuestionDates((event.words,), (window,), False, False, events=several)
     return None
 
 
@@ -155,15 +156,30 @@ def _groups(
     yield memories
 
 
+_WORD = re.compile(r"[^\W_]{2,}")
+
 FROM_PERIOD, ABOUT_PERIOD = 1.0, 0.5
 """The verdicts on a memory that is from the period, and on one whose text names a day of it."""
+
+MATCH = 0.6
+"""The share of the best candidate's values, fused and by each leg, that a candidate needs to come
+first because it is from the period. Measured by `benchmarks/dated_questions.py`: with .6 one of 200
+dated forms of questions about one note loses its first hit, with .5 six; sessions about a topic
+reach .7."""
+
+SAME_SUBJECT = 0.4
+"""The share of the best score that a statement needs to be ordered among statements. They differ in
+their verbs: "moved to" answers "where did she live"."""
 
 EARLIER = 10
 """How many years back the days of a question without a year are looked for."""
 
 READ = 60
-"""Candidates from other times whose text is searched for days of the period. For 69 questions with
-dates about conversations, recall@5 of sessions is .978 with them, and .949 without."""
+"""Candidates whose text is searched for days of the period. For 69 questions with dates about
+conversations, recall@5 of sessions is .978 with them, and .949 without."""
+
+STATEMENT = 300
+"""Maximum characters of a memory that is one statement, which holds until the next one."""
 
 LONGEST_MENTION = 45
 """Maximum days of a period in a text. "Last year" in a text says little about a day."""
@@ -179,18 +195,30 @@ SPREAD = 50
 def asked_period(search: Search) -> _QuestionPeriod | None:
     """The period that a question asks about, read from its words; None for no period."""
     today = search.runtime.now().astimezone().date()
-    question = search.query.text
-    dates = dates_in_question(question, today)
-    if dates is None and (event := event_in_question(question)):
+    dates = search.query.dates
+    if dates is None and (event := event_in_question(search.query.text)):
         dates = _dates_of_event(search, event, today)
     return _QuestionPeriod(search, dates, today) if dates else None
+
+
+class _Arranged(Struct):
+    """Candidates by their relation to a period, each list best first."""
+
+    named: list[Candidate]
+    """Those that were asked for by their names."""
+    inside: list[Candidate]
+    """Those from the period, those that held in it, and those whose text names a day of it."""
+    others: list[Candidate]
+    began: dict[int, date]
+    """The chunks of the others that are statements, with the day on which what they say began."""
 
 
 class _QuestionPeriod(Now):
     """The period that a question asks about, and which memories are from it.
 
-    Candidates from the period may be below the depth of the legs, so more are gathered. A period
-    without a year is moved to the most recent year that has memories.
+    Only what matches the question is put in the order of time. Candidates from the period may be
+    below the depth of the legs, so more are gathered. A period without a year is moved to the most
+    recent year that has memories.
     """
 
     def __init__(self, search: Search, dates: QuestionDates, today: date) -> None:
@@ -199,29 +227,28 @@ class _QuestionPeriod(Now):
         self._today = today
         self._days: dict[int, DayWindow | None] = {}
         """The days that a memory is from, for each memory that was looked up."""
-        self._about: set[int] = set()
-        """Chunks of other times whose text names a day of the period."""
+        self._phrases: dict[int, list[DatePhrase]] = {}
+        """The expressions of time in the texts of chunks that were read."""
+        self._sizes: dict[int, MemorySize] = {}
+        """The sizes of the memories of these chunks."""
         self.windows = dates.windows
         self.time_words = content(search.index.words, " ".join(dates.words))
         self._gather(search)
 
     def _gather(self, search: Search) -> None:
-        """Add candidates from the period, and put those that are from it first."""
-        inside: list[Candidate] = []
+        """Add candidates from the period."""
+        proposed = search.candidates
         for years in range(EARLIER if self._dates.yearly else 1):
             self.windows = self._dates.earlier(years)
-            if inside := self._from_period(search):
-                break
-        else:
-            self.windows = self._dates.windows
-        known = {candidate.chunk_id for candidate in inside}
-        others = [each for each in search.candidates if each.chunk_id not in known]
-        self._about.update(self._naming_a_day(search, others[:READ]))
-        search.candidates = [*inside, *others]
+            search.candidates = self._with_more(search, proposed)
+            if self._arrange(search).inside:
+                return
+        self.windows = self._dates.windows
+        search.candidates = proposed
 
-    def _from_period(self, search: Search) -> list[Candidate]:
-        """The candidates that are from the period by their own dates, best first."""
-        candidates = {each.chunk_id: each for each in search.candidates}
+    def _with_more(self, search: Search, proposed: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates, and others from the period, best first."""
+        candidates = {each.chunk_id: each for each in proposed}
         for window in self.windows:
             filters = _narrowed(search.selection.filters, window)
             selection = replace(search.selection, filters=filters)
@@ -233,40 +260,119 @@ class _QuestionPeriod(Now):
                     if memory.first_chunk is not None:
                         listed = Candidate(memory.first_chunk, memory.memory_id)
                         candidates.setdefault(memory.first_chunk, listed)
-        memories = search.memories_of(candidates.values())
-        inside = [each for each in candidates.values() if self._has(memories[each.memory_id])]
-        return sorted(inside, key=lambda candidate: -candidate.score)
+        return sorted(candidates.values(), key=lambda candidate: -candidate.score)
+
+    def _arrange(self, search: Search) -> _Arranged:
+        memories = search.memories_of(search.candidates)
+        candidates = sorted(search.candidates, key=lambda candidate: -candidate.score)
+        same = self._same_subject(search, candidates, memories)
+        arranged = _Arranged([], [], [], {})
+        self.values.clear()
+        self.answered.clear()
+        for rank, candidate in enumerate(candidates):
+            memory = memories[candidate.memory_id]
+            if NAME.name in candidate.verdicts:
+                arranged.named.append(candidate)
+                continue
+            verdict = None
+            if candidate.chunk_id in same:
+                read, is_from = rank < READ, self._has(memory)
+                if self._matches(search, candidate, candidates[0]):
+                    if is_from or self._held_then(search, memory):
+                        verdict = FROM_PERIOD
+                    elif read and self._may_be_from(search, candidate, memory):
+                        verdict = ABOUT_PERIOD
+                if verdict is None and read and (began := self._began(search, candidate)):
+                    arranged.began[candidate.chunk_id] = began
+            if verdict is None:
+                arranged.others.append(candidate)
+            else:
+                arranged.inside.append(candidate.marked(DATES, verdict))
+        return arranged
+
+    def _matches(self, search: Search, candidate: Candidate, best: Candidate) -> bool:
+        """Whether a candidate matches the question about as well as the best one."""
+        return self._dates.everything or (
+            candidate.score >= MATCH * best.score
+            and all(
+                candidate.value(leg.name) >= MATCH * best.value(leg.name) for leg in search.asked
+            )
+        )
+
+    def _same_subject(
+        self,
+        search: Search,
+        candidates: Sequence[Candidate],
+        memories: Mapping[int, IndexedMemory],
+    ) -> set[int]:
+        """The chunks that match the question, and have the names in it that the best one has.
+
+        A word is a name if the texts write it with a capital in the middle of a sentence.
+        """
+        if self._dates.everything:
+            chosen = candidates
+        else:
+            chosen = [
+                each
+                for each in candidates
+                if each.score >= SAME_SUBJECT * candidates[0].score
+                and all(leg.scores_all or each.value(leg.name) for leg in search.asked)
+            ]
+        first, chunks = chosen[:READ], {each.chunk_id for each in chosen}
+        search.load(each.chunk_id for each in first)
+        self._sizes |= search.index.sizes({each.memory_id for each in first} - self._sizes.keys())
+        if self._dates.everything:
+            return chunks
+        texts = [_text(memories[each.memory_id], search.chunk(each.chunk_id)) for each in first]
+        together = "\n".join(texts)
+        names = {
+            word.casefold()
+            for word in set(_WORD.findall(search.query.text)) - stop_words()
+            if re.search(rf"[a-z,;] {word.capitalize()}\b", together)
+        }
+        held = [names.intersection(_WORD.findall(text.casefold())) for text in texts]
+        pairs = zip(first, held, strict=True)
+        return chunks - {each.chunk_id for each, own in pairs if not held[0] <= own}
 
     def _has(self, memory: IndexedMemory) -> bool:
         """Whether a memory is from the period."""
+        days = self._days_of(memory)
+        return days is not None and any(days.meets(window) for window in self.windows)
+
+    def _days_of(self, memory: IndexedMemory) -> DayWindow | None:
         key = memory.memory_id
         if key not in self._days:
             self._days[key] = _days_of(memory, self._today)
-        days = self._days[key]
-        return days is not None and any(days.meets(window) for window in self.windows)
+        return self._days[key]
+
+    def _held_then(self, search: Search, memory: IndexedMemory) -> bool:
+        """Whether a fact had a value in the period, or an entity a property that answers."""
+        self.held(search, memory, search.vault_of[memory.vault])
+        return memory.memory_id in self.values
 
     def put_first(self, search: Search) -> None:
-        """Put memories from the period, and those whose text names a day of it, before the others.
+        """Put what matches the question in the order of time, before all else.
 
-        They are spread over their days. A memory that was asked for by its name stays before all.
-        If the question names no subject, the others say nothing about it and are left out.
+        First comes what is from the period, spread over its days. Other statements about the same
+        take their places among the rest so that the last one to begin before the end of the period
+        is first. A memory that was asked for by its name stays before all. If the question names no
+        subject, the others say nothing about it and are left out.
         """
-        memories = search.memories_of(search.candidates)
-        named: list[Candidate] = []
-        inside: list[Candidate] = []
-        others: list[Candidate] = []
-        for candidate in search.candidates:
-            if NAME.name in candidate.verdicts:
-                named.append(candidate)
-            elif self._has(memories[candidate.memory_id]):
-                inside.append(candidate.marked(DATES, FROM_PERIOD))
-            elif candidate.chunk_id in self._about:
-                inside.append(candidate.marked(DATES, ABOUT_PERIOD))
-            else:
-                others.append(candidate)
-        if self._dates.everything and inside:
-            others = []
-        search.candidates = [*named, *self._spread(inside, memories), *others]
+        arranged = self._arrange(search)
+        inside = self._spread(arranged.inside, search.memories_of(arranged.inside))
+        others = [] if self._dates.everything and inside else self._by_begin(arranged)
+        search.candidates = [*arranged.named, *inside, *others]
+
+    def _by_begin(self, arranged: _Arranged) -> list[Candidate]:
+        began, end = arranged.began, max(window.last or date.max for window in self.windows)
+
+        def order(candidate: Candidate) -> tuple[bool, int]:
+            day = began[candidate.chunk_id]
+            return day > end, 0 if day > end else -day.toordinal()
+
+        statements = [each for each in arranged.others if each.chunk_id in began]
+        ordered = iter(sorted(statements, key=order))
+        return [next(ordered) if each.chunk_id in began else each for each in arranged.others]
 
     def judged(self, chosen: Sequence[Candidate]) -> bool | None:
         """Whether a memory of the period is shown, if all of them are asked for; else None."""
@@ -294,32 +400,63 @@ class _QuestionPeriod(Now):
             for window in self.windows
         )
 
-    def _naming_a_day(self, search: Search, candidates: Sequence[Candidate]) -> Iterator[int]:
-        """The chunks of candidates whose text names a day of the period.
+    def _may_be_from(self, search: Search, candidate: Candidate, memory: IndexedMemory) -> bool:
+        """Whether the text of a candidate names a day of the period, or its name the words of it.
 
-        Relative words such as `yesterday` count from the day of the memory.
+        A memory without a date may be from a period that is open on one side.
         """
-        chunks = search.index.chunks([candidate.chunk_id for candidate in candidates])
-        for candidate in candidates:
-            days = self._days.get(candidate.memory_id)
+        headings = search.chunk(candidate.chunk_id).headings
+        called = " ".join([memory.title, *memory.aliases, *headings])
+        words = {stem for text in self._dates.words for stem in stems(search.index.words, text)}
+        if words.issubset(stems(search.index.words, called)):
+            return True
+        if self._days[candidate.memory_id] is None and any(
+            not (window.first and window.last) for window in self.windows
+        ):
+            return True
+        if self._stated(search, search.chunk(candidate.chunk_id)):
+            return True
+        dated = self._days[candidate.memory_id] is not None
+        for phrase in self._phrases_of(search, candidate):
+            years = range(1)
+            if phrase.yearly and dated:
+                # A plan for May lies ahead of its text.
+                years = range(-1, 1)
+            elif phrase.yearly:
+                # A text without a date could be from any year.
+                years = range(-1, EARLIER if self._dates.yearly else -1)
+            said = (phrase.window.earlier(number) for number in years)
+            if any(_names(day, window) for day in said for window in self.windows):
+                return True
+        return False
+
+    def _phrases_of(self, search: Search, candidate: Candidate) -> list[DatePhrase]:
+        """The expressions of time in a text. Relative ones count from the day of the memory."""
+        key = candidate.chunk_id
+        if key not in self._phrases:
+            chunk, days = search.chunk(key), self._days[candidate.memory_id]
             today = days.first if days and days.first else self._today
-            chunk = chunks[candidate.chunk_id]
-            if self._stated(search, chunk):
-                yield candidate.chunk_id
-                continue
             text = "\n".join([*chunk.headings[-1:], chunk.text])
-            for phrase in date_phrases(text, today, subjects=True):
-                years = range(1)
-                if phrase.yearly and days:
-                    # A plan for May lies ahead of its text.
-                    years = range(-1, 1)
-                elif phrase.yearly:
-                    # A text without a date could be from any year.
-                    years = range(-1, EARLIER if self._dates.yearly else -1)
-                said = (phrase.window.earlier(number) for number in years)
-                if any(_names(day, window) for day in said for window in self.windows):
-                    yield candidate.chunk_id
-                    break
+            self._phrases[key] = date_phrases(text, today, subjects=True)
+        return self._phrases[key]
+
+    def _began(self, search: Search, candidate: Candidate) -> date | None:
+        """The day on which what a statement says began; None for other texts.
+
+        It is the day that its text names, else that of the memory.
+        """
+        days, chunk = self._days[candidate.memory_id], search.chunk(candidate.chunk_id)
+        single = self._sizes[candidate.memory_id].chunks == 1 and len(chunk.text) <= STATEMENT
+        if not (single and days and days.first):
+            return None
+        said = {self._nearest(phrase, days.first) for phrase in self._phrases_of(search, candidate)}
+        return said.pop() if len(said) == 1 else days.first
+
+    def _nearest(self, phrase: DatePhrase, day: date) -> date | None:
+        """The beginning of a period; without a year, the one that is nearest to a day."""
+        years = range(-1, 1) if phrase.yearly and phrase.window.last else range(1)
+        begins = (phrase.window.earlier(number).first for number in years)
+        return min(filter(None, begins), key=lambda first: abs(first - day), default=None)
 
     def _stated(self, search: Search, chunk: IndexedChunk) -> bool:
         """Whether a history of an entity has a property that held then and answers."""
@@ -355,6 +492,10 @@ class _QuestionPeriod(Now):
             titles[memories[best.memory_id].title] += 1
             chosen.append(best)
         return [*chosen, *left]
+
+
+def _text(memory: IndexedMemory, chunk: IndexedChunk) -> str:
+    return "\n".join([memory.title, *chunk.headings, chunk.text])
 
 
 def _narrowed(filters: Filters, window: DayWindow) -> Filters:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from djinn_memory.languages.date_phrases import DatePhrase, date_phrases
 from djinn_memory.languages.days import DayWindow, has_calendar_words
 from djinn_memory.languages.word_lists import stop_words
+from djinn_memory.search.query import QuestionDates
 
 LONGEST = 250
 """Maximum characters of a question with dates. A longer one is a text that tells its subject."""
@@ -66,25 +67,6 @@ class NamedEvent(Struct, frozen=True):
     """Where the wanted period lies; `after` includes `since`, and `before` includes `until`."""
 
 
-class QuestionDates(Struct, frozen=True):
-    """The periods that a question asks about."""
-
-    words: tuple[str, ...]
-    """The words of the question that name them."""
-    windows: tuple[DayWindow, ...]
-    """The periods. A memory of any of them is wanted."""
-    yearly: bool
-    """Whether no year was named, so that the same days of an earlier year could be meant."""
-    everything: bool
-    """Whether the question names no subject, so that it asks for all memories of the time."""
-    events: tuple[str, ...] = ()
-    """The events that could be meant, with their days, if there are several. The first one is."""
-
-    def earlier(self, years: int) -> tuple[DayWindow, ...]:
-        """The same periods, this number of years earlier."""
-        return tuple(window.earlier(years) for window in self.windows)
-
-
 def dates_in_question(question: str, today: date) -> QuestionDates | None:
     """The periods that a question asks about; None for most questions.
 
@@ -96,12 +78,14 @@ def dates_in_question(question: str, today: date) -> QuestionDates | None:
     phrases = date_phrases(question, today, coming=bool(_COMING.search(question)))
     if not phrases:
         return None
-    windows = _together(phrases)
+    rest = _without(question, [(each.start, each.stop) for each in phrases])
+    everything = _names_no_subject(rest)
     return QuestionDates(
         tuple(question[phrase.start : phrase.stop] for phrase in phrases),
-        windows,
+        _together(phrases),
         all(phrase.yearly for phrase in phrases),
-        _names_no_subject(_without(question, [(each.start, each.stop) for each in phrases])),
+        everything,
+        question if everything else rest,
     )
 
 
@@ -161,7 +145,7 @@ def _without(question: str, spans: list[tuple[int, int]]) -> str:
     for start, stop in spans:
         parts.append(question[at:start])
         at = stop
-    return " ".join([*parts, question[at:]])
+    return " ".join(" ".join([*parts, question[at:]]).split()).strip(" ,;")
 
 
 def _names_no_subject(text: str) -> bool:

@@ -63,19 +63,26 @@ def then(
     by_key: dict[str, list[Statement]] = {}
     for each in listed:
         by_key.setdefault(each[1].value.partition(": ")[0], []).append(each)
-    holding: list[Statement] = []
+    chosen: list[Statement] = []
     for group in by_key.values():
-        if at:
-            value = held((value for _, value in group), at)
-            holding += [each for each in group if each[1] is value]
-        else:
-            starts = {value.valid_from for _, value in group}
-            holding += [
-                each
-                for each in group
-                if any(_days(each[1].period, starts).meets(window) for window in windows)
-            ]
-    return holding
+        values = holding([value for _, value in group], at, windows)
+        chosen += [each for each in group if each[1] in values]
+    return chosen
+
+
+def holding(
+    values: Sequence[PastValue], at: str | None, windows: Sequence[DayWindow]
+) -> list[PastValue]:
+    """The values of one key that held at a time, or else on a day of one of these windows."""
+    if at:
+        value = held(values, at)
+        return [value] if value else []
+    starts = {value.valid_from for value in values}
+    return [
+        value
+        for value in values
+        if any(_days(value.period, starts).meets(window) for window in windows)
+    ]
 
 
 def answering(
@@ -99,12 +106,12 @@ def answers(
     """The statements about an entity that answer the question with all its words but these."""
     vocabulary = search.index.words
     asked = search.asked_words - time_words - {"now", "current", "currently"}
-    names = [_stems(vocabulary, name) for name in (memory.title, *memory.aliases)]
+    names = [stems(vocabulary, name) for name in (memory.title, *memory.aliases)]
     if memory.type == "person":
         # People are called by their first names.
-        names.append(_stems(vocabulary, memory.title.split()[0]) if memory.title.split() else [])
+        names.append(stems(vocabulary, memory.title.split()[0]) if memory.title.split() else [])
     named = {stem for name in names if name and asked.issuperset(name) for stem in name}
-    kind = asked.intersection(_stems(vocabulary, fold(memory.type or "")))
+    kind = asked.intersection(stems(vocabulary, fold(memory.type or "")))
     if kind <= named:
         kind = frozenset()
     return [
@@ -121,7 +128,7 @@ def _is_asked(
 ) -> bool:
     """Whether the words of a question are those of a statement and of the entity it is about."""
     key, _, value = statement.partition(": ")
-    values = set(_stems(vocabulary, value))
+    values = set(stems(vocabulary, value))
     if not (named or kind or asked.issuperset(values)):
         return False
     rest = asked - named - kind
@@ -130,8 +137,8 @@ def _is_asked(
 
 
 def _names_key(vocabulary: Vocabulary, key: str, stem: str) -> bool:
-    stems = {each for name in same_keys(key) for each in _stems(vocabulary, name)}
-    return any(_alike(stem, each) for each in stems)
+    asked = (each for name in same_keys(key) for each in stems(vocabulary, name))
+    return any(_alike(stem, each) for each in asked)
 
 
 def _alike(word: str, other: str) -> bool:
@@ -140,22 +147,23 @@ def _alike(word: str, other: str) -> bool:
     return len(short) >= 3 and long.startswith(short) and len(long) - len(short) <= _SUFFIX
 
 
-def _stems(vocabulary: Vocabulary, text: str) -> list[str]:
+def stems(vocabulary: Vocabulary, text: str) -> list[str]:
+    """The stems of the words of a name or a key, without those that say nothing."""
     words = [word for word in vocabulary.split(text) if word not in _FILLERS]
     return vocabulary.stemmed(" ".join(words))
 
 
 def names_subject(search: Search, memory: IndexedMemory) -> bool:
     """Whether a question names an entity, so that its statements are worth reading."""
-    names = (_stems(search.index.words, name) for name in (memory.title, *memory.aliases))
+    names = (stems(search.index.words, name) for name in (memory.title, *memory.aliases))
     return any(name and search.asked_words.issuperset(name) for name in names)
 
 
-def joined(listed: Sequence[Statement]) -> PastValue:
-    """Statements as one value, such as `led-by: Bob Alder; led-by: Maren Holt`."""
-    values = [inline(value.value) for _, value in listed]
+def joined(listed: Sequence[PastValue]) -> PastValue:
+    """Values as one, such as `led-by: Bob Alder; led-by: Maren Holt`."""
+    values = [inline(value.value) for value in listed]
     if len(listed) == 1:
-        return replace(listed[0][1], value=values[0])
+        return replace(listed[0], value=values[0])
     # The first to begin comes first.
     return PastValue(None, None, None, "; ".join(reversed(values)))
 

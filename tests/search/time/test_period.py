@@ -21,7 +21,7 @@ NOTES = {
     "standup-c.md": "---\ncreated: 2026-03-10T09:00:00Z\n---\nThe tide gauge was late again.\n",
     "standup-d.md": "---\ncreated: 2025-06-10T09:00:00Z\n---\nThe tide gauge was late again.\n",
     "2026-04-07.md": "The tide gauge was late again, said the pilot.\n",
-    "plan.md": "# Plan\n\nThe tide gauge moves to the new pier in June.\n",
+    "plan.md": "# Plan\n\nThe late tide gauge moves to the new pier in June.\n",
     "plain.md": "The tide gauge is late, late, late: the tide gauge was late again.\n",
     "other.md": "---\ncreated: 2026-05-12T10:00:00Z\n---\nNothing but gulls and herons.\n",
     "meeting 3 Feb 2026.md": "The tide gauge was late again, wrote the warden.\n",
@@ -63,15 +63,9 @@ def test_memories_of_the_time_come_first(djinn: Djinn, question: str, first: str
     assert paths(djinn.search(question))[0] == first
 
 
-def test_nothing_is_dropped(djinn: Djinn) -> None:
-    question = "was the tide gauge late last Tuesday?"
-    dated = djinn.search(question, limit=20)
-    djinn.runtime.home.edit((("search", "dates"), False))
-    try:
-        plain = Djinn(Home(djinn.runtime.home.root), clock=lambda: NOW).search(question, limit=20)
-    finally:
-        djinn.runtime.home.edit((("search", "dates"), True))
-    assert set(paths(plain)) <= set(paths(dated))
+def test_a_date_only_changes_the_order(djinn: Djinn) -> None:
+    dated = djinn.search("was the tide gauge late last Tuesday?", limit=20)
+    plain = djinn.search("was the tide gauge late?", limit=20)
     assert not plain.periods
     assert {hit.path: hit.score for hit in plain.hits}.items() <= {
         hit.path: hit.score for hit in dated.hits
@@ -231,3 +225,66 @@ def test_what_recurs_does_not_hide_the_rest_of_the_period(tmp_path: Path) -> Non
     djinn = Djinn(home, clock=lambda: NOW)
     djinn.index()
     assert "zoo.md" in paths(djinn.search("what did we do in April?", limit=5))
+
+
+TOLD = {
+    "2026-01-05": "Vera Brandt leads the dredging survey.",
+    "2026-02-20": "From 1 May 2026 Otto Lind will lead the dredging survey.",
+    "2026-03-09": "Ines Falk leads the dredging survey since 2 February 2026.",
+    "2026-04-02": "The kettle in the office is broken.",
+    "2026-05-11": "The gate of the office squeaks.",
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Djinn:
+    home, _ = init(tmp_path_factory.mktemp("told") / "home")
+    home.edit((("embedding", "provider"), "hashing"))
+    for day, text in TOLD.items():
+        path = home.root / "vaults" / "shared" / f"{day.replace('-', '')}.md"
+        path.write_text(f"---\ncreated: {day}\n---\n{text}\n")
+    for name in ("June meeting", "May meeting"):
+        path = home.root / "vaults" / "shared" / f"{name}.md"
+        path.write_text("---\ncreated: 2024-06-01\n---\nThe pump was repaired.\n")
+    djinn = Djinn(home, clock=lambda: NOW)
+    djinn.index()
+    return djinn
+
+
+@pytest.mark.parametrize(
+    ("day", "first"),
+    [
+        ("on 20 January 2026", "Vera Brandt"),
+        ("on 10 February 2026", "Ines Falk"),
+        ("in April", "Ines Falk"),
+        ("on 12 May 2026", "Otto Lind"),
+        ("as of 2026-04-30", "Ines Falk"),
+    ],
+)
+def test_a_statement_holds_from_the_day_that_it_names_until_the_next(
+    told: Djinn, day: str, first: str
+) -> None:
+    for question in (f"who led the dredging survey {day}?", f"{day}, who led the dredging survey?"):
+        assert first in told.search(question).hits[0].snippet
+
+
+def test_a_note_of_the_period_about_something_else_displaces_nothing(told: Djinn) -> None:
+    result = told.search("who led the dredging survey in May?")
+    assert "dredging survey" in result.hits[0].snippet
+    assert result.confident == told.search("who led the dredging survey?").confident
+
+
+def test_a_title_with_the_words_of_the_date_comes_first(told: Djinn) -> None:
+    assert told.search("was the pump repaired in May?").hits[0].title == "May meeting"
+
+
+def test_a_fact_shows_the_value_of_the_period(tmp_path: Path) -> None:
+    home, _ = init(tmp_path / "home")
+    home.edit((("embedding", "provider"), "hashing"))
+    djinn = Djinn(home, clock=lambda: NOW)
+    djinn.facts.set("survey", "lead", "Vera Brandt", valid_from="2026-01-05")
+    djinn.facts.set("survey", "lead", "Otto Lind", valid_from="2026-05-01")
+    [hit, *_] = djinn.search("who was the lead of the survey in March?").hits
+    assert (hit.snippet, hit.valid_to) == ("Vera Brandt", "2026-05-01")
+    [memory, *_] = djinn.recall("who was the lead of the survey on 3 March 2026?").memories
+    assert memory.text == "Vera Brandt"
