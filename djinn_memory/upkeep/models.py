@@ -40,6 +40,7 @@ def embedder(case: CheckedHome) -> Iterator[Check]:
         if embedder is None:
             yield ok("embedder", "none: embedding.provider is none, so only keywords are searched")
             return
+        embedder.check()
         if not embedder.ready:
             what = f"{models.name} is not prepared yet, so only keywords are searched"
             yield hint("embedder", what, INDEX, _preparing(case))
