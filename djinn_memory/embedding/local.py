@@ -131,8 +131,8 @@ class LocalEmbedder(Embedder):
 
     @property
     def gives_tokens(self) -> bool:
-        """True only for the packaged model, because other exported files lack this output."""
-        return self._packaged and not self._torch_device()
+        """False for sentence-transformers models, because earlier exports lack this output."""
+        return (self._packaged or self._multilingual) and not self._torch_device()
 
     @cached_property
     def identity(self) -> str:
@@ -148,14 +148,14 @@ class LocalEmbedder(Embedder):
 
         The tokens of a single query come from the same run, for `question_tokens`.
         """
-        if not (query and len(texts) == 1 and self.gives_tokens) or self.prompts.query:
+        if not (query and len(texts) == 1 and self.gives_tokens):
             return self._embed(texts, query=query)
-        vector, tokens = embed_question(*self._runtime, texts[0])
+        vector, tokens = embed_question(*self._runtime, texts[0], self.prompts.query)
         self._question = texts[0], tokens
         return vector
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
-        """Vectors and token signs, both from one run of the packaged model."""
+        """Vectors and token signs, both from one run of the model."""
         if not self.gives_tokens:
             return super().embed_documents(texts)
         signs: list[bytes] = []
@@ -177,12 +177,12 @@ class LocalEmbedder(Embedder):
         return embed_texts(*self._runtime, texts, signs, threads=threads)
 
     def question_tokens(self, text: str) -> TokenVectors | None:
-        """The tokens of a question, by the packaged model."""
+        """The tokens of a question, by a model that gives them."""
         if not self.gives_tokens:
             return None
         if self._question and self._question[0] == text:
             return self._question[1]
-        return embed_question(*self._runtime, text)[1]
+        return embed_question(*self._runtime, text, self.prompts.query)[1]
 
     @property
     def _runtime(self) -> tuple[Any, Any]:

@@ -13,18 +13,22 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from djinn_memory.embedding.export import INPUTS, OUTPUTS, prepare_folder
+from djinn_memory.embedding.export import INPUTS, OUTPUTS, prepare_folder, sample_sentences
 from djinn_memory.embedding.model_files import (
     MULTILINGUAL_CHECKSUM,
     ModelCard,
     multilingual_weights,
     write_card,
 )
+from djinn_memory.embedding.onnx_runtime import open_session
 from djinn_memory.embedding.q4_weights import BLOCK, Weights, read_weights
 from djinn_memory.errors import Unavailable, install_extra
-from djinn_memory.models import ProgressCallback
+from djinn_memory.models import ProgressCallback, Vectors
 
 NAME = "multilingual-e5-small"
+
+CENTRED = 8
+"""Every eighth built-in sentence is read for the mean of the tokens, which takes a second."""
 
 _CONTRIBUTED = "com.microsoft"
 """The domain of onnxruntime's own operators."""
@@ -49,8 +53,13 @@ def _write(scratch: Path) -> None:
             install_extra("multilingual"),
         )
     weights = read_weights(data)
-    (scratch / "model.onnx").write_bytes(graph(weights).SerializeToString())
-    (scratch / "tokenizer.json").write_text(tokenizer(weights).to_str(), encoding="utf-8")
+    words = tokenizer(weights)
+    (scratch / "tokenizer.json").write_text(words.to_str(), encoding="utf-8")
+    model = scratch / "model.onnx"
+    model.write_bytes(graph(weights).SerializeToString())
+    words.enable_truncation(weights.positions)
+    centre = _mean_token(model, words)
+    model.write_bytes(graph(weights, centre).SerializeToString())
     for file in Path(__file__).with_name(NAME).iterdir():
         shutil.copyfile(file, scratch / file.name)
     card = ModelCard(
@@ -81,9 +90,29 @@ def tokenizer(weights: Weights) -> Any:
     return made
 
 
-def graph(weights: Weights) -> Any:
-    """The encoder as an ONNX model with the inputs and outputs of an exported one."""
-    return _Graph(weights).model()
+def _mean_token(model: Path, tokenizer: Any) -> Vectors:
+    """The mean vector of the tokens of some built-in sentences.
+
+    The vectors of all tokens of this model lie in a narrow cone, so most of their signs are equal.
+    Signs around the mean tell more: MaxSim alone finds the right note among the first five for .75
+    of the questions in `benchmarks/foreign_questions.tsv`, and with signs around 0 for .40.
+    """
+    session = open_session(model)
+    rows = []
+    for text in tokenizer.encode_batch(sample_sentences()[::CENTRED]):
+        ids = np.array([text.ids])
+        inputs = dict(zip(INPUTS, (ids, np.ones_like(ids)), strict=True))
+        rows.append(session.run([OUTPUTS[1]], inputs)[0][0, 1:-1])
+    mean: Vectors = np.concatenate(rows).mean(axis=0)
+    return mean
+
+
+def graph(weights: Weights, centre: Vectors | None = None) -> Any:
+    """The encoder as an ONNX model with the inputs and outputs of an exported one.
+
+    The vectors of tokens are relative to `centre`.
+    """
+    return _Graph(weights).model(np.zeros(weights.width, np.float32) if centre is None else centre)
 
 
 class _Graph:
@@ -94,14 +123,14 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def model(self) -> Any:
+    def model(self, centre: Vectors) -> Any:
         ids, mask = INPUTS
         tokens = self._embeddings(ids)
         padding = self._node("Cast", mask, to=TensorProto.INT32)
         for number in range(self._weights.layers):
             tokens = self._layer(f"l{number}.", tokens, padding)
         vector, last = OUTPUTS
-        self._node("Identity", tokens, result=last)
+        self._node("Sub", tokens, self._constant(centre), result=last)
         self._mean(tokens, mask, vector)
         width = self._weights.width
         return helper.make_model(
