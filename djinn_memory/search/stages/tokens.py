@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from djinn_memory.chunking.chunks import prefix, window_text
+from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import DjinnError
 from djinn_memory.models import LegScore, Problem, Vectors
 from djinn_memory.search.candidate import TOKENS, Candidate
@@ -56,21 +57,20 @@ def interact(search: Search) -> None:
     """
     question = search.query.text
     embedder = next((leg.embedder for leg in search.answering if leg.embedder), None)
-    if embedder is None:
+    if embedder is None or len(token_starts(question)) not in QUESTION:
         return
     read = front(search, READ)
     spans = {candidate.chunk_id: candidate.window or (0, 0) for candidate in read}
     lengths = {chunk: stop - start for chunk, (start, stop) in spans.items()}
     try:
-        # Counted by the model: the packaged one has a token for each letter of other scripts.
-        asked = embedder.question_tokens(question)
-        if asked is None or len(asked.spans) not in QUESTION:
-            return
         signs = search.index.vectors.token_signs(
             {chunk: start for chunk, (start, _) in spans.items()}
         )
         unknown = [candidate for candidate in read if candidate.chunk_id not in signs]
         if sum(lengths[candidate.chunk_id] for candidate in unknown) > CHARACTERS:
+            return
+        asked = embedder.question_tokens(question)
+        if asked is None:
             return
         if unknown:
             signs |= _embedded(search, unknown, embedder)
