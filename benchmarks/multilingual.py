@@ -79,7 +79,8 @@ def measure_speed() -> list[list[object]]:
     corpus = need_data() / "retrieval" / "cranfield" / "corpus.jsonl"
     lines = corpus.read_text(encoding="utf-8").splitlines()[:WINDOWS]
     texts = [" ".join(line.split()[2:130]) for line in lines]
-    rates, rows = [], []
+    rates: list[float] = []
+    rows: list[list[object]] = []
     for model in MODELS:
         provider, name = parse_model(model)
         embedder = create_embedder(EmbeddingConfig(provider=provider, model=name))
