@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,9 +79,9 @@ def _each_value(home: Home) -> Iterator[tuple[Djinn, str, str, str, str]]:
             and (event["value"], event["since"]) not in off
         ]
     for day, history, event in sorted(stated, key=lambda each: each[0]):
-        at = datetime.fromisoformat(f"{day}T12:00:00+00:00")
+        at = f"{day}T12:00:00+00:00"
         subject = history["subject"].removeprefix("the ")
-        djinn = Djinn(home, clock=lambda at=at: at)
+        djinn = Djinn(home, clock=partial(datetime.fromisoformat, at))
         yield djinn, subject, history["kind"], event["value"], event["since"]
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from djinn_memory.embedding.export import export_graph, prepare_folder, sample_sentences
 from djinn_memory.embedding.model_files import local_folder, read_card, write_card
 from djinn_memory.embedding.onnx_runtime import open_session, open_tokenizer
-from djinn_memory.embedding.torch_model import download_model, load_original, quiet
+from djinn_memory.embedding.torch_model import download_model, load_original, need_extra, quiet
 from djinn_memory.errors import Remedy, Unavailable
 from djinn_memory.home.config import model_cache
 from djinn_memory.models import ProgressCallback, Vectors, silent
@@ -87,6 +87,7 @@ class CrossEncoder:
         """
         if self.ready:
             return
+        need_extra()
         source = self._original.resolve() if self._original else download_model(self.name)
         export = partial(_export, source)
         prepare_folder(self._place, lambda: self.ready, export, "reranker", self._progress)

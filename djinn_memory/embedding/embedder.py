@@ -44,6 +44,9 @@ class Embedder(Protocol):
         """Whether `embed` can start at once, without preparing a model."""
         return True
 
+    def check(self) -> None:
+        """Raise `Unavailable` when a package is missing without which `embed` cannot start."""
+
     @property
     def local(self) -> bool:
         """Whether the model is on this machine. A few texts are then fast and need no network."""

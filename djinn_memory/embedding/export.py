@@ -45,8 +45,9 @@ def export_model(model: Path | str, folder: Path, progress: ProgressCallback) ->
 
     `model` is a sentence-transformers model, by folder or by name on the hub. A name is downloaded
     if it is not on this machine. If two processes do this at once, one exports it. Raises
-    `Unavailable` when the model cannot be prepared.
+    `Unavailable` without the extra `models`, or when the model cannot be prepared.
     """
+    need_extra()
     is_ready = (folder / "model.json").is_file
     what = f"embedding model {model}"
     prepare_folder(folder, is_ready, lambda scratch: _export(model, scratch), what, progress)
@@ -62,9 +63,8 @@ def prepare_folder(
     """Let `write` fill a scratch folder that becomes `folder`, unless `folder` is ready.
 
     The folder is complete or absent. If two processes prepare it at once, one does the work. Raises
-    `Unavailable` without the extra `models`, or when the disk is full.
+    `Unavailable` when the disk is full.
     """
-    need_extra()
     progress(Progress("prepare", 0, None, f"preparing the {what}, once (about 10 s)"))
     try:
         with lock(folder.with_suffix(".lock"), timeout=600):

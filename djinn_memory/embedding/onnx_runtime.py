@@ -168,24 +168,33 @@ def _token_signs(ids: Sequence[int], tokens: Any, silent: Sequence[int]) -> byte
 
 def _silent_tokens(tokenizer: Any) -> list[int]:
     """The ids of English stop words and of punctuation in a model's vocabulary."""
-    numbers = map(tokenizer.token_to_id, (*stop_words(), *string.punctuation, *"“”‘’«»–—…·"))
+    # SentencePiece marks the beginning of a word.
+    mark = "▁" if tokenizer.token_to_id("▁") is not None else ""
+    words = (mark, *(mark + word for word in stop_words()))
+    numbers = map(tokenizer.token_to_id, (*words, *string.punctuation, *"“”‘’«»–—…·"))
     return [number for number in numbers if number is not None]
 
 
-def embed_question(session: Any, tokenizer: Any, text: str) -> tuple[Vectors, TokenVectors]:
+def embed_question(
+    session: Any, tokenizer: Any, text: str, prompt: str = ""
+) -> tuple[Vectors, TokenVectors]:
     """The vector of a text, as a row, and the vectors of its tokens, both from one run.
 
-    Of a text too long for the model the tokens are those of its first part.
+    Of a text too long for the model the tokens are those of its first part. The tokens of the
+    prompt are left out.
     """
     import numpy as np
 
-    encoded = tokenizer.encode(text)
+    encoded = tokenizer.encode(prompt + text)
     vector, tokens = _run(session, encoded, ["output", "tokens"])
     if encoded.overflowing:
-        vector = embed_texts(session, tokenizer, [text])[0]
-    rows = tokens[1:-1]
+        vector = embed_texts(session, tokenizer, [prompt + text])[0]
+    skipped = len(prompt)
+    first = 1 + sum(end <= skipped for _, end in encoded.offsets[1:-1])
+    rows = tokens[first:-1]
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.array([vector], np.float32), TokenVectors(encoded.offsets[1:-1], rows)
+    spans = [(start - skipped, end - skipped) for start, end in encoded.offsets[first:-1]]
+    return np.array([vector], np.float32), TokenVectors(spans, rows)
 
 
 def _run(session: Any, text: Any, outputs: Sequence[str]) -> list[Any]:

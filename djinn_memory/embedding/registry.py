@@ -12,7 +12,14 @@ from msgspec.structs import replace
 from djinn_memory.embedding.embedder import Embedder, create_embedder
 from djinn_memory.errors import ConfigError, Remedy, UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.home.settings import CHAT_MODEL, PROVIDERS, RECIPE, EmbeddingConfig, Provider
+from djinn_memory.home.settings import (
+    CHAT_MODEL,
+    MULTILINGUAL,
+    PROVIDERS,
+    RECIPE,
+    EmbeddingConfig,
+    Provider,
+)
 from djinn_memory.models import ProgressCallback, silent
 
 if TYPE_CHECKING:
@@ -40,9 +47,11 @@ def from_spec(embedding: EmbeddingConfig, spec: str) -> EmbeddingConfig:
 def parse_model(text: str) -> tuple[Provider, str | None]:
     """The provider and the model in a word that a user types.
 
-    Such as `local`, `ollama:nomic-embed-text`, `openai:text-embedding-3-small`, or a
-    sentence-transformers model by name or folder.
+    Such as `local`, `multilingual`, `ollama:nomic-embed-text`, `openai:text-embedding-3-small`, or
+    a sentence-transformers model by name or folder.
     """
+    if text == MULTILINGUAL:
+        return "local", text
     name, colon, model = text.partition(":")
     if name in PROVIDERS:
         if PROVIDERS[name].foreign and not model:

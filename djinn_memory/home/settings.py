@@ -106,6 +106,9 @@ PROVIDERS = {
 }
 """The providers of embeddings by their names in `embedding.provider`."""
 
+MULTILINGUAL = "multilingual"
+"""The value of `embedding.model` that selects multilingual-e5-small for the provider `local`."""
+
 if TYPE_CHECKING:
     Provider = str
 else:

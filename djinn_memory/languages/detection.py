@@ -32,6 +32,7 @@ READ = 4_000
 
 _ACCENTS = "\u0300-\u036f"
 _LETTERS = f"a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff{_ACCENTS}"
+_LETTER = re.compile(f"[{_LETTERS}]")
 _WORD = re.compile(f"(?<![^\\W_])[{_LETTERS}]+(?![^\\W_])")
 """A word of Latin letters only. A word with a digit is a number or a name and is not stemmed."""
 
@@ -65,6 +66,12 @@ def detect(text: str, among: Iterable[str] = LATIN, *, at_least: int = 2) -> str
     if best > english and best >= at_least:
         return name
     return ENGLISH if english else None
+
+
+def is_latin(text: str) -> bool:
+    """Whether at least half of the letters in `text` are Latin, or there are none."""
+    letters = [letter for letter in text.casefold() if letter.isalpha()]
+    return 2 * sum(bool(_LETTER.match(letter)) for letter in letters) >= len(letters)
 
 
 def _counted(words: Collection[str]) -> Iterator[str]:

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from djinn_memory.embedding.embedder import Embedder
-from djinn_memory.errors import DjinnError
+from djinn_memory.embedding.model_files import multilingual_weights
+from djinn_memory.errors import DjinnError, Remedy, Unavailable
 from djinn_memory.home.config import model_cache
-from djinn_memory.home.settings import CHAT_MODEL
+from djinn_memory.home.settings import CHAT_MODEL, MULTILINGUAL
+from djinn_memory.languages.vault_language import mostly_foreign
 from djinn_memory.system.files import is_abandoned
 from djinn_memory.upkeep.findings import (
     FIX,
@@ -40,6 +42,7 @@ def embedder(case: CheckedHome) -> Iterator[Check]:
         if embedder is None:
             yield ok("embedder", "none: embedding.provider is none, so only keywords are searched")
             return
+        embedder.check()
         if not embedder.ready:
             what = f"{models.name} is not prepared yet, so only keywords are searched"
             yield hint("embedder", what, INDEX, _preparing(case))
@@ -48,8 +51,26 @@ def embedder(case: CheckedHome) -> Iterator[Check]:
         [vector] = embedder.embed(["djinn"], query=True, within=PATIENCE)
         took = (time.monotonic() - began) * 1000
         yield ok("embedder", f"{models.name}: a vector of {len(vector)} numbers in {took:,.0f} ms")
+        yield from _other_languages(case)
     except DjinnError as wrong:
         yield failure("embedder", wrong, _remaking(case))
+
+
+def _other_languages(case: CheckedHome) -> Iterator[Check]:
+    """Suggest the multilingual model in place of the packaged one, which knows English best."""
+    settings = case.home.config.embedding
+    if settings.provider not in ("auto", "local") or settings.model == MULTILINGUAL:
+        return
+    foreign = [vault.name for vault in case.home.vaults if mostly_foreign(vault.root)]
+    if not foreign:
+        return
+    what = f"most notes of {some(foreign)} are not in English, which {case.models.name} knows best"
+    remedy = Remedy("index", {"model": MULTILINGUAL}, "find their meaning")
+    try:
+        multilingual_weights()
+        yield hint("embedder", what, remedy)
+    except Unavailable as missing:
+        yield hint("embedder", what, "; ".join(map(str, (*missing.remedies, remedy))))
 
 
 def reranker(case: CheckedHome) -> Iterator[Check]:

