@@ -116,7 +116,8 @@ class ClaimWriter:
         runtime, home = self._runtime, self._runtime.home
         draft = draft_of(self._memory(claim, ()), runtime.now(), home.config.secrets)
         with suppress(Busy):
-            finder = DuplicateFinder(runtime, draft, home.scope(self._agent), notes=True)
+            scope = home.scope(self._agent)
+            finder = DuplicateFinder(runtime, draft, scope, notes=True, meaning=True)
             if duplicate := finder.find():
                 return f"{duplicate.memory.vault}/{duplicate.memory.path}"
         return next((each.title for each in self._planned if _says_the_same(each, claim)), None)
