@@ -50,10 +50,10 @@ def embed(
     for these vectors. Vectors are committed every `step` texts.
 
     With `at_most`, only that many of the newest texts are embedded, and only if the vectors in use
-    are those of `embedder`, or there are none yet. With `only`, the numbers of compartments in the index, only their texts
-    are embedded. With `rebuild`, every window gets a new vector. The run ends early when the model
-    is no longer `wanted`. Other processes may change notes in the meantime. Two processes must not
-    embed at the same time, except with `at_most`.
+    are those of `embedder`, or there are none yet. With `only`, the numbers of compartments in the
+    index, only their texts are embedded. With `rebuild`, every window gets a new vector. The run
+    ends early when the model is no longer `wanted`. Other processes may change notes in the
+    meantime. Two processes must not embed at the same time, except with `at_most`.
     """
     connection = state.index
     # A small contribution must neither begin a change of model nor end one.

@@ -11,7 +11,6 @@ from msgspec.structs import asdict
 
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import Busy, DjinnError, Remedy, Unavailable
-from djinn_memory.home import access
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.scan import stale
 from djinn_memory.models import IndexReport, Problem, Progress, ProgressCallback, Vault, silent

@@ -276,8 +276,8 @@ def writing(
     """Lock a vault to write notes, which become one change of `command` when the block ends.
 
     Afterwards they are searchable by words, and the next question embeds them; see `index_notes`.
-    If the block raises, no note is changed. Raises `Refused` for a read-only vault, and `Changed` when another program
-    keeps saving a note.
+    If the block raises, no note is changed. Raises `Refused` for a read-only vault, and `Changed`
+    when another program keeps saving a note.
     """
     check_writable(vault)
     recover(runtime.state)
