@@ -13,7 +13,7 @@ from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search import query, time
 from djinn_memory.search.hits import present
 from djinn_memory.search.source import source_of
-from djinn_memory.search.stages import cut, gather, names, planes, tokens
+from djinn_memory.search.stages import cut, gather, names, neighbours, planes, tokens
 from djinn_memory.search.state import HitLimits, Leg, Search
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
@@ -94,6 +94,7 @@ STAGES: tuple[Stage, ...] = (
     gather.propose,
     time.ask,
     tokens.interact,
+    neighbours.raise_neighbours,
     time.put_first,
     _rerank,
     time.prefer_current,
