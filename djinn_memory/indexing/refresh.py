@@ -225,6 +225,14 @@ def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
 
+def embed_waiting(state: State, vaults: Sequence[Vault], spare: Spare) -> None:
+    """Embed windows that wait for a vector, as `sweep` does, before an answer by meaning."""
+    with suppress(Busy, Unavailable), within(HASTE_SECONDS), explained(state.home.index_path):
+        if state.writable and _waits(state, vaults) and (embedder := spare()):
+            with state.lock(timeout=0):
+                _embed_few(state, vaults, embedder)
+
+
 def _waits(state: State, vaults: Sequence[Vault]) -> bool:
     """Whether windows wait for a vector. Many are left to a process that embeds all of them."""
     waiting = vectors.pending(state.index, compartments.numbers(state.index, vaults))
