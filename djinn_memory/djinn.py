@@ -20,6 +20,7 @@ from djinn_memory.memories.briefing.requests import (
 )
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.imports.requests import ImportHistory, ImportReport
+from djinn_memory.memories.proposals.new_notes import compare_new_notes
 from djinn_memory.memories.recall.requests import RatingRequest, RecallOptions
 from djinn_memory.memories.sessions.requests import Checkpoint, Handoff
 from djinn_memory.memories.writing.requests import NewMemory
@@ -132,6 +133,7 @@ class Djinn(Namespace):
         )
         self.runtime.intake = take_in
         self.runtime.recovery = _recover_changes
+        self.runtime.comparison = compare_new_notes
 
     def __enter__(self) -> Djinn:
         return self
@@ -172,7 +174,7 @@ class Djinn(Namespace):
         """Open the home at `place`, or the home that `home.discover` finds."""
         return cls(discover(place), progress)
 
-    @operation(NewMemory, writes=True, embeds=("text",), positional=("type", "title", "text"))
+    @operation(NewMemory, writes=True, positional=("type", "title", "text"))
     def remember(self, request: NewMemory) -> RememberResult:
         """Write a memory as a note that the next search finds.
 
@@ -251,7 +253,7 @@ class Djinn(Namespace):
         take_in(self.runtime, request.agent, seconds=math.inf)
         if request.model is not None:
             self._models.use(request.model)
-        return index(
+        report = index(
             self._state,
             self._models,
             self.home.visible(request.agent, request.vaults),
@@ -260,6 +262,8 @@ class Djinn(Namespace):
             progress=self.runtime.progress,
             scoped=bool(request.agent),
         )
+        compare_new_notes(self.runtime)
+        return report
 
     def watch(self, vaults: Sequence[str], tell: Tell, heard: Heard) -> None:
         """Watch all or the named vaults until `heard` gets `StopWatch`; see `watch.follow`."""
@@ -357,14 +361,14 @@ class Djinn(Namespace):
             self.runtime.fresh_scope(request.agent)
         return wake(self.runtime, request)
 
-    @operation(Checkpoint, writes=True, embeds=("text",), positional=("text",))
+    @operation(Checkpoint, writes=True, positional=("text",))
     def checkpoint(self, request: Checkpoint) -> RememberResult:
         """Save the state of the work as a separate note."""
         from djinn_memory.memories.sessions.marks import checkpoint
 
         return checkpoint(self.runtime, request)
 
-    @operation(Handoff, writes=True, embeds=("summary",))
+    @operation(Handoff, writes=True)
     def sleep(self, request: Handoff) -> RememberResult:
         """End a session and save a handoff for the next one as a separate note."""
         from djinn_memory.memories.sessions.marks import sleep

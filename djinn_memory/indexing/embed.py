@@ -49,19 +49,17 @@ def embed(
     until those of `embedder` are complete. `recipe` is stored so that queries can later be embedded
     for these vectors. Vectors are committed every `step` texts.
 
-    With `at_most`, only that many of the newest texts are embedded, and only if the vectors of
-    `embedder` are in use. With `only`, the numbers of compartments in the index, only their texts
-    are embedded. With `rebuild`, every window gets a new vector. The run ends early when the model
-    is no longer `wanted`. Other processes may change notes in the meantime. Two processes must not
-    embed at the same time, except with `at_most`.
+    With `at_most`, only that many of the newest texts are embedded, and only if the vectors in use
+    are those of `embedder`, or there are none yet. With `only`, the numbers of compartments in the
+    index, only their texts are embedded. With `rebuild`, every window gets a new vector. The run
+    ends early when the model is no longer `wanted`. Other processes may change notes in the
+    meantime. Two processes must not embed at the same time, except with `at_most`.
     """
     connection = state.index
-    space: VectorSpace | None
-    if at_most is None:
-        space = _space(state, embedder, recipe, rebuild=rebuild) if wanted() else None
-    else:
-        # A small contribution must neither begin a change of model nor end one.
-        space = vectors.serving(connection)
+    # A small contribution must neither begin a change of model nor end one.
+    space = vectors.serving(connection) if at_most else None
+    if space is None and wanted():
+        space = _space(state, embedder, recipe, rebuild=rebuild)
     if space is None or space.identity != embedder.identity:
         return 0, 0
     batch = state.home.config.embedding.batch
@@ -72,7 +70,7 @@ def embed(
     # Windows that other processes add meanwhile are embedded too, while the space is still wanted.
     while waiting := run.waiting(at_most):
         known = run.reuse(waiting)
-        count = run.embed(waiting)
+        count = run.embed(waiting, newest=at_most is not None)
         embedded, reused = embedded + count, reused + known
         # In a damaged index a window may belong to no note: waiting for it would never end.
         if not (count or known) or at_most is not None or not (run.current and wanted()):
@@ -187,11 +185,11 @@ class _EmbeddingRun(Struct):
         newest = sorted(waiting, key=lambda key: -waiting[key][0][-1])[:most]
         return {key: waiting[key] for key in newest}
 
-    def embed(self, waiting: Waiting) -> int:
-        """Embed waiting texts. Returns their number."""
+    def embed(self, waiting: Waiting, *, newest: bool = False) -> int:
+        """Embed waiting texts, with `newest` in their order. Returns their number."""
         # Windows of like length share a batch, which pads least. The longest come first, so that
         # the remaining time is over- rather than understated.
-        order = sorted(waiting, key=lambda key: -waiting[key][1])
+        order = list(waiting) if newest else sorted(waiting, key=lambda key: -waiting[key][1])
         embedded = 0
         for start in range(0, len(order), self.step):
             batch = order[start : start + self.step]

@@ -151,6 +151,8 @@ def update(
                     words.merge_many(connection, compartment)
             if whole or dialect is None:
                 memories.set_dialect(connection, number, vault.dialect)
+            if wanted and not whole:
+                meta.mark_uncompared(connection, [(vault.id, file.path) for file in wanted])
         if deadline is None:
             # The problems of all its notes, including those that were read earlier.
             tally.problems += [

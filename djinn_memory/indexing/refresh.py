@@ -11,7 +11,6 @@ from msgspec.structs import asdict
 
 from djinn_memory.embedding.embedder import Embedder
 from djinn_memory.errors import Busy, DjinnError, Remedy, Unavailable
-from djinn_memory.home import access
 from djinn_memory.home.watcher import watcher
 from djinn_memory.indexing.scan import stale
 from djinn_memory.models import IndexReport, Problem, Progress, ProgressCallback, Vault, silent
@@ -19,13 +18,15 @@ from djinn_memory.store.busy import within
 from djinn_memory.store.index import compartments, links, memories, meta, vectors
 from djinn_memory.store.sqlite import DamagedDatabase, explained, transaction
 from djinn_memory.store.state import State
+from djinn_memory.system.locks import is_locked
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
     from djinn_memory.indexing.indexer import IndexTally
 
-SWEEP_WINDOWS = 64
-"""Maximum windows embedded before an answer: a second of work. The rest waits for `djinn index`."""
+SWEEP_WINDOWS, SWEEP_SECONDS, SWEEP_STEP = 64, 0.3, 8
+"""Maximum windows embedded before an answer, the seconds after which no more are begun, and how
+many are embedded at once. The rest waits for the next answer, `djinn index` or `djinn watch`."""
 
 HASTE_SECONDS = 0.2
 """Seconds that a question waits for another writer of the index."""
@@ -50,7 +51,8 @@ SWEEP = "index"
 """Names the problem that a sweep could not read all changed notes."""
 
 Searchable = Literal["words and meaning", "words", "later"]
-"""How searches find a note; `later` while it waits to be read."""
+"""How searches find a note: by `words` alone until a process with a loaded model embeds it, and
+`later` while it waits to be read."""
 
 Spare = Callable[[], Embedder | None]
 """Returns the embedder of the vectors in use, if it is fast enough to embed a few texts."""
@@ -181,7 +183,10 @@ def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[
     settings, exclude = state.home.config.search, state.home.config.exclude
     if not settings.sweep_ms:
         return 0, []
-    if state.change_watch and state.change_watch.unchanged(vaults):
+    waiting = False
+    with suppress(Busy), within(HASTE_SECONDS), explained(state.home.index_path):
+        waiting = spare is not None and _waits(state, vaults)
+    if state.change_watch and state.change_watch.unchanged(vaults) and not waiting:
         return 0, []
     seconds = settings.sweep_ms / 1000
     if state.change_watch:
@@ -190,7 +195,6 @@ def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[
     try:
         with within(HASTE_SECONDS), explained(state.home.index_path):
             seen = stale(state.index, vaults, exclude, time.monotonic() + seconds)
-            waiting = spare is not None and _few_wait(state, vaults)
     except Busy:
         return 0, []
     if state.change_watch and seen.complete and not (seen.changed or seen.racy or seen.problems):
@@ -208,8 +212,8 @@ def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[
             if changed:
                 most = settings.sweep_notes
                 tally = indexer.update(state, vaults, deadline=deadline, at_most=most)
-            if spare and (tally.touched or waiting):
-                _embed_few(state, vaults, spare)
+            if spare and (tally.touched or waiting) and (embedder := spare()):
+                _embed_few(state, vaults, embedder)
     except Busy:
         # Another process is indexing: it reads the changes that were seen here.
         return seen.changed, seen.problems
@@ -221,21 +225,39 @@ def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[
     return tally.pending, list(dict.fromkeys([*seen.problems, *tally.problems]))
 
 
-def _few_wait(state: State, vaults: Sequence[Vault]) -> bool:
-    """Whether windows wait for a vector that were written without the model, and are few."""
+def embed_waiting(state: State, vaults: Sequence[Vault], spare: Spare) -> None:
+    """Embed windows that wait for a vector, as `sweep` does, before an answer by meaning."""
+    with suppress(Busy, Unavailable), within(HASTE_SECONDS), explained(state.home.index_path):
+        if state.writable and _waits(state, vaults) and (embedder := spare()):
+            with state.lock(timeout=0):
+                _embed_few(state, vaults, embedder)
+
+
+def _waits(state: State, vaults: Sequence[Vault]) -> bool:
+    """Whether windows wait for a vector. Many are left to a process that embeds all of them."""
     waiting = vectors.pending(state.index, compartments.numbers(state.index, vaults))
-    return 0 < waiting <= SWEEP_WINDOWS and vectors.serving(state.index) is not None
+    return 0 < waiting <= SWEEP_WINDOWS or (
+        waiting > 0 and not is_locked(state.home.state / "embed.lock")
+    )
 
 
-def _embed_few(state: State, vaults: Sequence[Vault], spare: Spare) -> None:
-    """Embed some windows of `vaults`, if the embedder of the vectors that answer is quick."""
+def _embed_few(state: State, vaults: Sequence[Vault], embedder: Embedder) -> None:
+    """Embed the newest windows of `vaults` that wait, for `SWEEP_SECONDS`."""
+    from djinn_memory.embedding.registry import to_spec
     from djinn_memory.indexing.embed import embed
 
     space = vectors.serving(state.index)
-    embedder = spare() if space else None
-    if space and embedder:
-        only = compartments.numbers(state.index, vaults)
-        embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS, only=only)
+    deadline = time.monotonic() + SWEEP_SECONDS
+    with suppress(Busy), nullcontext() if space else state.lock("embed", timeout=HASTE_SECONDS):
+        embed(
+            state,
+            embedder,
+            space.recipe if space else to_spec(state.home.config.embedding),
+            step=SWEEP_STEP,
+            at_most=SWEEP_WINDOWS,
+            only=compartments.numbers(state.index, vaults),
+            wanted=lambda: time.monotonic() < deadline,
+        )
 
 
 def _incomplete() -> Problem:
@@ -263,13 +285,13 @@ def _worth_telling(state: State) -> bool:
 
 
 def index_notes(
-    state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str], *, embeds: bool = True
+    state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str]
 ) -> Searchable:
     """Make new notes searchable. Returns how searches find them.
 
-    Without `embeds`, the next question embeds them. Vectors need a model on this machine. When
-    another process holds the index, that process or the next question reads the notes. A question
-    also repairs a damaged index.
+    A process that has loaded the model embeds them. Otherwise the next question does, because
+    loading takes longer than writing. When another process holds the index, that process or the
+    next question reads the notes. A question also repairs a damaged index.
     """
     from djinn_memory.indexing.indexer import update
 
@@ -281,8 +303,10 @@ def index_notes(
             searchable = "words"
             # Searches, and `index`, say why a model cannot be used.
             with suppress(Unavailable):
-                if embeds and _embed_notes(state, models, vault, paths):
-                    searchable = "words and meaning"
+                if embedder := models.loaded:
+                    _embed_few(state, [vault], embedder)
+            if not vectors.pending_in(state.index, vault, paths):
+                searchable = "words and meaning"
     except (Busy, DamagedDatabase):
         pass
     except DjinnError:
@@ -291,27 +315,6 @@ def index_notes(
         # Rows of a damaged index that do not fit together, which the next question meets again.
         return "later"
     return searchable
-
-
-def _embed_notes(state: State, models: ModelRegistry, vault: Vault, paths: Sequence[str]) -> bool:
-    from djinn_memory.indexing.embed import GLANCE_SECONDS, embed
-
-    embedder = models.embedder
-    if embedder is None or not embedder.local:
-        return False
-    # Only of this vault, and as if no other were there that its readers do not see.
-    only = compartments.numbers(state.index, [vault])
-    seen = compartments.numbers(state.index, access.readable(state.home.vaults, vault.agent))
-    space = vectors.serving(state.index)
-    if space and vectors.holds(state.index, space, seen):
-        if embedder.ready and space.identity == embedder.identity:
-            embed(state, embedder, space.recipe, at_most=SWEEP_WINDOWS, only=only)
-    elif vectors.count(state.index, only) > SWEEP_WINDOWS:
-        return False
-    elif space is None or space.identity == embedder.identity:
-        with suppress(Busy), state.lock("embed", timeout=GLANCE_SECONDS):
-            embed(state, embedder, models.recipe, only=only)
-    return not vectors.pending_in(state.index, vault, paths)
 
 
 def remove_notes(state: State, vault: Vault, paths: Sequence[str]) -> None:

@@ -45,9 +45,10 @@ class Mark(Struct, frozen=True):
 
 
 TOKENS = Mark("tokens", "token", "MaxSim")
+NEIGHBOUR = Mark("neighbour", "neighbouring turn", "score")
 RERANK = Mark("rerank", "reranker")
 NAME = Mark("name", "exact name")
-MARKS = (TOKENS, RERANK, NAME)
+MARKS = (TOKENS, NEIGHBOUR, RERANK, NAME)
 """The marks whose scores are explained. Those of time only change the order."""
 
 DATES = "dates"

@@ -13,8 +13,8 @@ from djinn_memory.models import Filters, SearchResult
 from djinn_memory.search import query, time
 from djinn_memory.search.hits import present
 from djinn_memory.search.source import source_of
-from djinn_memory.search.stages import cut, gather, judge, names, planes, tokens
-from djinn_memory.search.state import HitLimits, Search
+from djinn_memory.search.stages import cut, gather, judge, names, neighbours, planes, tokens
+from djinn_memory.search.state import HitLimits, Leg, Search
 from djinn_memory.search.suggest import near_spellings
 from djinn_memory.store.index.records import Selection
 
@@ -61,9 +61,14 @@ def _expand(search: Search) -> None:
 
 def _refresh(search: Search) -> None:
     """Index recent changes, within limits."""
-    spare = next((leg.spare for leg in search.legs.values() if leg.scores_all), None)
+    spare = next((leg.spare for leg in search.legs.values() if _is_quick(leg)), None)
     search.pending, problems = search.source.refresh(search.agent, search.vaults, spare)
     search.problems += problems
+
+
+def _is_quick(leg: Leg) -> bool:
+    """Whether a leg has a model on this machine, which can embed a few more windows."""
+    return leg.embedder is not None and leg.embedder.local
 
 
 def _rerank(search: Search) -> None:
@@ -89,6 +94,7 @@ STAGES: tuple[Stage, ...] = (
     gather.propose,
     time.ask,
     tokens.interact,
+    neighbours.raise_neighbours,
     time.put_first,
     _rerank,
     time.prefer_current,

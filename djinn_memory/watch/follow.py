@@ -14,6 +14,7 @@ from djinn_memory.home.watcher import claim
 from djinn_memory.indexing.indexer import movements, outdated
 from djinn_memory.indexing.scan import RACY_NS
 from djinn_memory.memories.hooks.intake import take_in
+from djinn_memory.memories.proposals.new_notes import compare_new_notes
 from djinn_memory.models import Problem
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.inspection import index_content
@@ -327,6 +328,7 @@ class _Watch:
         began = time.monotonic()
         try:
             embedded = catchup.embed_some(self._state, self._models, self._urgent)
+            compare_new_notes(self._runtime)
         finally:
             # No event reports the attachments that links lead to.
             catchup.settle(self._state, anew=self._links_due)

@@ -10,7 +10,12 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.indexing.refresh import SCAN_HOLDS_SECONDS, SCANNED, TOLD_SECONDS
+from djinn_memory.indexing.refresh import (
+    SCAN_HOLDS_SECONDS,
+    SCANNED,
+    SWEEP_WINDOWS,
+    TOLD_SECONDS,
+)
 from djinn_memory.store.index import meta
 from djinn_memory.store.sqlite import transaction
 from tests.indexing.vaults import fill, settle
@@ -166,3 +171,17 @@ def test_an_incomplete_scan_is_told_once_a_day_and_not_after_a_whole_one(
     yesterday = time.time() - TOLD_SECONDS
     os.utime(home.state / "incomplete-scan", (yesterday, yesterday))
     assert len(Djinn(home).search("kettle").problems) == 1
+
+
+def test_what_was_written_without_a_model_is_embedded_by_the_next_searches(home: Home) -> None:
+    home.edit((("embedding", "provider"), "hashing"))
+    with Djinn(home) as djinn:
+        for number in range(SWEEP_WINDOWS + 5):
+            djinn.remember("lesson", f"Lamp {number}", f"A walrus on pier {number}.", force=True)
+        djinn.remember("lesson", "Heron", "A heron waits.")
+        stats = djinn.status().stats
+        assert stats
+        assert stats.pending == SWEEP_WINDOWS + 6
+    first = Djinn(home).search("heron", mode="meaning")
+    assert (first.hits[0].title, first.unembedded) == ("Heron", 6)
+    assert Djinn(home).search("walrus", mode="meaning").unembedded == 0

@@ -91,9 +91,7 @@ def _remarks(answer: RememberResult, request: NewMemory) -> Iterator[str]:
         yield f"the link to {target!r} does not match any note yet{meant}"
     if answer.previous:
         yield f"the previous version is {answer.vault}/{answer.previous}"
-    if answer.searchable == "words":
-        yield "The memory can be found by keywords. Run `djinn index` to find it by meaning too."
-    elif answer.searchable == "later" and not answer.problems:
+    if answer.searchable == "later" and not answer.problems:
         yield (
             "The note is saved but not indexed. The next search that can write to the "
             "index adds it."

@@ -130,22 +130,19 @@ def _record(state: State, identity: str, plan: ChangePlan) -> None:
 
 
 def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
-    """Make the changed notes searchable, after the locks were released.
-
-    The next question embeds them.
-    """
+    """Make the changed notes searchable, after the locks were released."""
     vaults = {vault.id: vault for vault in runtime.home.vaults}
     for key in dict.fromkeys(file.vault for file in plan.files):
         paths = [file.path for file in plan.files if file.vault == key]
-        make_searchable(runtime, vaults[key], paths, result.problems, embeds=False)
+        make_searchable(runtime, vaults[key], paths, result.problems)
 
 
 def make_searchable(
-    runtime: Runtime, vault: Vault, paths: Sequence[str], problems: list[Problem], *, embeds: bool
+    runtime: Runtime, vault: Vault, paths: Sequence[str], problems: list[Problem]
 ) -> Searchable:
     """Index notes that were written into a vault. A failure is added to the problems."""
     try:
-        return index_notes(runtime.state, runtime.models, vault, paths, embeds=embeds)
+        return index_notes(runtime.state, runtime.models, vault, paths)
     except DjinnError as error:
         # The notes are whole: the next search reads them.
         problems.append(Problem("index", str(error)))

@@ -125,7 +125,7 @@ def record_turns(
     places: dict[str, str] = {}
     once = any(turn.source for turn in turns)
     if drafts:
-        with writing(runtime, vault, "episode", agent, embeds=False) as writer:
+        with writing(runtime, vault, "episode", agent) as writer:
             days: dict[str, dict[str, str]] = {}
             for draft in drafts:
                 days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.home.access import DOMAIN
+from djinn_memory.indexing.refresh import embed_waiting
 from djinn_memory.languages.word_lists import meaning_of
 from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.memories.writing.provenance import UNKNOWN
@@ -263,14 +264,17 @@ def facts_by_meaning(
     if not question.asks:
         return {}
     with runtime.state.reading(vaults) as index:
-        vector = QuestionVector(runtime.models, index.vectors.space, question, problems).get(index)
-        if vector is None or index.vectors.space is None:
+        asked = QuestionVector(runtime.models, index.vectors.space, question, problems)
+    embed_waiting(runtime.state, vaults, asked.spare)
+    with runtime.state.reading(vaults) as index:
+        vector, space = asked.get(index), index.vectors.space
+        if vector is None or space is None or asked.outdated(space):
             return {}
         # Earlier values of a fact stand behind its first chunk.
         facts = replace(_FACTS, first_chunk=not past)
         cosines = likeness(index, [vector], facts, NEIGHBOURS)
         settings = runtime.home.config.thresholds
-        threshold = settings.models.get(index.vectors.space.identity, settings).fact
+        threshold = settings.models.get(space.identity, settings).fact
     rounded = {key: round(cosine, 4) for key, cosine in cosines.items()}
     return {key: cosine for key, cosine in rounded.items() if cosine >= threshold}
 

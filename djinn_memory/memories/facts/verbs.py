@@ -104,7 +104,7 @@ class ForgottenFact(Struct, frozen=True):
 class Facts(Namespace, name="facts"):
     """The facts of a home."""
 
-    @operation(SetFact, writes=True, embeds=("value",), positional=("category", "key", "value"))
+    @operation(SetFact, writes=True, positional=("category", "key", "value"))
     def set(self, request: SetFact) -> FactChange:
         """Set a fact in the vault of an agent, or in the shared vault. Earlier values are kept.
 

@@ -275,7 +275,7 @@ def write_calendars(
         return [], []
     default = domain_to_write(runtime, vault, agent, domain, CALENDAR)
     written = []
-    with writing(runtime, vault, "import", agent, embeds=False) as writer:
+    with writing(runtime, vault, "import", agent) as writer:
         for name in wanted:
             events = nearest(planned[name])
             text = "\n".join([HEAD, "", *(masked(event_line(event))[0] for event in events)])

@@ -68,13 +68,14 @@ def propose(
     findings: Iterable[Finding],
     agent: str | None,
     *,
+    partial: bool = False,
     dry_run: bool = False,
 ) -> list[LiveProposal]:
     """Record the findings of a kind that are not yet proposed and were not dismissed.
 
     `findings` are all that there are for this agent, or with None for several agents. Proposals of
-    the kind for it that are not among them are withdrawn. Returns the new proposals. Calling it
-    again changes nothing.
+    the kind for it that are not among them are withdrawn, unless the findings are `partial`.
+    Returns the new proposals. Calling it again changes nothing.
     """
     state = runtime.state
     with nullcontext() if dry_run else lock(state.home.state / LOCK):
@@ -84,7 +85,10 @@ def propose(
         events = [
             event
             for key, before in known.items()
-            if agent in before.record.agents and key not in current and before.status != "accepted"
+            if not partial
+            and agent in before.record.agents
+            and key not in current
+            and before.status != "accepted"
             for event in events_of(before.record, "withdrawn", {"agent": agent})
         ]
         new = []

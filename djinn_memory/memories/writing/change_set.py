@@ -271,14 +271,13 @@ class VaultWriter(Struct):
 
 @contextmanager
 def writing(
-    runtime: Runtime, vault: Vault, command: str, agent: str | None, *, embeds: bool = True
+    runtime: Runtime, vault: Vault, command: str, agent: str | None
 ) -> Iterator[VaultWriter]:
     """Lock a vault to write notes, which become one change of `command` when the block ends.
 
-    Afterwards they are searchable by words, and if possible by meaning. Without `embeds`, the next
-    question embeds them, because loading the model takes longer than writing. If the block raises,
-    no note is changed. Raises `Refused` for a read-only vault, and `Changed` when another program
-    keeps saving a note.
+    Afterwards they are searchable by words, and the next question embeds them; see `index_notes`.
+    If the block raises, no note is changed. Raises `Refused` for a read-only vault, and `Changed`
+    when another program keeps saving a note.
     """
     check_writable(vault)
     recover(runtime.state)
@@ -292,7 +291,7 @@ def writing(
     finally:
         if writer and writer.written:
             paths, problems = [*writer.written], writer.problems
-            writer.searchable = make_searchable(runtime, vault, paths, problems, embeds=embeds)
+            writer.searchable = make_searchable(runtime, vault, paths, problems)
 
 
 def _make_root(home: Home, vault: Vault) -> None:

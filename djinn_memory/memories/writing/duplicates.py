@@ -67,11 +67,10 @@ class Duplicate(Struct, frozen=True):
 
 
 class DuplicateFinder:
-    """Finds a memory with nearly the same content as a draft. The model starts at once.
+    """Finds a memory with nearly the same content as a draft.
 
-    It compares by meaning if the model is ready and local, and otherwise by words. Documents and
-    memories that are superseded or only proposed do not count. Memories without the numbers in the
-    draft count only if the text is the same.
+    Documents and memories that are superseded or only proposed do not count. Memories without the
+    numbers in the draft count only if the text is the same.
     """
 
     def __init__(
@@ -82,8 +81,13 @@ class DuplicateFinder:
         *,
         notes: bool = False,
         proposed: bool = False,
+        meaning: bool = False,
     ) -> None:
-        """With `notes`, episodes do not count. With `proposed`, what is proposed counts, too."""
+        """With `notes`, episodes do not count. With `proposed`, what is proposed counts, too.
+
+        It compares by words, with `meaning` also by vectors if the model is ready and local. The
+        model then starts at once.
+        """
         self._state = runtime.state
         self._draft = draft
         excluded = (("plane", "episodic"),) if notes else ()
@@ -95,7 +99,7 @@ class DuplicateFinder:
         self._day = local_day(str(draft.fields.get("date") or moment(runtime.now())))
         self._embedder: Embedder | None = None
         self._mine: Background[dict[bytes, Vectors]] | None = None
-        embedder = runtime.models.embedder
+        embedder = runtime.models.embedder if meaning else None
         if embedder and embedder.local and embedder.ready:
             with self._state.reading(vaults) as index:
                 embedded = index.vectors.space is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -30,7 +30,7 @@ from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.periods import first_end, period_date
 from djinn_memory.notes.slugs import fold, folder, slug, unique
 from djinn_memory.notes.vault import on_disk
-from djinn_memory.store.index.records import TitledRef
+from djinn_memory.store.index.records import Selection, TitledRef
 from djinn_memory.store.state import State
 
 HISTORY = "history"
@@ -54,14 +54,12 @@ def choose_note(
     has nearly the same content. Raises `Refused` or `UsageError` for a memory that already exists,
     unless the request decides, and for the title of a journal's section, which cannot be changed.
     """
-    existing, wanted = request.existing, fold(inline(draft.title))
-    titles, sections = _titles(state, vault, draft)
-    same_title = (path for path, title in titles.items() if fold(title) == wanted)
+    existing = request.existing
+    same_title, sections = _titled(state, vault, draft.type, draft.title)
     taken = [path for path in same_title if on_disk(vault, path)]
     if not taken and existing in ("append", "revise") and not request.force:
         for section in sections:
-            if fold(section.title) == wanted:
-                raise part_of_journal(section, "changed", BESIDE)
+            raise part_of_journal(section, "changed", BESIDE)
     if taken and existing == "refuse":
         raise Refused(
             f"a note {draft.title!r} already exists ({vault.name}/{taken[0]})",
@@ -83,7 +81,7 @@ def choose_note(
             Remedy("", {"force": True}, "write it anyway"),
         )
     if existing == "new" and taken:
-        return None, replace(draft, title=_numbered(draft.title, titles.values()))
+        return None, replace(draft, title=_numbered(state, vault, draft))
     if len(taken) > 1:
         choices = ", ".join(taken)
         raise UsageError(
@@ -92,30 +90,34 @@ def choose_note(
     return (taken[0] if taken else None), draft
 
 
-def _numbered(title: str, titles: Iterable[str]) -> str:
-    """A title with the first number that makes it unique."""
-    taken = set(map(fold, titles))
-    numbered = (f"{title} ({number})" for number in itertools.count(2))
-    return next(name for name in numbered if fold(name) not in taken)
+def _numbered(state: State, vault: Vault, draft: Draft) -> str:
+    """The title of a draft with the first number that makes it unique."""
+    numbered = (f"{draft.title} ({number})" for number in itertools.count(2))
+    return next(title for title in numbered if not _titled(state, vault, draft.type, title)[0])
 
 
-def _titles(state: State, vault: Vault, draft: Draft) -> tuple[dict[str, str], Sequence[TitledRef]]:
-    """The titles of notes by path, and the sections of journals."""
-    indexed: Sequence[TitledRef] = ()
+def _titled(
+    state: State, vault: Vault, kind: str, title: str
+) -> tuple[list[str], Sequence[TitledRef]]:
+    """The paths of the notes with a title, and the sections of journals with it."""
+    place, wanted = folder(kind), fold(inline(title))
+    files = [f"{place}/{file.name}" for file in (vault.root / place).glob(f"{slug(title)}*.md")]
+    named: Sequence[TitledRef] = ()
+    known: set[str] = set()
     # Without the index only notes of the usual name are known.
     with suppress(Busy), state.reading([vault]) as index:
-        indexed = index.titles()
-    titles = {note.path: note.title for note in indexed if not note.block}
-    place = folder(draft.type)
+        named = [ref for ref in index.titles(Selection(name=title)) if fold(ref.title) == wanted]
+        places = tuple((vault.name, path) for path in files)
+        known = {ref.path for ref in index.titles(Selection(places=places))}
+    paths = [ref.path for ref in named if not ref.block]
     # Another process may have written such a file just now, so that it is not indexed yet.
-    for file in (vault.root / place).glob(f"{slug(draft.title)}*.md"):
-        path = f"{place}/{file.name}"
-        if path not in titles:
+    for path in files:
+        if path not in known:
             with suppress(OSError, DjinnError):
                 note = parse(path, disk.read(vault, path))
-                if not hides_note(state.home, vault, note):
-                    titles[path] = note.title
-    return titles, [section for section in indexed if section.block]
+                if fold(note.title) == wanted and not hides_note(state.home, vault, note):
+                    paths.append(path)
+    return paths, [ref for ref in named if ref.block]
 
 
 def change_note(

@@ -53,7 +53,8 @@ class RememberResult(MemoryRef, frozen=True, kw_only=True):
     due: str | None = None
     """The due time, as ISO 8601; null if none was given."""
     searchable: Searchable = "later"
-    """How searches find it from now on; `later` when the index could not be updated at once."""
+    """How searches find it now: by `words` until a process with a loaded model embeds it, and
+    `later` when the index could not be updated at once."""
     unresolved: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Links of the request without a target, each with similar titles."""
     problems: list[Problem] = field(default_factory=list)

@@ -45,7 +45,7 @@ class QuestionVector:
         A `resident` process keeps its model loaded, so it embeds at once.
         """
         self._problems = problems
-        self._space = space
+        self._texts = query.for_meaning
         self._vector: Background[Vectors] | None = None
         self._waits = False
         self.embedder: Embedder | None = None
@@ -67,39 +67,45 @@ class QuestionVector:
                 )
             else:
                 at_once = resident and embedder.local
-                self._vector = _embed_in_background(embedder, *query.for_meaning, at_once=at_once)
+                self._vector = _embed_in_background(embedder, *self._texts, at_once=at_once)
         except DjinnError as error:
             self._report(f"{error}; only keywords were searched")
 
     def get(self, index: Index) -> Vectors | None:
         """Wait for the vector; None when there is none. `index` is the index to search."""
-        if self._waits and index.vectors.waiting():
+        space = index.vectors.space
+        if self._waits and space is None and index.vectors.waiting():
             self._report_unindexed("no note is embedded yet")
-        return self._get()
-
-    def _get(self) -> Vectors | None:
-        if self._vector is None or self._space is None:
+        vector = self._get()
+        if vector is None or space is None:
             return None
-        try:
-            vector = self._vector.result()
-        except DjinnError as error:
-            self._report(f"{error}; only keywords were searched")
-            return None
-        if len(vector) != (dimensions := self._space.dimensions):
+        if len(vector) != (dimensions := space.dimensions):
             self._report_unindexed(
                 f"the model returns {len(vector)} dimensions, but the index has {dimensions}"
             )
             return None
         return vector
 
+    def _get(self) -> Vectors | None:
+        try:
+            return self._vector.result() if self._vector else None
+        except DjinnError as error:
+            self._report(f"{error}; only keywords were searched")
+            return None
+
     def spare(self) -> Embedder | None:
-        """An embedder that can embed a few more windows at once, or None."""
-        local = self._vector and self.embedder and self.embedder.local
+        """An embedder that can embed a few more windows at once, or None.
+
+        The first windows of a home are embedded with the question.
+        """
+        if self._waits and self._vector is None and self.embedder:
+            self._vector = _embed_in_background(self.embedder, *self._texts, at_once=True)
+        local = self.embedder and self.embedder.local
         return self.embedder if local and self._get() is not None else None
 
     def outdated(self, space: VectorSpace | None) -> bool:
         """Whether the index was embedded with a different model than the query."""
-        return space is None or self._space is None or space.identity != self._space.identity
+        return not (space and self.embedder and space.identity == self.embedder.identity)
 
     def _report_unindexed(self, why: str) -> None:
         self._report(f"{why}, so only keywords are searched; {Remedy('index')}")

@@ -117,7 +117,8 @@ def _note_of(runtime: Runtime, vault: Vault, entry: WorkingEntry) -> JobAction:
         return _action(entry, vault, paths[0])
     note = _note(value, entry)
     draft = draft_of(note, runtime.now(), runtime.home.config.secrets)
-    duplicate = DuplicateFinder(runtime, draft, runtime.home.scope(entry.agent)).find()
+    scope = runtime.home.scope(entry.agent)
+    duplicate = DuplicateFinder(runtime, draft, scope, meaning=True).find()
     if duplicate:
         path = duplicate.memory.path
         place = Selection(places=((vault.name, path),), whole_files=True)

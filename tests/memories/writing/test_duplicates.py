@@ -33,16 +33,27 @@ def test_the_same_under_another_title_is_refused_and_shown(any_home: Home) -> No
     assert forced.action == "created"
 
 
-def test_the_same_in_other_words_is_refused_by_meaning(tmp_path: Path) -> None:
+def test_the_same_in_other_words_is_written_and_proposed_as_a_merge(tmp_path: Path) -> None:
     home, _ = init(tmp_path / "home")
-    djinn = Djinn(home)
-    djinn.remember("decision", "Tech stack of the shop", STACK)
-    with pytest.raises(Refused, match="meaning"):
+    with Djinn(home) as djinn:
+        djinn.remember("decision", "Tech stack of the shop", STACK)
         djinn.remember(
             "decision", "The shop's tech stack",
             "The shop runs on FastAPI and PostgreSQL; we considered Django and rejected it.",
         )  # fmt: skip
-    djinn.remember("decision", "Hosting of the shop", "The shop is hosted by Ada on one machine.")
+        djinn.remember("decision", "Hosting", "The shop is hosted by Ada on one machine.")
+        assert djinn.proposals.list().proposals == ()
+    with Djinn(home) as djinn:
+        assert djinn.search("which framework", mode="meaning").unembedded == 0
+        [proposal] = djinn.proposals.list().proposals
+        titles = {subject.title for subject in proposal.subjects}
+        assert (proposal.kind, titles) == (
+            "merge", {"Tech stack of the shop", "The shop's tech stack"},
+        )  # fmt: skip
+        # Decided once, it is not proposed by the next search either.
+        djinn.proposals.dismiss([proposal.id])
+        djinn.search("which framework")
+        assert djinn.proposals.list().proposals == ()
 
 
 def test_a_note_of_another_day_is_the_same_all_the_same(tmp_path: Path) -> None:

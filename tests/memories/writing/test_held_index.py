@@ -94,6 +94,20 @@ def test_a_write_is_acknowledged_and_indexed_later(
     assert len(titles) == {"verify": 2, "forget": 1, "delete": 1}.get(operation, 3)
 
 
+def test_a_note_that_nobody_could_index_is_compared_with_others_later(home: Home) -> None:
+    text = "The harbour lamp burns all night, and Mari looks after it {}."
+    with Djinn(home) as djinn:
+        djinn.remember("lesson", "Harbour lamp", text.format("then"))
+        with held(home, "index.lock"):
+            later = djinn.remember("lesson", "The lamp", text.format("then"), force=True)
+        assert later.searchable == "later"
+        with held(home, "written"):
+            djinn.search("lamp")
+        djinn.search("lamp")
+        [proposal] = djinn.proposals.list().proposals
+    assert {subject.title for subject in proposal.subjects} == {"Harbour lamp", "The lamp"}
+
+
 @pytest.mark.few(1)
 def test_a_command_that_wrote_its_note_succeeds(home: Home, run: Run, waited: list[float]) -> None:
     with Djinn(home) as djinn:

@@ -38,7 +38,7 @@ def test_a_memory_is_a_whole_note_found_by_words_and_meaning(djinn: Djinn, home:
         expires="2030-01-01", due="2029-01-01",
     )  # fmt: skip
     assert (done.vault, done.path) == ("me", "decisions/myapp-tech-stack.md")
-    assert (done.action, done.searchable, done.problems) == ("created", "words and meaning", [])
+    assert (done.action, done.searchable, done.problems) == ("created", "words", [])
     assert (done.expires, done.due) == ("2030-01-01", "2029-01-01")
     text = written(home, done)
     note = parse(done.path, text.encode())

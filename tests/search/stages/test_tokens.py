@@ -102,7 +102,7 @@ def test_a_token_is_as_rare_as_its_word(talk: Home) -> None:
 
 
 def test_a_short_memory_that_answers_rises(talk: Home) -> None:
-    hits = Djinn(talk).search(QUESTION, limit=READ + 9).hits
+    hits = Djinn(talk).search(QUESTION, limit=2 * READ).hits
     assert hits[0].path == "answer.md"
     assert hits[0].legs["tokens"].rank == 1
     assert sum("tokens" in hit.legs for hit in hits) == READ

@@ -15,6 +15,7 @@ from itertools import combinations, islice, product
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.catalog import is_diary, ledger_name
@@ -32,6 +33,7 @@ from djinn_memory.memories.proposals.log import Finding, dismissed_groups
 from djinn_memory.memories.writing.duplicates import (
     DAY_ALLOWANCE,
     FEWEST_WORDS,
+    NEIGHBOURS,
     SAME_WORDS,
     likeness,
     numbers,
@@ -109,22 +111,46 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
     selection = notes_of(runtime, agent, _LEFT_OUT, runtime.now())
     if selection is None:
         return []
-    dismissed = dismissed_groups(runtime.state.ledger_if_any, KIND.name)
     findings: list[Finding] = []
     with runtime.index(runtime.home.visible(agent)) as index:
         groups: dict[tuple[object, ...], list[IndexedMemory]] = {}
         for memory in index.memories(selection, fields=_FIELDS):
             if _may_merge(memory):
                 groups.setdefault(_group(memory), []).append(memory)
-        by_name = {vault.name: vault for vault in index.vaults}
         for memories in groups.values():
-            if len(memories) > 1:
-                vault = by_name[memories[0].vault]
-                notes = list(_notes(index, memories, vault))
-                pairs = _edges(runtime, index, notes).items()
-                edges = {pair: how for pair, how in pairs if _is_open(notes, pair, dismissed)}
-                findings += _findings(index, notes, edges, vault)
+            findings += _found(runtime, index, memories)
     return findings
+
+
+def find_new(runtime: Runtime, vault: Vault, paths: Sequence[str]) -> list[Finding]:
+    """The groups among the notes at these paths of a vault and the nearest to each of them."""
+    selection = notes_of(runtime, vault.agent, _LEFT_OUT, runtime.now())
+    if selection is None or vault.name not in selection.filters.vaults:
+        return []
+    selection = replace(selection, filters=replace(selection.filters, vaults=(vault.name,)))
+    new = replace(selection, places=tuple((vault.name, path) for path in paths))
+    findings: list[Finding] = []
+    with runtime.index(runtime.home.visible(vault.agent)) as index:
+        for memory in filter(_may_merge, index.memories(new, fields=_FIELDS)):
+            group = {memory.memory_id: memory}
+            for vector in vectors_of(index, [memory.first_chunk]).values():
+                near = index.vectors.nearest(vector, selection, NEIGHBOURS)
+                group |= index.lookup([ref.memory_id for ref in near], fields=_FIELDS)
+            same = [each for each in group.values() if _group(each) == _group(memory)]
+            findings += _found(runtime, index, list(filter(_may_merge, same)))
+    return findings
+
+
+def _found(runtime: Runtime, index: Index, memories: Sequence[IndexedMemory]) -> list[Finding]:
+    """The groups of notes that say the same among those with one key."""
+    if len(memories) < 2:
+        return []
+    dismissed = dismissed_groups(runtime.state.ledger_if_any, KIND.name)
+    vault = next(vault for vault in index.vaults if vault.name == memories[0].vault)
+    notes = list(_notes(index, memories, vault))
+    pairs = _edges(runtime, index, notes).items()
+    edges = {pair: how for pair, how in pairs if _is_open(notes, pair, dismissed)}
+    return list(_findings(index, notes, edges, vault))
 
 
 def _may_merge(memory: IndexedMemory) -> bool:

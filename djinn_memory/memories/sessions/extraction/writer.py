@@ -128,7 +128,9 @@ class ClaimWriter:
         draft = draft_of(self._memory(claim, ()), runtime.now(), home.config.secrets)
         with suppress(Busy):
             scope = home.scope(self._agent)
-            finder = DuplicateFinder(runtime, draft, scope, notes=True, proposed=proposed)
+            finder = DuplicateFinder(
+                runtime, draft, scope, notes=True, proposed=proposed, meaning=True
+            )
             if duplicate := finder.find():
                 return f"{duplicate.memory.vault}/{duplicate.memory.path}"
         return next((each.title for each in self._planned if _says_the_same(each, claim)), None)

@@ -1,0 +1,36 @@
+"""Compares notes with others when they are embedded, because writing loads no model."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from djinn_memory.errors import DjinnError
+from djinn_memory.runtime import Runtime
+from djinn_memory.store.index import meta, vectors
+from djinn_memory.store.sqlite import transaction
+
+
+def compare_new_notes(runtime: Runtime) -> None:
+    """Propose to merge new notes that say the same as others.
+
+    It compares those whose windows are all embedded. Most of the time there are none. They stay
+    marked if the ledger or the index cannot be written now.
+    """
+    state = runtime.state
+    if not state.writable or not (listed := meta.uncompared(state.index)):
+        return
+    from djinn_memory.memories.proposals.kinds import merge
+    from djinn_memory.memories.proposals.lifecycle import propose
+
+    done = []
+    with suppress(DjinnError):
+        for vault in runtime.home.vaults:
+            own = [note for note in listed if note[0] == vault.id]
+            ready = [note for note in own if not vectors.pending_in(state.index, vault, [note[1]])]
+            if ready:
+                findings = merge.find_new(runtime, vault, [path for _, path in ready])
+                propose(runtime, merge.KIND, findings, vault.agent, partial=True)
+                done += ready
+    if done:
+        with suppress(DjinnError), transaction(state.index):
+            meta.mark_uncompared(state.index, (), done)
