@@ -43,6 +43,14 @@ class Claim(Struct, frozen=True):
     """The day by which a commitment is due, as ISO 8601."""
     tags: tuple[str, ...] = ()
     """Tags of the memory."""
+    day: str | None = None
+    """The first day that the statement names, as ISO 8601."""
+    evidence: tuple[str, ...] = ()
+    """Links to the turns that it came from, of a claim that is proposed."""
+    whole: bool = False
+    """Whether the value of a fact is a sentence that stands alone."""
+    sure: bool = True
+    """Whether it becomes a memory. Others are proposed."""
 
     @property
     def is_keyed(self) -> bool:

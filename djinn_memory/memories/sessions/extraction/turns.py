@@ -30,7 +30,7 @@ BEGUN, TAKEN, VALUED, READ = (
 """The kinds of events: the first two of a claim, by its digest; the third of a fact, by the digest
 of its name; the fourth of a session."""
 
-Outcome = Literal["written", "known"]
+Outcome = Literal["written", "known", "proposed"]
 
 
 class _ReadMark(Struct, frozen=True):

@@ -15,7 +15,7 @@ from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
 from djinn_memory.memories.facts.writer import set_fact
 from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest
-from djinn_memory.memories.sessions.extraction.rules import REMEMBERED
+from djinn_memory.memories.sessions.extraction.proposing import propose
 from djinn_memory.memories.sessions.extraction.turns import ExtractionLog
 from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
 from djinn_memory.memories.writing.drafts import draft_of
@@ -78,7 +78,14 @@ class ClaimWriter:
         if self._dry_run:
             self._planned.append(claim)
             self._log.take(claim, session, said, "written", None)
-            return self._planned_memory(claim, turn, session, proposed=proposed)
+            return self._planned_memory(claim, turn, session, proposed=proposed or not claim.sure)
+        if not claim.sure:
+            day = claim.day or said[:10]
+            propose(
+                self._runtime, self._agent, session, [replace(claim, day=day, evidence=(link,))]
+            )
+            self._log.take(claim, session, said, "proposed", None)
+            return self._planned_memory(claim, turn, session, proposed=True)
         if not self._log.was_begun(claim):
             self._log.begin(claim, session, said)
         written = self._write(claim, turn, session, said, proposed=proposed)
@@ -111,7 +118,7 @@ class ClaimWriter:
             if value is not None and flat(value) == flat(claim.text):
                 fact = self._fact(claim)
                 return f"{fact.vault}/{fact.path}" if fact else claim.title
-            if claim.category != REMEMBERED:
+            if not claim.whole:
                 return None
         runtime, home = self._runtime, self._runtime.home
         draft = draft_of(self._memory(claim, ()), runtime.now(), home.config.secrets)
@@ -181,7 +188,7 @@ class ClaimWriter:
         if claim.is_keyed and not proposed:
             request = SetFact(
                 claim.category, claim.key, claim.text,
-                source=source, valid_from=said, agent=self._agent,
+                source=source, valid_from=_begins(claim, said), agent=self._agent,
             )  # fmt: skip
             fact = set_fact(runtime, request, origin).fact
             title = f"{fact.category}/{fact.key}"
@@ -191,7 +198,7 @@ class ClaimWriter:
                 session=session, status=None,
             )  # fmt: skip
         # A statement holds from its turn on, which may be years before today.
-        period = {"date": said, "valid_from": said}
+        period = {"date": said, "valid_from": _begins(claim, said)}
         fields = {**period, **origin.fields(), FIELD: claim_digest(self._agent, claim)}
         request_memory = replace(
             self._memory(claim, tuple(fields.items())),
@@ -230,6 +237,11 @@ class ClaimWriter:
         link = evidence_link(turn.memory)
         text = masked(claim.text, f"{claim.title}: ")[0]
         return SkippedStatement(claim.type, mask(claim.title), text, reason, (link,), session)
+
+
+def _begins(claim: Claim, said: str) -> str:
+    """When a statement begins to hold: on the day that it names, if that is past."""
+    return claim.day if claim.day and claim.day < said[:10] else said
 
 
 def _meaning(claim: Claim) -> tuple[str, str]:

@@ -1,0 +1,168 @@
+"""Clauses: the parts of a sentence that state one thing each, and who they are about. Pure.
+
+`My manager is Tomasz, and Hannah does the frontend` has two, about the speaker and about Hannah.
+A clause without a subject, as in `Lost my job yesterday`, is about the speaker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from djinn_memory.memories.sessions.extraction.claims import Sentence
+
+USER = "user"
+"""The category of facts about the person who speaks with the agent."""
+
+LEAD = re.compile(
+    r"(?:(?:hi|hey|hello|ok|okay|so|also|and|but|btw|by the way|fyi|for the record|oh|ah|aw+|well"
+    r"|yes|for your information|just so you know|no|yeah|yep|yup|right|now|note|one more thing"
+    r"|thanks|thank you|great|good|actually|as a reminder|reminder|important|another thing|first"
+    r"|second|finally|sure|perfect|cool|nice|correct|exactly|wow|wo+ah|whoa|gosh|man|haha|lol|hm+"
+    r"|honestly|basically|definitely|totally|absolutely|unfortunately|sadly|luckily|guess what"
+    r"|plus|awesome|anyway|besides|in the meantime|on (?:another|a different) note|as for me"
+    r"|since (?:(?:we|our|the) last(?: \w+)?(?: spoke| talked| chatted| met)?|we \w+ last)|recently"
+    r"|lately|nowadays|these days|currently|personally|as you know|to be honest|for me)"
+    r"(?:\s+[a-z][\w-]+(?=\s*[,:!–—]))?\s*[,:!–—-]*\s+){0,4}",
+    re.IGNORECASE,
+)
+"""Words before a statement that are no part of it."""
+
+_NAME = r"(?-i:[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)?)"
+_SPEAKER = r"(?:I|we|my|our|me and my)(?=['’\s])"
+_CALLED = re.compile(
+    rf"(?-i:[A-Z][^\W\d_]+),\s+(?={_SPEAKER})|,\s+(?-i:[A-Z][^\W\d_]+)$", re.IGNORECASE
+)
+"""The name of the one who is spoken to: `Anna, I moved`, `I moved, Anna`."""
+
+_PAST = (
+    r"got|went|had|took|made|lost|found|met|saw|came|bought|sold|won|gave|ran|wrote|read|began"
+    r"|spent|left|quit|taught|built|broke|felt|told|sent|held|brought|fell|grew|kept|became|said"
+)
+_VERB = (
+    r"(?:is|are|was|were|has|have|will|won['’]t|can|can['’]t|isn['’]t|does|doesn['’]t|did|didn['’]t"
+    rf"|{_PAST}|feel|need|want|love|live|go|play|work|enjoy|(?-i:[a-z]{{2,}}(?:[^s\W]s|ed)))"
+)
+_THIRD = re.compile(
+    rf"(?P<who>(?:the|our|my)(?:,? [\w'’-]+){{1,4}}?|a friend(?: of mine)?"
+    rf"|{_NAME}(?: and {_NAME}|['’]s(?: [\w-]+){{1,3}}?)?)"
+    rf"(?:['’]s|(?:,| \w+ly| just| also| now)? {_VERB})(?= )",
+    re.IGNORECASE,
+)
+_OWN = re.compile(_SPEAKER, re.IGNORECASE)
+_ARTICLE = re.compile(r"(?:the|a) ", re.IGNORECASE)
+_FIRST = re.compile(
+    rf"(?:(?:(?:my|our) [\w-]+(?: [\w-]+)?|{_NAME}) and )?(?:I|we)\b", re.IGNORECASE
+)
+_NO_NAME = re.compile(
+    r"(?:[a-z]+ing|it|that|this|these|those|there|he|she|they|you|who|what|how|when|where|why|which"
+    r"|one|some|someone|something|nothing|nobody|every\w*|all|each|any\w*|people|life|time|here|such"
+    r"|just|two|three|four|tons|lots|little|both|even|if|as|in|on|at|for|with|to|your|his|her|their"
+    r"|its|not|never|always|maybe|love|a|an|no|thanks?|let|please|do|does|did|is|are|was|can|could"
+    r"|would|should|will)\b",
+    re.IGNORECASE,
+)
+"""Words at the beginning of a sentence that are no name, though they are capitalised."""
+
+_ELIDED = (
+    ("I've ", r"been\b"),
+    ("I ", rf"(?:(?:just|already|finally|still|even) )?(?:{_PAST}|[a-z]{{2,}}ed)\b"
+           r"(?! (?:by|with|for|about)\b)"),
+    ("I'm ", r"(?:gonna|(?!everything|nothing|something|anything|during|being|having|seeing"
+             r"|including|according)[a-z]+ing)\b(?!['’]s)(?!.*\b(?:is|isn['’]t|are|was|were|makes?"
+             r"|made|help(?:s|ed)|takes|gives|gave|can|has|keeps|brings?|means|requires|looks"
+             r"|sounds|seems|feels|lets?|allows)\b)"),
+)  # fmt: skip
+"""How a sentence begins whose subject is the speaker, unsaid, after the words that it lacks."""
+
+_SUBORDINATE = re.compile(
+    r"(?:according|when|while|after|before|since|if|as|although|even|though|once|because|until"
+    r"|whenever|for|in|on|at|during|last|next|this|yesterday|tomorrow|today|with|apart|besides)\b",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"(?:yesterday|tomorrow|today|tonight|(?:last|next|this|in|on) [\w-]+(?: \d+)?) (?=(?:I|we)\b)",
+    re.IGNORECASE,
+)
+_NEXT = (
+    rf"(?={_SPEAKER}|(?:it|that|this|they|he|she|you|there|who|which|let['’]s)\b"
+    rf"|{_NAME}(?: |['’]s ){_VERB} )"
+)
+_CUT = re.compile(
+    r"\s+[-–—]+\s+|;\s+|\s*\((?:[^()]*)\)\s*|(?<=[^.])\.\.+\s*|,\s+(?=(?:which|who|where)\b)"
+    r"|,?\s+(?:and|but|(?<!or )so|plus|because|['’]?cause|cuz|though|although|whereas|while)\s+"
+    rf"{_NEXT}|,\s+{_NEXT}",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(
+    r"(?:^|[,;] |\b(?:when|while|since|after|before|that|because) )"
+    r"(?:(?:me and )?(?:my|our|the) [\w-]+(?: [\w-]+)?|[A-Z]\w+)$",
+    re.IGNORECASE,
+)
+"""The first part of a subject of two, as in `my sister and I`."""
+
+
+class Clause(Struct, frozen=True):
+    """A clause with a subject."""
+
+    text: str
+    """Its words, with the subject that was unsaid."""
+    masked: str
+    """The same characters, but `BLANK` for each one in code and quotations."""
+    who: str
+    """The subject: `USER`, or the name of the person or the thing."""
+    doubtful: bool = False
+    """Whether the subject may be another: `Swimming` may be no action, and `Blue` no person."""
+
+
+def clauses(sentence: Sentence) -> Iterator[Clause]:
+    """The clauses of a sentence that have a subject, in order."""
+    for start, end in _parts(sentence.masked):
+        lead = LEAD.match(sentence.masked, start, end)
+        start = lead.end() if lead else start
+        called = _CALLED.match(sentence.masked, start, end)
+        start = called.end() if called else start
+        masked = sentence.masked[start:end].rstrip(" .,!…:\t")
+        if called := _CALLED.search(masked):
+            masked = masked[: called.start()] if called.end() == len(masked) else masked
+        if clause := _clause(sentence.text[start : start + len(masked)], masked):
+            yield clause
+
+
+def _parts(masked: str) -> Iterator[tuple[int, int]]:
+    """Where the clauses of a sentence begin and end."""
+    start = 0
+    for cut in _CUT.finditer(masked):
+        before = masked[start : cut.start()].strip()
+        if _PAIR.search(before) and "and" in cut[0]:
+            continue
+        lead = LEAD.match(before)
+        opening = before[lead.end() :] if lead else before
+        if cut[0].strip() == "," and _SUBORDINATE.match(opening) and "," not in opening:
+            # "When I was ten, we moved" is one clause.
+            continue
+        yield start, cut.start()
+        start = cut.end()
+    yield start, len(masked)
+
+
+def _clause(text: str, masked: str) -> Clause | None:
+    opening = masked
+    if _SUBORDINATE.match(masked) and "," in masked:
+        opening = masked.partition(",")[2].strip()
+    elif time := _TIME.match(masked):
+        opening = masked[time.end() :]
+    for missing, pattern in _ELIDED:
+        if re.match(pattern, masked, re.IGNORECASE):
+            begins = masked[0].lower() + masked[1:]
+            rest = text[0].lower() + text[1:]
+            return Clause(missing + rest, missing + begins, USER, missing == "I'm ")
+    if third := _THIRD.match(opening):
+        who = _ARTICLE.sub("", third["who"], count=1)
+        if _OWN.match(f"{who} "):
+            return Clause(text, masked, USER)
+        if not _NO_NAME.match(who):
+            return Clause(text, masked, who, doubtful=True)
+    return Clause(text, masked, USER) if _FIRST.match(opening) else None

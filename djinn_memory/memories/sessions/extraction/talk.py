@@ -1,0 +1,115 @@
+"""Statements of ordinary talk: what a clause may state, and whether its meaning says so. Pure.
+
+A clause of a known form states something by its words. Any other clause with a subject may state
+something: its meaning decides, and what is less sure is proposed.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, title_of
+from djinn_memory.memories.sessions.extraction.clauses import USER, Clause
+from djinn_memory.memories.sessions.extraction.forms import (
+    ADDRESSED,
+    COMING,
+    FORMS,
+    PLAN,
+    POINTS,
+    VAGUE,
+    VOID,
+    Form,
+)
+from djinn_memory.memories.sessions.extraction.meaning import Meaning
+from djinn_memory.memories.sessions.extraction.spoken_times import dated, due_in
+
+MOST_WORDS = 40
+"""Maximum words of a clause. Longer ones tell a story."""
+
+SURE, FORMED, MAYBE = 0.09, -0.06, -0.03
+"""The least score of a memory, of a memory whose form proves it too, and of a proposal.
+
+On conversations 26 and 41 of `benchmarks/extraction.py`, of the clauses from .09 up 90 of 100 are
+from turns that a reader listed, of those from -.03 to .09 79, below that 60; forms below -.06 are
+encouragements, such as "Let's keep going".
+"""
+
+
+class Told(Struct, frozen=True):
+    """A statement that a clause may make."""
+
+    claim: Claim
+    meaning: str = ""
+    """The words whose meaning tells whether it is one; empty if a rule is certain."""
+    formed: bool = True
+    """Whether it has a form that states something."""
+    weak: bool = False
+    """Whether it may only be proposed."""
+
+
+def told_whole(text: str, masked: str, said: datetime) -> Told | None:
+    """The statement of a sentence that tells what to do, what was agreed or what was learned."""
+    clause = Clause(text, masked, USER)
+    form = _form_of(masked) if ADDRESSED.match(masked) else None
+    return _told(clause, form, said) if form else None
+
+
+def told_by(clause: Clause, said: datetime) -> Told | None:
+    """The statement that a clause may make."""
+    void = VOID.search(clause.masked) or POINTS.search(clause.masked)
+    if void or len(clause.masked.split()) > MOST_WORDS:
+        return None
+    return _told(clause, _form_of(clause.masked), said)
+
+
+def judged(told: Told, meaning: Meaning) -> Claim | None:
+    """The claim of what a clause may state, by its meaning; None if it states nothing."""
+    if told.formed:
+        return told.claim if meaning.score >= FORMED else None
+    if meaning.score < MAYBE:
+        return None
+    return _shaped(told.claim, meaning.type, sure=meaning.score >= SURE and not told.weak)
+
+
+def _form_of(masked: str) -> Form | None:
+    return next((form for form in FORMS if form.pattern.fullmatch(masked)), None)
+
+
+def _told(clause: Clause, form: Form | None, said: datetime) -> Told:
+    today = said.date()
+    coming = bool(COMING.search(clause.masked)) or (form is not None and form.type == "decision")
+    due = due_in(clause.text, today) if coming else None
+    if due and (not form or form.type != "decision") and PLAN.pattern.fullmatch(clause.masked):
+        form = PLAN
+    start = 0
+    if form and (match := form.pattern.fullmatch(clause.masked)):
+        start = match.start("what") if match.groupdict().get("what") else 0
+    text, day = dated(" ".join(clause.text[start:].split()), today, coming=coming)
+    text = text[:1].upper() + text[1:]
+    claim = Claim(
+        form.rule if form else "told", "fact", "", text, clause.who,
+        due=due.isoformat() if due else None, tags=form.tags if form else (),
+        day=day.isoformat() if day else None,
+    )  # fmt: skip
+    weak = clause.doubtful or bool(VAGUE.search(clause.masked))
+    return Told(_shaped(claim, form.type if form else "fact"), clause.text, form is not None, weak)
+
+
+def _shaped(claim: Claim, kind: ClaimType, *, sure: bool = True) -> Claim:
+    """A claim as one of a type: a fact has a key, and only a commitment a day when it is due."""
+    if kind != "fact":
+        due = claim.due if kind == "commitment" else None
+        return replace(
+            claim, type=kind, title=title_of(claim.text), category="", key="", due=due, sure=sure
+        )
+    who = claim.category
+    key = re.sub(r"[^\w\s@.,:'’-]", "", claim.text)
+    own = rf"(?:the )?(?:{re.escape(who)}|I|we)(?:['’](?:m|ve|re|s))? "
+    key = re.sub(own, "", key, count=1, flags=re.IGNORECASE) if re.match(own, key, re.I) else key
+    key = title_of(key, 60).removesuffix(" ...").rstrip(".,: ")
+    key = key[:1].lower() + key[1:]
+    return replace(claim, type=kind, title=f"{who}/{key}", key=key, due=None, whole=True, sure=sure)
