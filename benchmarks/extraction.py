@@ -27,6 +27,7 @@ from djinn_memory.memories.writing.provenance import evidence_link
 
 HERE = Path(__file__).parent
 STATEMENTS = HERE / "statements.tsv"
+WORK_CHAT = HERE / "work_chat.tsv"
 """The types of the memory, separated by commas; the words that it must have; the sentence. The
 first two are empty for a sentence that states nothing. Written before the rules."""
 VERDICTS = HERE / "extracted.tsv"
@@ -90,9 +91,9 @@ def _record(message: Said) -> dict[str, str]:
     }  # fmt: skip
 
 
-def plain_statements() -> None:
-    """Print how many plain statements are kept right, and what is kept of the others."""
-    rows = [line.split("\t") for line in STATEMENTS.read_text("utf-8").splitlines()]
+def plain_statements(file: Path) -> None:
+    """Print how many statements of a file are kept right, and what is kept of other messages."""
+    rows = [line.split("\t") for line in file.read_text("utf-8").splitlines()]
     messages = [
         Said(str(number), f"s{number}", "user", text, SAID.isoformat())
         for number, (_, _, text) in enumerate(rows)
@@ -113,7 +114,9 @@ def plain_statements() -> None:
             shown = [(kept.memory.type, kept.memory.text, kept.sure) for kept in found[number]]
             print(f"- {'missed' if types else 'false'}: {text} {shown or ''}")
     print()
-    table(["plain statements", "of 60"], [[key, right[key]] for key in
+    stating = sum(bool(types) for types, _, _ in rows)
+    print(f"{file.stem}: {stating} statements, {len(rows) - stating} other messages\n")
+    table(["result", "messages"], [[key, right[key]] for key in
           ("kept", "kept or proposed", "false", "false or proposed")])  # fmt: skip
 
 
@@ -149,7 +152,8 @@ def main() -> None:
         return
     data = need_data() / "conversations"
     print(f"## Extraction\n\n`python benchmarks/extraction.py` on {machine()}\n")
-    plain_statements()
+    for file in (STATEMENTS, WORK_CHAT):
+        plain_statements(file)
     rows: list[list[object]] = []
     sample: list[list[str]] = []
     for name in options.conversations:

@@ -122,6 +122,9 @@ _HOSTILE = re.compile(
 )
 """Characters that are structure in a note, or data, and no plain language of a statement."""
 
+_EXAMPLE = re.compile(r"(?:example|user story|quote|translation|draft)\s*\d*\s*:", re.IGNORECASE)
+"""How a sentence begins that only shows one."""
+
 _REPORTED = re.compile(
     r",\s*(?:as )?(?:they|he|she|people|\w+) (?:say|says|said|told me|tells me|claims|writes"
     r"|wrote)\b",
@@ -163,6 +166,7 @@ def sentences(text: str) -> Iterator[Sentence]:
             short = len(sentence.text) <= LONGEST
             question = sentence.text.rstrip('"”’) ').endswith("?")
             odd = not is_plain(sentence.text) or _REPORTED.search(sentence.masked)
+            odd = odd or _EXAMPLE.match(sentence.masked)
             if short and not question and not odd:
                 yield sentence
 

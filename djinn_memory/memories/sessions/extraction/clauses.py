@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.memories.sessions.extraction.claims import Sentence
 
@@ -18,10 +19,10 @@ USER = "user"
 
 LEAD = re.compile(
     r"(?:(?:hi|hey|hello|ok|okay|so|also|and|but|btw|by the way|fyi|for the record|oh|ah|aw+|well"
-    r"|yes|for your information|just so you know|no|yeah|yep|yup|right|now|note|one more thing"
-    r"|thanks|thank you|great|good|actually|as a reminder|reminder|important|another thing|first"
-    r"|second|finally|sure|perfect|cool|nice|correct|exactly|wow|wo+ah|whoa|gosh|man|haha|lol|hm+"
-    r"|honestly|basically|definitely|totally|absolutely|unfortunately|sadly|luckily|guess what"
+    r"|yes|for your information|just so you know|no(?=[,.!])|yeah|yep|yup|right|now|note"
+    r"|one more thing|thanks|thank you|great|good|actually|as a reminder|reminder|important"
+    r"|another thing|first|second|finally|sure|perfect|cool|nice|correct|exactly|wow|wo+ah"
+    r"|whoa|gosh|man|haha|lol|hm+|honestly|basically|definitely|totally|absolutely|unfortunately|sadly|luckily|guess what"
     r"|plus|awesome|anyway|besides|in the meantime|on (?:another|a different) note|as for me"
     r"|since (?:(?:we|our|the) last(?: \w+)?(?: spoke| talked| chatted| met)?|we \w+ last)|recently"
     r"|lately|nowadays|these days|currently|personally|as you know|to be honest|for me)"
@@ -37,27 +38,31 @@ _CALLED = re.compile(
 )
 """The name of the one who is spoken to: `Anna, I moved`, `I moved, Anna`."""
 
-_PAST = (
+IRREGULAR_PAST = (
     r"got|went|had|took|made|lost|found|met|saw|came|bought|sold|won|gave|ran|wrote|read|began"
     r"|spent|left|quit|taught|built|broke|felt|told|sent|held|brought|fell|grew|kept|became|said"
 )
+"""Frequent verbs whose past is irregular, as alternatives of a pattern."""
+
 _VERB = (
     r"(?:is|are|was|were|has|have|will|won['’]t|can|can['’]t|isn['’]t|does|doesn['’]t|did|didn['’]t"
-    rf"|{_PAST}|feel|need|want|love|live|go|play|work|enjoy|(?-i:[a-z]{{2,}}(?:[^s\W]s|ed)))"
+    rf"|{IRREGULAR_PAST}|feel|need|want|love|live|go|play|work|enjoy|(?-i:[a-z]{{2,}}(?:[^s\W]s|ed)))"
 )
 _THIRD = re.compile(
     rf"(?P<who>(?:the|our|my)(?:,? [\w'’-]+){{1,4}}?|a friend(?: of mine)?"
-    rf"|{_NAME}(?: and {_NAME}|['’]s(?: [\w-]+){{1,3}}?)?)"
-    rf"(?:['’]s|(?:,| \w+ly| just| also| now)? {_VERB})(?= )",
+    rf"|{_NAME}(?:['’]s(?: [\w-]+){{1,3}}?)?)(?:['’]s|(?:,| \w+ly| just| also| now)? {_VERB})(?= )"
+    rf"|(?P<both>{_NAME} and {_NAME}) (?-i:[a-z]+)(?= )",
     re.IGNORECASE,
 )
 _OWN = re.compile(_SPEAKER, re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:the|a) ", re.IGNORECASE)
 _FIRST = re.compile(
-    rf"(?:(?:(?:my|our) [\w-]+(?: [\w-]+)?|{_NAME}) and )?(?:I|we)\b", re.IGNORECASE
+    rf"(?:(?:(?:my|our) [\w-]+(?: [\w-]+)?|{_NAME}) and )?(?:I|we)\b|there(?:['’]s| is| are)\b"
+    r"(?=.* (?:my|our)\b)",
+    re.IGNORECASE,
 )
 _NO_NAME = re.compile(
-    r"(?:[a-z]+ing|it|that|this|these|those|there|he|she|they|you|who|what|how|when|where|why|which"
+    r"(?:[a-z]+ing$|it|that|this|these|those|there|he|she|they|you|who|what|how|when|where|why|which"
     r"|one|some|someone|something|nothing|nobody|every\w*|all|each|any\w*|people|life|time|here|such"
     r"|just|two|three|four|tons|lots|little|both|even|if|as|in|on|at|for|with|to|your|his|her|their"
     r"|its|not|never|always|maybe|love|a|an|no|thanks?|let|please|do|does|did|is|are|was|can|could"
@@ -68,7 +73,7 @@ _NO_NAME = re.compile(
 
 _ELIDED = (
     ("I've ", r"been\b"),
-    ("I ", rf"(?:(?:just|already|finally|still|even) )?(?:{_PAST}|[a-z]{{2,}}ed)\b"
+    ("I ", rf"(?:(?:just|already|finally|still|even) )?(?:{IRREGULAR_PAST}|[a-z]{{2,}}ed)\b"
            r"(?! (?:by|with|for|about)\b)"),
     ("I'm ", r"(?:gonna|(?!everything|nothing|something|anything|during|being|having|seeing"
              r"|including|according)[a-z]+ing)\b(?!['’]s)(?!.*\b(?:is|isn['’]t|are|was|were|makes?"
@@ -83,7 +88,8 @@ _SUBORDINATE = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"(?:yesterday|tomorrow|today|tonight|(?:last|next|this|in|on) [\w-]+(?: \d+)?) (?=(?:I|we)\b)",
+    r"(?:yesterday|tomorrow|today|tonight|(?:last|next|this|in|on|at|after|before|during|for|from)"
+    r"(?: [\w'’-]+){1,4}?) (?=(?:(?:I|we)(?:['’]\w+)?|the|my|our) )",
     re.IGNORECASE,
 )
 _NEXT = (
@@ -102,6 +108,11 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 """The first part of a subject of two, as in `my sister and I`."""
+
+
+_JOB = re.compile(
+    r"(?P<at>I(?: now)? work (?:for|at) .+) (?P<job>as (?:an? |the )?.+)", re.IGNORECASE
+)
 
 
 class Clause(Struct, frozen=True):
@@ -127,7 +138,13 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
         masked = sentence.masked[start:end].rstrip(" .,!…:\t")
         if called := _CALLED.search(masked):
             masked = masked[: called.start()] if called.end() == len(masked) else masked
-        if clause := _clause(sentence.text[start : start + len(masked)], masked):
+        clause = _clause(sentence.text[start : start + len(masked)], masked)
+        if clause and (job := _JOB.fullmatch(masked)):
+            # Where and as what somebody works are two facts.
+            yield replace(clause, text=clause.text[: job.end("at")], masked=job["at"])
+            text, masked = (f"I work {each[job.start('job') :]}" for each in (clause.text, masked))
+            clause = Clause(text, masked, USER)
+        if clause:
             yield clause
 
 
@@ -160,9 +177,10 @@ def _clause(text: str, masked: str) -> Clause | None:
             rest = text[0].lower() + text[1:]
             return Clause(missing + rest, missing + begins, USER, missing == "I'm ")
     if third := _THIRD.match(opening):
-        who = _ARTICLE.sub("", third["who"], count=1)
+        said = third["who"] or third["both"]
+        who = _ARTICLE.sub("", said, count=1)
         if _OWN.match(f"{who} "):
             return Clause(text, masked, USER)
         if not _NO_NAME.match(who):
-            return Clause(text, masked, who, doubtful=True)
+            return Clause(text, masked, who, doubtful=who == said and " " not in who)
     return Clause(text, masked, USER) if _FIRST.match(opening) else None

@@ -44,6 +44,11 @@ _MY = re.compile(
 _CALL = re.compile(
     rf"(?i:(?:you can |you may |please |just |everyone can )*call me) (?P<value>{_NAME})"
 )
+_OCCUPATION = re.compile(
+    r"(?:an? )?(?:[\w-]+ ){0,3}(?:\w{2,}(?:eer|ner|ter|ger|cher|per|der|ist|ian|tor|sor|yst|ect)"
+    r"|nurse|chef|cook|student|assistant|consultant|architect|doctor|lawyer|lead)",
+    re.IGNORECASE,
+)
 _I = (
     ("lives in", re.compile(rf"(?i:I)(?: now| currently)? live in (?P<value>{_NAME})")),
     (
@@ -55,6 +60,7 @@ _I = (
     ),
     ("from", re.compile(rf"(?i:I)(?:'m|’m| am)(?: originally)? from (?P<value>{_NAME})")),
     ("works at", re.compile(rf"(?i:I)(?: now| currently)? work (?:at|for) (?P<value>{_NAME})")),
+    ("job", re.compile(rf"(?i:I)(?: now| currently)? work as (?P<value>{_OCCUPATION.pattern})")),
     ("born", re.compile(rf"(?i:I) was born (?:in|on) (?P<value>{_NAME}|[\w ,.]*\d[\w ,.]*)")),
 )
 _PROGRAMS = _words(
@@ -105,11 +111,6 @@ _PEOPLE_NAMES = (
     "surname",
     "nickname",
     "middle name",
-)
-_OCCUPATION = re.compile(
-    r"(?:an? )?(?:[\w-]+ ){0,3}(?:\w{2,}(?:eer|ner|ter|ger|cher|per|der|ist|ian|tor|sor|yst|ect)"
-    r"|nurse|chef|cook|student|assistant|consultant|architect|doctor|lawyer|lead)",
-    re.IGNORECASE,
 )
 _CLAUSE = re.compile(
     r"\b(?:when|that|how|because|where|why|if|which|who|not|what|to|still|always|never|being|broken"
@@ -162,7 +163,8 @@ def _of_my(text: str, masked: str) -> Claim | None:
     if not match or BLANK in match["key"]:
         return None
     value = text[match.start("value") : match.end("value")].strip()
-    key, words = match["key"].lower(), match["key"].lower().split()
+    key = match["key"].lower().removeprefix("new ").removeprefix("current ")
+    words = key.split()
     if key.endswith(("'s", "’s")) or set(words) & _SECRETS:
         return None
     if set(words) & _NOT_IN_KEY or len(value.split()) > MOST_WORDS + 2 or BLANK in match["value"]:

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from djinn_memory.memories.sessions.extraction.claims import ClaimType
+from djinn_memory.memories.sessions.extraction.clauses import IRREGULAR_PAST
 
 
 class Form(NamedTuple):
@@ -66,7 +67,8 @@ FORMS = (
         r"|(?:it )?turn(?:s|ed) out(?: that)?"
         r"|(?:I|we)(?: just| have|['’]ve)? (?:learn(?:ed|t)|reali[sz]ed|found out)(?: (?:that|it))?"
         r" the hard way(?: that|:)?"
-        rf"|next time,?(?= (?:I|we)\b)|in (?:hindsight|retrospect),?)\s+{_WHAT}",
+        r"|what I (?:learned|took)(?: from (?:this|that|it)| away)?(?: is(?: that)?|:)"
+        r"|next time,?(?= (?:I|we)\b)|in (?:hindsight|retrospect),?)\s+" + _WHAT,
     ),
     _form(
         "decision", "decision",
@@ -93,8 +95,11 @@ FORMS = (
         rf"(?:please )?(?:stop|avoid) \w+ing\s+{_SOME}",
         r"(?:please )?(?:keep|make) (?:your|the|all|my) [\w -]*(?:answers?|repl(?:y|ies)|tone|code"
         r"|responses?|explanations?|e?-?mails?|messages?|texts?|summar(?:y|ies))\s+.+",
-        r"when(?:ever)? I (?:ask|send|give|write|say) [^,]+, (?:please )?(?:always |never )?"
-        rf"(?:don['’]t )?(?:{_ASKED}|give|show|keep|make|leave|skip|put|correct|check|tell)\b.+",
+        r"when(?:ever)? I (?:ask|send|give|write|say) [^,]+, (?:please )?"
+        rf"(?:always |never |don['’]t )?(?:{_ASKED}|give|show|keep|make|leave|skip|put|correct"
+        r"|check|tell)\b.+",
+        r"(?:please )?(?:use|write|answer|reply|put|show|format|spell)\b.*\b(?:always|whenever"
+        r"|every time|from now on|in (?:future|everything|all|every|any))\b.*",
         r"(?:please )?address me [\w ]+",
         tags=("rule",),
     ),
@@ -155,17 +160,27 @@ PLAN = _form(
     "plan", "commitment",
     r"(?:(?:tomorrow|tonight|today|(?:on|next|this|in) [\w ]{3,20}?),? )?(?:I|we)"
     r"(?:(?:['’]ll| will| have to| need to| must| should| promised(?: \w+)? to|['’]m supposed to"
-    r"| plan to)(?! be late\b)|['’](?:m|re)(?! feeling| being| doing| getting| wondering) \w+ing|"
-    r" (?:am|are) \w+ing| start| fly| leave) (?!(?:try|see|be|think|miss|love|not|never|probably"
+    r"| plan to)(?! be late\b)|(?:['’]ve got| have) (?:an?|my|our|the)"
+    r"|['’](?:m|re)(?! feeling| being| doing| getting| wondering) \w+ing| (?:am|are) \w+ing"
+    r"| start| fly| leave) (?!(?:try|see|be|think|miss|love|not|never|probably"
     r"|keep|let|do my best)\b)\S+.*",
 )  # fmt: skip
 """A commitment, if it also names a day to come."""
 
+ORDERED = _form("instruction", "preference", r".+", tags=("rule",))
+"""An order without a known form, if its meaning is that of a standing one."""
+
+ORDER = re.compile(
+    r"(?:please|no|(?:don['’]t|do not)(?! (?:feel|think|know|worry|get|want|have|like|need|see"
+    r"|forget|even))|never|always|only|stop|keep|make|use|write|answer|reply|put|show"
+    r"|give|format|spell|explain|ask|start|end|leave|speak|suggest|recommend|avoid|address|call)\b",
+    re.IGNORECASE,
+)
 ADDRESSED = re.compile(
-    r"(?:please|can you remind|let['’]s|don['’]t|do not|never|always|stop|keep|make|remind"
-    r"|when(?:ever)? I|address me|only|(?:the|my|our|one|a)? ?(?:\w+ )?(?:decision|plan|takeaway"
-    r"|lessons?)|(?:it )?turn(?:s|ed) out|next time|in (?:hindsight|retrospect)"
-    rf"|{_GROUP}{_HAVING} (?:agreed|decided))\b",
+    rf"(?:{ORDER.pattern}|(?:can you remind|let['’]s|remind|when(?:ever)? I"
+    r"|(?:the|my|our|one|a)? ?(?:\w+ )?(?:decision|plan|takeaway|lessons?)|what I (?:learned|took)"
+    r"|(?:it )?turn(?:s|ed) out|next time|in (?:hindsight|retrospect)"
+    rf"|{_GROUP}{_HAVING} (?:agreed|decided))\b)",
     re.IGNORECASE,
 )
 """How sentences begin that are read whole, since they tell what to do or what was learned."""
@@ -174,30 +189,41 @@ VOID = re.compile(
     r"\b(?:you|your|yours|if|would|could|might|maybe|perhaps|possibly|suppose|imagine|assuming"
     r"|unless|whether|wish|pretend|i (?:think|guess|bet|believe|wonder)|not sure|hopefully"
     r"|for example|e\.g|hypothetically|or something|kidding|joking|or so (?:she|he|they))\b"
-    r"|^(?:as \w+(?: \w+)?, |according to )|^(?:I|we)['’]d (?!rather\b|prefer\b|love\b|like\b)",
+    r"|^(?:as \w+(?: \w+)?, |according to |in (?:the|this|my|his|her) (?:novel|book|film|game|dream"
+    r"|story|example|text)\b|(?:the|my|this) (?:text|speaker|author|article|book|narrator|character"
+    r"|hero|story|film|movie|song|sentence|paragraph|example|avatar"
+    r"|protagonist)\b)|^(?:I|we)['’]d (?!rather\b|prefer\b|love\b|like\b)",
     re.IGNORECASE,
 )
 """What is supposed, wished for, or about the other person."""
 
 POINTS = re.compile(
-    r"\b(?:it|them|these|those|him|ones?|both)\b(?!['’])|\b(?:that|this|her)(?=\s*(?:$|[,.!]"
+    r"\b(?:it|these|those|ones?|both)\b(?!['’-])|^.(?-i:(?:[^A-Z]|\bI\b)*)\b(?:them|him)\b"
+    r"|\b(?:that|this|her)(?=\s*(?:$|[,.!]"
     r"|\b(?:and|but|so|to|for|with|in|on|at|is|was|has|too|yet|way|one|all|as|really|when"
-    r"|because)\b))|\bthere\b(?! (?:is|are|was|were)\b)",
+    r"|because)\b))|\bthere\b(?! (?:is|are|was|were)\b|['’])",
     re.IGNORECASE,
 )
 """Words for a thing that another sentence names, without which they say nothing."""
 
 VAGUE = re.compile(
-    r"\b(?:this|that|these|those|here|together|such|someone|something|things|stuff|similar|another"
+    r"\b(?:this|that|these|those|here|such|someone|something|things|stuff|similar|another"
     r"|the event|too)\b",
     re.IGNORECASE,
 )
 """Words that say less without the sentences around them."""
 
+PAST = re.compile(
+    rf"\b(?:was|were|{IRREGULAR_PAST}|[a-z]+ed|have|has|ago|last|yesterday)\b|['’]ve\b",
+    re.IGNORECASE,
+)
+"""Words with which a day without a year lies behind, unless there are words of `COMING`."""
+
 COMING = re.compile(
     r"\b(?:will|have to|need to|must|plan(?:ning)? to|tomorrow|next|remind|appointment|expires?"
-    r"|due|scheduled|hop(?:e|ing) to)\b|['’]ll\b|['’](?:m|re) \w+ing\b"
-    r"|\b(?:is|are|am) (?:on\b|\w+ing\b)",
+    r"|due|scheduled|promised|by|until|hop(?:e|ing) to"
+    r"|in (?:\d+|an?|two|three|four|five|six|ten) (?:days?|weeks?|months?))\b|['’]ll\b"
+    r"|['’](?:m|re) \w+ing\b|\b(?:is|are|am) (?:on\b|\w+ing\b)",
     re.IGNORECASE,
 )
 """Words with which a day without a year lies ahead."""

@@ -201,21 +201,21 @@ def told_in(text: str, said: datetime, *, personal: bool = True) -> Iterator[Tol
 
 
 def settled(told: Sequence[Told], meanings: Sequence[Meaning] | None) -> list[Claim]:
-    """The claims of what a message may state. Without meanings, only patterns make claims.
+    """The claims of what a message may state. Without meanings, only forms make claims.
 
-    `meanings` are those of the entries with words to be compared, in order.
+    `meanings` are those of the entries with words to be compared, in order. Of claims that are not
+    sure only the best one counts, so that a long message does not become a list of proposals.
     """
-    claims: list[Claim] = []
+    scores: dict[Claim, float] = {}
     left = iter(meanings or ())
     for each in told:
-        if not each.meaning:
-            claims.append(each.claim)
-        elif meanings is None:
-            claims += [each.claim] if each.formed else []
-        elif claim := judged(each, next(left)):
-            claims.append(claim)
-    unique = list(dict.fromkeys(claims))
-    return unique if sum(claim.sure for claim in unique) <= MOST else []
+        if not each.meaning or (meanings is None and each.formed):
+            scores[each.claim] = 1.0
+        elif meanings is not None and (claim := judged(each, meaning := next(left))):
+            scores[claim] = meaning.score
+    best = max((claim for claim in scores if not claim.sure), key=scores.__getitem__, default=None)
+    claims = [claim for claim in scores if claim.sure or claim is best]
+    return claims if sum(claim.sure for claim in claims) <= MOST else []
 
 
 def _of_sentence(sentence: Sentence, said: datetime, length: int) -> Iterator[Told]:
@@ -226,7 +226,7 @@ def _of_sentence(sentence: Sentence, said: datetime, length: int) -> Iterator[To
         return
     text, masked = _bare(sentence.text, sentence.masked)
     talk = length <= SHORT_MESSAGE and not _SUPPOSED.match(masked)
-    if talk and (told := told_whole(text, masked, said)):
+    if talk and not whole and (told := told_whole(text, masked, said)):
         yield told
         return
     found = False

@@ -17,7 +17,8 @@ _LED = re.compile(
 """Words before a period that a date can follow."""
 
 _REPEATED = re.compile(r"\b(?:every|each|most|all)\s+(?:other\s+|second\s+)?\Z", re.IGNORECASE)
-_RELATIVE = re.compile(r"(?:this|last|next|past|coming|the)\s+|\b(?:19|20)\d\d\b", re.IGNORECASE)
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_RELATIVE = re.compile(r"(?:this|last|next|past|coming|the)\s+", re.IGNORECASE)
 
 _WEEKDAYS = {name[:size]: name for name in WEEKDAY_NAMES for size in (3, 4, 5)}
 _SHORT = re.compile(
@@ -32,11 +33,14 @@ _NOUN = re.compile(
 """A last word after a period whose name it may continue, such as `break`."""
 
 
-def dated(text: str, today: date, *, coming: bool) -> tuple[str, date | None]:
+def dated(
+    text: str, today: date, *, coming: bool, general: bool = False
+) -> tuple[str, date | None]:
     """A text with its times as dates, and the first day that it names; None if it names none.
 
     Relative times count from `today`; a day without a year is the next one if `coming`, else the
-    last one. Times without a clear period, such as `the other day`, stay as they are.
+    last one. Times without a clear period, such as `the other day`, stay as they are. In a text
+    that holds in `general`, such as a rule, a weekday is any of that name.
     """
     text = _SHORT.sub(lambda match: _WEEKDAYS[match[0].rstrip(".").capitalize()], text)
     pieces: list[str] = []
@@ -45,11 +49,17 @@ def dated(text: str, today: date, *, coming: bool) -> tuple[str, date | None]:
         led = _LED.search(text, 0, word.start)
         if _REPEATED.search(text, 0, word.start) or not (said := _written(text, word)):
             continue
+        if general and word.kind == "day" and not word.certain:
+            continue
         if not (led or word.certain or word.kind == "day") or _NOUN.match(text, word.stop):
             # "May" alone may be a verb, and "the summer break" is no date.
             continue
         named = named or word.counted or word.first
-        said = said.partition(" ")[2] if led else said
+        said = (
+            said.partition(" ")[2]
+            if led and said.startswith(("in ", "on ", "at ", "around "))
+            else said
+        )
         if led and led[0].casefold().startswith("of") and word.kind == "month":
             said = f"{word.first:%B %Y}"
         pieces += [text[at : word.start], said]
@@ -69,6 +79,10 @@ def due_in(text: str, today: date) -> date | None:
 def _written(text: str, word: CalendarWord) -> str:
     """A period as dates; empty if it is to stay as it is."""
     first, last, days = word.first, word.last, (word.last - word.first).days + 1
+    if word.kind in ("month", "season", "holiday", "year") and _YEAR.search(
+        text, word.start, word.stop
+    ):
+        return text[word.start : word.stop]
     if word.counted:
         return f"around {word.counted}" if days > 1 else f"on {word.counted}"
     if word.kind in ("season", "holiday"):

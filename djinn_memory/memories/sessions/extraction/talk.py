@@ -18,6 +18,9 @@ from djinn_memory.memories.sessions.extraction.forms import (
     ADDRESSED,
     COMING,
     FORMS,
+    ORDER,
+    ORDERED,
+    PAST,
     PLAN,
     POINTS,
     VAGUE,
@@ -30,13 +33,19 @@ from djinn_memory.memories.sessions.extraction.spoken_times import dated, due_in
 MOST_WORDS = 40
 """Maximum words of a clause. Longer ones tell a story."""
 
-SURE, FORMED, MAYBE = 0.09, -0.06, -0.03
-"""The least score of a memory, of a memory whose form proves it too, and of a proposal.
+FEWEST_ORDERED = 4
+"""Minimum words of an order that may hold in general."""
 
-On conversations 26 and 41 of `benchmarks/extraction.py`, of the clauses from .09 up 90 of 100 are
-from turns that a reader listed, of those from -.03 to .09 79, below that 60; forms below -.06 are
-encouragements, such as "Let's keep going".
+SURE, FORMED, MAYBE, WEAK = 0.06, -0.06, -0.03, 0.0
+"""The least score of a memory, of a memory whose form proves it too, of a proposal, and of a weak
+proposal.
+
+On conversations 26 and 41 of `benchmarks/extraction.py`, of the clauses from .06 up 90 of 100 are
+from turns that a reader listed, of those from -.03 to .06 75, of weak ones below 0 58. Forms below
+-.06 are encouragements, such as "Let's take it one day at a time".
 """
+
+_OWN = re.compile(r"(?:I|we|let['’]s)\b", re.IGNORECASE)
 
 
 class Told(Struct, frozen=True):
@@ -53,9 +62,13 @@ class Told(Struct, frozen=True):
 
 def told_whole(text: str, masked: str, said: datetime) -> Told | None:
     """The statement of a sentence that tells what to do, what was agreed or what was learned."""
-    clause = Clause(text, masked, USER)
-    form = _form_of(masked) if ADDRESSED.match(masked) else None
-    return _told(clause, form, said) if form else None
+    if not ADDRESSED.match(masked) or len(masked.split()) > MOST_WORDS:
+        return None
+    form = _form_of(masked)
+    if not form and not (ORDER.match(masked) and len(masked.split()) >= FEWEST_ORDERED):
+        return None
+    told = _told(Clause(text, masked, USER), form or ORDERED, said)
+    return told if form else replace(told, formed=False)
 
 
 def told_by(clause: Clause, said: datetime) -> Told | None:
@@ -70,9 +83,21 @@ def judged(told: Told, meaning: Meaning) -> Claim | None:
     """The claim of what a clause may state, by its meaning; None if it states nothing."""
     if told.formed:
         return told.claim if meaning.score >= FORMED else None
-    if meaning.score < MAYBE:
+    ordered = told.claim.rule == ORDERED.rule
+    if meaning.score < (WEAK if told.weak else MAYBE) or (ordered and meaning.type != "preference"):
         return None
-    return _shaped(told.claim, meaning.type, sure=meaning.score >= SURE and not told.weak)
+    return _shaped(
+        told.claim, _type(told, meaning.type), sure=meaning.score >= SURE and not told.weak
+    )
+
+
+def _type(told: Told, kind: ClaimType) -> ClaimType:
+    """The type of a statement whose meaning is near to one: what others do is no own decision."""
+    own = _OWN.match(told.meaning)
+    ahead = COMING.search(told.meaning) or not PAST.search(told.meaning)
+    if kind == "commitment":
+        return kind if told.claim.due or (own and ahead) else "fact"
+    return "fact" if kind == "decision" and not own else kind
 
 
 def _form_of(masked: str) -> Form | None:
@@ -81,14 +106,15 @@ def _form_of(masked: str) -> Form | None:
 
 def _told(clause: Clause, form: Form | None, said: datetime) -> Told:
     today = said.date()
-    coming = bool(COMING.search(clause.masked)) or (form is not None and form.type == "decision")
-    due = due_in(clause.text, today) if coming else None
-    if due and (not form or form.type != "decision") and PLAN.pattern.fullmatch(clause.masked):
+    general = form is not None and form.type in ("decision", "preference", "lesson")
+    coming = bool(COMING.search(clause.masked)) or not PAST.search(clause.masked)
+    due = due_in(clause.text, today) if coming and not general else None
+    if due and PLAN.pattern.fullmatch(clause.masked):
         form = PLAN
     start = 0
     if form and (match := form.pattern.fullmatch(clause.masked)):
         start = match.start("what") if match.groupdict().get("what") else 0
-    text, day = dated(" ".join(clause.text[start:].split()), today, coming=coming)
+    text, day = dated(" ".join(clause.text[start:].split()), today, coming=coming, general=general)
     text = text[:1].upper() + text[1:]
     claim = Claim(
         form.rule if form else "told", "fact", "", text, clause.who,
@@ -96,7 +122,7 @@ def _told(clause: Clause, form: Form | None, said: datetime) -> Told:
         day=day.isoformat() if day else None,
     )  # fmt: skip
     weak = clause.doubtful or bool(VAGUE.search(clause.masked))
-    return Told(_shaped(claim, form.type if form else "fact"), clause.text, form is not None, weak)
+    return Told(_shaped(claim, form.type) if form else claim, clause.text, form is not None, weak)
 
 
 def _shaped(claim: Claim, kind: ClaimType, *, sure: bool = True) -> Claim:
