@@ -22,10 +22,11 @@ LEAD = re.compile(
     r"|yes|for your information|just so you know|no(?=[,.!])|yeah|yep|yup|right|now|note"
     r"|one more thing|thanks|thank you|great|good|actually|as a reminder|reminder|important"
     r"|another thing|first|second|finally|sure|perfect|cool|nice|correct|exactly|wow|wo+ah"
-    r"|whoa|gosh|man|haha|lol|hm+|honestly|basically|definitely|totally|absolutely|unfortunately|sadly|luckily|guess what"
-    r"|plus|awesome|anyway|besides|in the meantime|on (?:another|a different) note|as for me"
-    r"|since (?:(?:we|our|the) last(?: \w+)?(?: spoke| talked| chatted| met)?|we \w+ last)|recently"
-    r"|lately|nowadays|these days|currently|personally|as you know|to be honest|for me)"
+    r"|whoa|gosh|man|haha|lol|hm+|honestly|basically|definitely|totally|absolutely|unfortunately"
+    r"|sadly|luckily|guess what|plus|awesome|anyway|besides|in the meantime"
+    r"|on (?:another|a different) note|as for me|recently|lately|nowadays|these days|currently"
+    r"|since (?:(?:we|our|the) last(?: \w+)?(?: spoke| talked| chatted| met)?|we \w+ last)"
+    r"|personally|as you know|to be honest|for me)"
     r"(?:\s+[a-z][\w-]+(?=\s*[,:!–—]))?\s*[,:!–—-]*\s+){0,4}",
     re.IGNORECASE,
 )

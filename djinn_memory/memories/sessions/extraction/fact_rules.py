@@ -21,6 +21,10 @@ _UPPER = r"[^\W\d_a-z][\w'’.&+-]*"
 _NAME = rf"{_UPPER}(?:,? (?:(?:de|van|von|der|den|la|le|of|the|and|&|y) )?{_UPPER}){{0,4}}"
 _NAMED = re.compile(_NAME)
 _CODE = re.compile(r"(?=[^\s]*\d)[\w.@/:+#-]+(?: [\w.@/:+#-]*\d[\w.@/:+#-]*)?")
+_AMOUNT = re.compile(
+    r"(?:[€$£] ?)?\d[\d.,]*(?: ?(?:[€$£%]|k|euros?|dollars?|pounds?|francs?|kg|km|hours?|days?))?"
+    r"(?: (?:an?|per) (?:hour|day|week|month|year|person|head))?"
+)
 _WHAT = re.compile(rf"(?:(?:an?|the|at|in) )?(?P<name>{_NAME})")
 
 _MONTHS = r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
@@ -198,7 +202,10 @@ def _is_name_of(words: list[str], value: str, written: str) -> bool:
     if _TIMES.match(value) or (words[-1] in _RELATIONS and _DEMONYMS.match(value)):
         return False
     match = _WHAT.fullmatch(value)
-    return bool(match or _CODE.fullmatch(value)) and len(value.split()) <= MOST_WORDS
+    return (
+        bool(match or _CODE.fullmatch(value) or _AMOUNT.fullmatch(value))
+        and len(value.split()) <= MOST_WORDS
+    )
 
 
 def _fact(rule: str, key: str, value: str) -> Claim | None:

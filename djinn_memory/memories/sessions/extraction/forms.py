@@ -75,8 +75,9 @@ FORMS = (
         rf"(?:the )?(?:decision|plan)(?: now)?(?: is(?: to| that)?:?|:)\s+{_WHAT}",
         rf"{_GROUP}{_HAVING} (?:agreed|decided|voted|settled|approved|chosen?|rejected|picked|opted"
         r"|hired|elected|turned down)(?! to disagree)(?: that| to| on| for| against|:|,)* \S+.*",
-        r"let['’]s (?:go (?:with|for)|use|stick (?:with|to)|keep(?! \w+ing\b)|drop|take|postpone"
-        r"|move|switch to|call the|name the|skip)\s+(?P<chosen>(?!(?:it|that|this|them)\b)\S+.*)",
+        r"let['’]s (?:go (?:with|for)|use|stick (?:with|to)|keep(?! \w+ing\b)|drop"
+        r"|take(?! an?\b)|postpone|move|switch to|call the|name the|skip)"
+        r"\s+(?!(?:it|that|this|them)\b)\S.*",
         r"(?:we|I)(?:['’]re|['’]m| are| am) (?:going with|sticking with|switching to|dropping"
         r"|keeping|moving to|giving up|not (?:taking|renewing|going to|doing|buying|hiring"
         r"|supporting))\s.+",
@@ -114,7 +115,7 @@ FORMS = (
         r"|cannot stand|can['’]t bear|don['’]t (?:really |much )?(?:like|enjoy|care for))"
         rf"\s+{_LIKED}",
         rf"{_AM} (?:not )?(?:(?:a |such a )?(?:big |huge |great )?fan of|(?:really |very )?"
-        r"(?:into|keen on|fond of|passionate about)|crazy about|allergic to|scared of|afraid of)"
+        r"(?:into|keen on|fond of|passionate about)|crazy about|scared of|afraid of)"
         rf"\s+{_LIKED}",
         r"I(?:['’]d| would) rather (?!not say)\S+ .*",
     ),
@@ -138,7 +139,7 @@ FORMS = (
         rf"{_AM} (?:an? |the )?(?:[\w-]+[- ]){{0,2}}?(?:vegetarian|vegan|pescatarian|diabetic"
         r"|dyslexic|asthmatic|intolerant|colou?r-?blind|(?:left|right)-handed|deaf|pregnant|coeliac"
         r"|celiac|autistic|epileptic|widow(?:ed|er)?|divorced|married|single|retired|self-employed"
-        r"|unemployed|\d+ years old)\b.*",
+        r"|unemployed|allergic to|\d+ years old)\b.*",
         r"I(?:['’]ve| have) been an? .+ (?:for|since) .+",
         rf"I(?:['’]ve| have) {_RELATIVE}",
         r"I (?:was (?:born|raised|diagnosed)|grew up|studied|speak|play the|drive an?|own an?|come"

@@ -92,7 +92,7 @@ def _written(text: str, word: CalendarWord) -> str:
         return f"on {first}"
     if days == 2:
         return f"on the weekend of {first}"
-    if days == 7:
+    if days == 7 and first.weekday() == 0:
         return f"in the week of {first}"
     if first.day == 1 and (last + timedelta(days=1)).day == 1:
         if days < 32:
