@@ -70,7 +70,7 @@ def extracted(messages: Sequence[Said], user: str) -> list[Kept]:
         turns = {}
         for session in dict.fromkeys(message.session for message in messages):
             own = (each for each in messages if (each.session, each.speaker) == (session, user))
-            told = {each.text: each.id for each in own}
+            told = {each.text.strip(): each.id for each in own}
             for turn in djinn.sessions.history(session, last=10_000).turns:
                 turns[evidence_link(turn)] = told.get(turn.message, "")
         vault = home.root / "vaults" / home.config.agents[0]

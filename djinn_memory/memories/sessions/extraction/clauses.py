@@ -13,9 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.memories.sessions.extraction.claims import Sentence
-
-USER = "user"
-"""The category of facts about the person who speaks with the agent."""
+from djinn_memory.memories.sessions.extraction.fact_rules import USER
 
 LEAD = re.compile(
     r"(?:(?:hi|hey|hello|ok|okay|so|also|and|but|btw|by the way|fyi|for the record|oh|ah|aw+|well"
@@ -65,7 +63,7 @@ _FIRST = re.compile(
 _NO_NAME = re.compile(
     r"(?:[a-z]+ing$|it|that|this|these|those|there|he|she|they|you|who|what|how|when|where|why|which"
     r"|one|some|someone|something|nothing|nobody|every\w*|all|each|any\w*|people|life|time|here|such"
-    r"|just|two|three|four|tons|lots|little|both|even|if|as|in|on|at|for|with|to|your|his|her|their"
+    r"|just|gotta|gather|two|three|four|tons|lots|little|both|even|if|as|in|on|at|for|with|to|your|his|her|their"
     r"|its|not|never|always|maybe|love|a|an|no|thanks?|let|please|do|does|did|is|are|was|can|could"
     r"|would|should|will)\b",
     re.IGNORECASE,
@@ -77,9 +75,9 @@ _ELIDED = (
     ("I ", rf"(?:(?:just|already|finally|still|even) )?(?:{IRREGULAR_PAST}|[a-z]{{2,}}ed)\b"
            r"(?! (?:by|with|for|about)\b)"),
     ("I'm ", r"(?:gonna|(?!everything|nothing|something|anything|during|being|having|seeing"
-             r"|including|according)[a-z]+ing)\b(?!['’]s)(?!.*\b(?:is|isn['’]t|are|was|were|makes?"
-             r"|made|help(?:s|ed)|takes|gives|gave|can|has|keeps|brings?|means|requires|looks"
-             r"|sounds|seems|feels|lets?|allows)\b)"),
+             r"|including|according)[a-z]+ing)\b(?!['’]s)(?!.*['’]s (?:an?|the|my|so|been|such)\b)"
+             r"(?!.*\b(?:is|isn['’]t|are|was|were|makes?|made|help(?:s|ed)|takes|gives|gave|can|has"
+             r"|keeps|brings?|means|requires|looks|sounds|seems|feels|lets?|allows)\b)"),
 )  # fmt: skip
 """How a sentence begins whose subject is the speaker, unsaid, after the words that it lacks."""
 

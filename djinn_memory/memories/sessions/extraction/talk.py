@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, title_of
-from djinn_memory.memories.sessions.extraction.clauses import USER, Clause
+from djinn_memory.memories.sessions.extraction.clauses import Clause
+from djinn_memory.memories.sessions.extraction.fact_rules import USER
 from djinn_memory.memories.sessions.extraction.forms import (
     ADDRESSED,
     COMING,
@@ -36,9 +37,9 @@ MOST_WORDS = 40
 FEWEST_ORDERED = 4
 """Minimum words of an order that may hold in general."""
 
-SURE, FORMED, MAYBE, WEAK = 0.06, -0.06, -0.03, 0.0
-"""The least score of a memory, of a memory whose form proves it too, of a proposal, and of a weak
-proposal.
+SURE, FORMED, MAYBE, WEAK, DOUBTFUL = 0.06, -0.06, -0.03, 0.0, 0.04
+"""The least score of a memory, of a memory whose form proves it too, of a proposal, and of one that
+is weak or doubtful.
 
 On conversations 26 and 41 of `benchmarks/extraction.py`, of the clauses from .06 up 90 of 100 are
 from turns that a reader listed, of those from -.03 to .06 75, of weak ones below 0 58. Forms below
@@ -57,7 +58,9 @@ class Told(Struct, frozen=True):
     formed: bool = True
     """Whether it has a form that states something."""
     weak: bool = False
-    """Whether it may only be proposed."""
+    """Whether it may only be proposed, because its words need others."""
+    doubtful: bool = False
+    """Whether it may only be proposed, because it may be about something else."""
 
 
 def told_whole(text: str, masked: str, said: datetime) -> Told | None:
@@ -84,7 +87,8 @@ def judged(told: Told, meaning: Meaning) -> Claim | None:
     if told.formed:
         return told.claim if meaning.score >= FORMED else None
     ordered = told.claim.rule == ORDERED.rule
-    if meaning.score < (WEAK if told.weak else MAYBE) or (ordered and meaning.type != "preference"):
+    least = SURE if ordered else DOUBTFUL if told.doubtful else WEAK if told.weak else MAYBE
+    if meaning.score < least or (ordered and meaning.type != "preference"):
         return None
     return _shaped(
         told.claim, _type(told, meaning.type), sure=meaning.score >= SURE and not told.weak
@@ -121,8 +125,9 @@ def _told(clause: Clause, form: Form | None, said: datetime) -> Told:
         due=due.isoformat() if due else None, tags=form.tags if form else (),
         day=day.isoformat() if day else None,
     )  # fmt: skip
-    weak = clause.doubtful or bool(VAGUE.search(clause.masked))
-    return Told(_shaped(claim, form.type) if form else claim, clause.text, form is not None, weak)
+    shaped = _shaped(claim, form.type) if form else claim
+    weak = bool(VAGUE.search(clause.masked))
+    return Told(shaped, clause.text, form is not None, weak, clause.doubtful)
 
 
 def _shaped(claim: Claim, kind: ClaimType, *, sure: bool = True) -> Claim:
