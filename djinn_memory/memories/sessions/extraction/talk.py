@@ -90,9 +90,8 @@ def judged(told: Told, meaning: Meaning) -> Claim | None:
     least = SURE if ordered else DOUBTFUL if told.doubtful else WEAK if told.weak else MAYBE
     if meaning.score < least or (ordered and meaning.type != "preference"):
         return None
-    return _shaped(
-        told.claim, _type(told, meaning.type), sure=meaning.score >= SURE and not told.weak
-    )
+    sure = meaning.score >= SURE and not (told.weak or told.doubtful)
+    return _shaped(told.claim, _type(told, meaning.type), sure=sure)
 
 
 def _type(told: Told, kind: ClaimType) -> ClaimType:
@@ -139,8 +138,8 @@ def _shaped(claim: Claim, kind: ClaimType, *, sure: bool = True) -> Claim:
         )
     who = claim.category
     key = re.sub(r"[^\w\s@.,:'’-]", "", claim.text)
-    own = rf"(?:the )?(?:{re.escape(who)}|I|we)(?:['’](?:m|ve|re|s))? "
-    key = re.sub(own, "", key, count=1, flags=re.IGNORECASE) if re.match(own, key, re.I) else key
+    own = rf"^(?:the )?(?:{re.escape(who)}|I|we)(?:['’](?:m|ve|re|s))? "
+    key = re.sub(own, "", key, flags=re.IGNORECASE)
     key = title_of(key, 60).removesuffix(" ...").rstrip(".,: ")
     key = key[:1].lower() + key[1:]
     return replace(claim, type=kind, title=f"{who}/{key}", key=key, due=None, whole=True, sure=sure)
