@@ -193,7 +193,9 @@ VOID = re.compile(
     r"|^(?:as \w+(?: \w+)?, |according to |in (?:the|this|my|his|her) (?:novel|book|film|game|dream"
     r"|story|example|text)\b|(?:the|my|this) (?:text|speaker|author|article|book|narrator|character"
     r"|hero|story|film|movie|song|sentence|paragraph|example|avatar"
-    r"|protagonist)\b)|^(?:I|we)['’]d (?!rather\b|prefer\b|love\b|like\b)",
+    r"|protagonist)\b|I (?:need|want) (?:an? |the |some )?(?:function|script|regex|query|list|table"
+    r"|example|summary|synonym|word|title)\b|I['’]m trying to (?:get|make|fix|run)\b)"
+    r"|^(?:I|we)['’]d (?!rather\b|prefer\b|love\b|like\b)",
     re.IGNORECASE,
 )
 """What is supposed, wished for, or about the other person."""
