@@ -15,6 +15,7 @@ from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.proposals.requests import Proposal
 from djinn_memory.memories.sessions.extraction import run as extraction
 from djinn_memory.memories.sessions.extraction.claims import Claim
+from djinn_memory.memories.sessions.extraction.talk import Told
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 FERRY = Claim("said", "preference", "Likes the early ferry", "I like the early ferry to Hel")
@@ -32,7 +33,7 @@ def djinn(home: Home) -> Iterator[Djinn]:
 def unsure(monkeypatch: pytest.MonkeyPatch) -> list[Claim]:
     """The claims that extraction finds in any turn of a tool, and so is not sure of."""
     claims = [FERRY, PLAN, CITY]
-    monkeypatch.setattr(extraction, "claims_in", lambda *_, **__: claims)
+    monkeypatch.setattr(extraction, "told_in", lambda *_, **__: map(Told, claims))
     return claims
 
 

@@ -44,6 +44,12 @@ class Claim(Struct, frozen=True):
     """The day by which a commitment is due, as ISO 8601."""
     tags: tuple[str, ...] = ()
     """Tags of the memory."""
+    day: str | None = None
+    """The first day that the statement names, as ISO 8601."""
+    whole: bool = False
+    """Whether the value of a fact is a sentence that stands alone."""
+    sure: bool = True
+    """Whether it becomes a memory. Others are proposed."""
 
     @property
     def is_keyed(self) -> bool:
@@ -115,6 +121,9 @@ _HOSTILE = re.compile(
 )
 """Characters that are structure in a note, or data, and no plain language of a statement."""
 
+_EXAMPLE = re.compile(r"(?:example|user story|quote|translation|draft)\s*\d*\s*:", re.IGNORECASE)
+"""How a sentence begins that only shows one."""
+
 _REPORTED = re.compile(
     r",\s*(?:as )?(?:they|he|she|people|\w+) (?:say|says|said|told me|tells me|claims|writes"
     r"|wrote)\b",
@@ -156,6 +165,7 @@ def sentences(text: str) -> Iterator[Sentence]:
             short = len(sentence.text) <= LONGEST
             question = sentence.text.rstrip('"”’) ').endswith("?")
             odd = not is_plain(sentence.text) or _REPORTED.search(sentence.masked)
+            odd = odd or _EXAMPLE.match(sentence.masked)
             if short and not question and not odd:
                 yield sentence
 

@@ -21,6 +21,10 @@ _UPPER = r"[^\W\d_a-z][\w'’.&+-]*"
 _NAME = rf"{_UPPER}(?:,? (?:(?:de|van|von|der|den|la|le|of|the|and|&|y) )?{_UPPER}){{0,4}}"
 _NAMED = re.compile(_NAME)
 _CODE = re.compile(r"(?=[^\s]*\d)[\w.@/:+#-]+(?: [\w.@/:+#-]*\d[\w.@/:+#-]*)?")
+_AMOUNT = re.compile(
+    r"(?:[€$£] ?)?\d[\d.,]*(?: ?(?:[€$£%]|k|euros?|dollars?|pounds?|francs?|kg|km|hours?|days?))?"
+    r"(?: (?:an?|per) (?:hour|day|week|month|year|person|head))?"
+)
 _WHAT = re.compile(rf"(?:(?:an?|the|at|in) )?(?P<name>{_NAME})")
 
 _MONTHS = r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
@@ -44,6 +48,11 @@ _MY = re.compile(
 _CALL = re.compile(
     rf"(?i:(?:you can |you may |please |just |everyone can )*call me) (?P<value>{_NAME})"
 )
+_OCCUPATION = re.compile(
+    r"(?:an? )?(?:[\w-]+ ){0,3}(?:\w{2,}(?:eer|ner|ter|ger|cher|per|der|ist|ian|tor|sor|yst|ect)"
+    r"|nurse|chef|cook|student|assistant|consultant|architect|doctor|lawyer|lead)",
+    re.IGNORECASE,
+)
 _I = (
     ("lives in", re.compile(rf"(?i:I)(?: now| currently)? live in (?P<value>{_NAME})")),
     (
@@ -55,6 +64,7 @@ _I = (
     ),
     ("from", re.compile(rf"(?i:I)(?:'m|’m| am)(?: originally)? from (?P<value>{_NAME})")),
     ("works at", re.compile(rf"(?i:I)(?: now| currently)? work (?:at|for) (?P<value>{_NAME})")),
+    ("job", re.compile(rf"(?i:I)(?: now| currently)? work as (?P<value>{_OCCUPATION.pattern})")),
     ("born", re.compile(rf"(?i:I) was born (?:in|on) (?P<value>{_NAME}|[\w ,.]*\d[\w ,.]*)")),
 )
 _PROGRAMS = _words(
@@ -105,11 +115,6 @@ _PEOPLE_NAMES = (
     "surname",
     "nickname",
     "middle name",
-)
-_OCCUPATION = re.compile(
-    r"(?:an? )?(?:[\w-]+ ){0,3}(?:\w{2,}(?:eer|ner|ter|ger|cher|per|der|ist|ian|tor|sor|yst|ect)"
-    r"|nurse|chef|cook|student|assistant|consultant|architect|doctor|lawyer|lead)",
-    re.IGNORECASE,
 )
 _CLAUSE = re.compile(
     r"\b(?:when|that|how|because|where|why|if|which|who|not|what|to|still|always|never|being|broken"
@@ -162,7 +167,8 @@ def _of_my(text: str, masked: str) -> Claim | None:
     if not match or BLANK in match["key"]:
         return None
     value = text[match.start("value") : match.end("value")].strip()
-    key, words = match["key"].lower(), match["key"].lower().split()
+    key = match["key"].lower().removeprefix("new ").removeprefix("current ")
+    words = key.split()
     if key.endswith(("'s", "’s")) or set(words) & _SECRETS:
         return None
     if set(words) & _NOT_IN_KEY or len(value.split()) > MOST_WORDS + 2 or BLANK in match["value"]:
@@ -196,7 +202,10 @@ def _is_name_of(words: list[str], value: str, written: str) -> bool:
     if _TIMES.match(value) or (words[-1] in _RELATIONS and _DEMONYMS.match(value)):
         return False
     match = _WHAT.fullmatch(value)
-    return bool(match or _CODE.fullmatch(value)) and len(value.split()) <= MOST_WORDS
+    return (
+        bool(match or _CODE.fullmatch(value) or _AMOUNT.fullmatch(value))
+        and len(value.split()) <= MOST_WORDS
+    )
 
 
 def _fact(rule: str, key: str, value: str) -> Claim | None:

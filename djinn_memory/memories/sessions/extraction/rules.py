@@ -7,7 +7,7 @@ beginning, so that the words of other people, questions and suppositions are not
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
@@ -20,7 +20,10 @@ from djinn_memory.memories.sessions.extraction.claims import (
     sentences,
     title_of,
 )
+from djinn_memory.memories.sessions.extraction.clauses import LEAD, clauses
 from djinn_memory.memories.sessions.extraction.fact_rules import fact_of
+from djinn_memory.memories.sessions.extraction.meaning import Meaning
+from djinn_memory.memories.sessions.extraction.talk import Told, judged, told_by, told_whole
 
 _TODAY = re.compile(
     r"eod|(?:at |around )?(?:noon|midnight|\d{1,2}:\d\d|\d{1,2}(?::\d\d)?\s?[ap]\.?m\.?)"
@@ -55,14 +58,6 @@ MASK = "****"
 SHORT_MESSAGE = 1_500
 """In a longer message, `always` and `never` are likely from a text that was pasted."""
 
-_LEAD = re.compile(
-    r"(?:(?:hi|hey|hello|ok|okay|so|also|and|but|btw|by the way|fyi|for the record|oh|ah|well|yes"
-    r"|for your information|just so you know|no|yeah|yep|right|now|note|one more thing|thanks"
-    r"|thank you|great|good|actually|as a reminder|reminder|important|another thing|first|second"
-    r"|finally|sure|perfect|cool|nice|correct|exactly)(?:\s+[a-z][\w-]+(?=\s*[,:!–—]))?"
-    r"\s*[,:!–—-]?\s+){0,3}",
-    re.IGNORECASE,
-)
 _POLITE = re.compile(r"(?:please,?|kindly|do)\s+", re.IGNORECASE)
 
 _UNSURE = re.compile(
@@ -71,7 +66,9 @@ _UNSURE = re.compile(
     r"|e\.g|used to|almost|hypothetically|or something|theoretically|i'd|just kidding|joking)\b",
     re.IGNORECASE,
 )
-_CLAUSES = re.compile(r",? (?:and|but) (?=(?:I|I'm|I've|my|we|We) )|; (?=(?:I|my|we) )")
+_SUPPOSED = re.compile(
+    r"(?:if|suppose|supposing|imagine|assuming|say|let['’]s say|pretend)\b", re.IGNORECASE
+)
 
 _REMEMBER = re.compile(
     r"(?P<asked>(?:please,?\s+)?(?:always\s+)?remember|(?:please,?\s+)?(?:don't|don’t|do not|never)"
@@ -186,51 +183,84 @@ class _Said(NamedTuple):
 
 
 def claims_in(text: str, said: datetime, *, personal: bool = True) -> list[Claim]:
-    """The claims in a message, in order.
+    """The claims in a message that its words alone prove, in order; see `told_in`."""
+    return settled([*told_in(text, said, personal=personal)], None)
+
+
+def told_in(text: str, said: datetime, *, personal: bool = True) -> Iterator[Told]:
+    """The statements that a message may make, in order.
 
     Without `personal` the words are not those of the user, as in the output of a tool: then only
     decisions and lessons count, which do not depend on who says them.
     """
-    claims: list[Claim] = []
     for sentence in sentences(text):
-        claims += _of_sentence(sentence, said, _PERSONAL if personal else _IMPERSONAL, len(text))
-    unique = list(dict.fromkeys(claims))
-    return unique if len(unique) <= MOST else []
+        if personal:
+            yield from _of_sentence(sentence, said, len(text))
+        elif claim := _first(sentence.text, sentence.masked, said, _IMPERSONAL, len(text)):
+            yield Told(claim)
 
 
-def _of_sentence(
-    sentence: Sentence, said: datetime, rules: tuple[_Rule, ...], length: int
-) -> Iterator[Claim]:
-    """The statements of a sentence. A later clause counts if the one before stated something."""
-    start, unsure = 0, bool(_UNSURE.search(sentence.masked))
-    whole = _first(sentence.text, sentence.masked, said, rules, unsure, length)
+def settled(told: Sequence[Told], meanings: Sequence[Meaning] | None) -> list[Claim]:
+    """The claims of what a message may state. Without meanings, only forms make claims.
+
+    `meanings` are those of the entries with words to be compared, in order. Of claims that are not
+    sure only the best one counts, so that a long message does not become a list of proposals.
+    """
+    scores: dict[Claim, float] = {}
+    left = iter(meanings or ())
+    for each in told:
+        if not each.meaning or (meanings is None and each.formed):
+            scores[each.claim] = 1.0
+        elif meanings is not None and (claim := judged(each, meaning := next(left))):
+            scores[claim] = meaning.score
+    best = max((claim for claim in scores if not claim.sure), key=scores.__getitem__, default=None)
+    claims = [claim for claim in scores if claim.sure or claim is best]
+    return claims if sum(claim.sure for claim in claims) <= MOST else []
+
+
+def _of_sentence(sentence: Sentence, said: datetime, length: int) -> Iterator[Told]:
+    """The statements of a sentence: one of all its words, or those of its clauses."""
+    whole = _first(sentence.text, sentence.masked, said, _PERSONAL, length)
     if whole and whole.rule in ("remember", "instruction", "decision", "lesson"):
-        yield whole
+        yield Told(whole)
         return
-    cuts = [*_CLAUSES.finditer(sentence.masked), None]
-    clauses = []
-    for cut in cuts:
-        end = cut.start() if cut else len(sentence.text)
-        clause = sentence.text[start:end], sentence.masked[start:end]
-        claim = _first(*clause, said, rules, unsure, length)
-        if claim is None:
-            break
-        clauses.append(claim)
-        start = cut.end() if cut else end
-    if clauses:
-        yield from clauses
-    elif whole:
-        yield whole
+    text, masked = _bare(sentence.text, sentence.masked)
+    talk = length <= SHORT_MESSAGE and not _SUPPOSED.match(masked)
+    if talk and not whole and (told := told_whole(text, masked, said)):
+        yield told
+        return
+    found = False
+    for clause in clauses(sentence):
+        unsure = bool(_UNSURE.search(sentence.masked))
+        if claim := _first(clause.text, clause.masked, said, _PERSONAL, length, unsure=unsure):
+            found = True
+            yield Told(claim)
+        elif talk and (told := told_by(clause, said)):
+            yield told
+    if whole and not found:
+        yield Told(whole)
+
+
+def _bare(text: str, masked: str) -> tuple[str, str]:
+    """A sentence without its lead-in and the sign at its end."""
+    lead = LEAD.match(masked)
+    start = lead.end() if lead else 0
+    end = len(masked.rstrip(" .!…\t"))
+    return text[start:end], masked[start:end]
 
 
 def _first(
-    text: str, masked: str, said: datetime, rules: tuple[_Rule, ...], unsure: bool, length: int
+    text: str,
+    masked: str,
+    said: datetime,
+    rules: tuple[_Rule, ...],
+    length: int,
+    *,
+    unsure: bool | None = None,
 ) -> Claim | None:
     """The statement of the first rule that matches a clause after its lead-in."""
-    lead = _LEAD.match(masked)
-    start = lead.end() if lead else 0
-    end = len(masked.rstrip(" .!…\t"))
-    clause = _Said(text[start:end], masked[start:end], said)
+    unsure = bool(_UNSURE.search(masked)) if unsure is None else unsure
+    clause = _Said(*_bare(text, masked), said)
     if not clause.text:
         return None
     for rule in rules:
@@ -260,7 +290,7 @@ def _remembered(clause: _Said) -> Claim | None:
     if not any(map(str.isalnum, key)) or MASK in what:
         return None
     title = f"{REMEMBERED}/{key}"
-    return Claim("remember", "fact", title, what, REMEMBERED, key)
+    return Claim("remember", "fact", title, what, REMEMBERED, key, whole=True)
 
 
 def _preferred(clause: _Said) -> Claim | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -19,8 +20,9 @@ from djinn_memory.memories.proposals.kinds import statement
 from djinn_memory.memories.proposals.lifecycle import propose
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, is_plain, title_of
+from djinn_memory.memories.sessions.extraction.meaning import meaning_reader
 from djinn_memory.memories.sessions.extraction.named import often_named
-from djinn_memory.memories.sessions.extraction.rules import claims_in
+from djinn_memory.memories.sessions.extraction.rules import settled, told_in
 from djinn_memory.memories.sessions.extraction.turns import (
     ExtractionLog,
     UnreadSession,
@@ -80,7 +82,7 @@ def _run(
     for unread in unread_sessions(runtime, agent, log, session):
         place = f"session {unread.session}"
         try:
-            for result in _of_session(unread, writer):
+            for result in _of_session(runtime, unread, writer):
                 results.append(result)
             for claim, turn in often_named(runtime, agent, unread.session, unread.turns):
                 results.append(writer.take(claim, turn, unread.session, proposed=True))
@@ -113,14 +115,26 @@ def _run(
 
 
 def _of_session(
-    unread: UnreadSession, writer: ClaimWriter
+    runtime: Runtime, unread: UnreadSession, writer: ClaimWriter
 ) -> Iterator[ExtractedMemory | SkippedStatement]:
     """Take the claims of a session's turns, in order."""
-    for turn in unread.turns:
-        at = datetime.fromisoformat(turn.memory.created or turn.memory.date).astimezone()
-        for text, personal in _stated_texts(turn):
-            for claim in claims_in(text, at, personal=personal):
-                yield writer.take(claim, turn, unread.session, proposed=not personal)
+    told = [
+        (turn, personal, [*told_in(text, _said(turn), personal=personal)])
+        for turn in unread.turns
+        for text, personal in _stated_texts(turn)
+    ]
+    unclear = [each.meaning for _, _, stated in told for each in stated if each.meaning]
+    reader = meaning_reader(runtime) if unclear else None
+    meanings = iter(reader.read(unclear) if reader else ())
+    for turn, personal, stated in told:
+        own = [*islice(meanings, sum(bool(each.meaning) for each in stated))] if reader else None
+        for claim in settled(stated, own):
+            yield writer.take(claim, turn, unread.session, proposed=not personal)
+
+
+def _said(turn: EpisodeText) -> datetime:
+    """When a turn was said, in the time zone of this machine."""
+    return datetime.fromisoformat(turn.memory.created or turn.memory.date).astimezone()
 
 
 def _proposed(

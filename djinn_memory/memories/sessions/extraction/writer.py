@@ -16,7 +16,6 @@ from djinn_memory.memories.facts.queries import Fact, indexed_facts, read_fact
 from djinn_memory.memories.facts.requests import SetFact
 from djinn_memory.memories.facts.writer import set_fact
 from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest, title_of
-from djinn_memory.memories.sessions.extraction.rules import REMEMBERED
 from djinn_memory.memories.sessions.extraction.turns import ExtractionLog
 from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
 from djinn_memory.memories.writing.drafts import draft_of
@@ -68,6 +67,7 @@ class ClaimWriter:
     def _take(
         self, claim: Claim, turn: EpisodeText, session: str, *, proposed: bool
     ) -> ExtractedMemory | SkippedStatement:
+        proposed = proposed or not claim.sure
         said = turn.memory.created or turn.memory.date
         link = evidence_link(turn.memory)
         reason = self._taken(claim, said, link)
@@ -122,7 +122,7 @@ class ClaimWriter:
             if value is not None and flat(value) == flat(claim.text):
                 fact = self._fact(claim)
                 return f"{fact.vault}/{fact.path}" if fact else claim.title
-            if claim.category != REMEMBERED:
+            if not claim.whole:
                 return None
         runtime, home = self._runtime, self._runtime.home
         draft = draft_of(self._memory(claim, ()), runtime.now(), home.config.secrets)
@@ -195,7 +195,7 @@ class ClaimWriter:
         if claim.is_keyed and not proposed:
             request = SetFact(
                 claim.category, claim.key, claim.text,
-                source=source, valid_from=said, agent=self._agent,
+                source=source, valid_from=_begins(claim, said), agent=self._agent,
             )  # fmt: skip
             fact = set_fact(runtime, request, origin).fact
             title = f"{fact.category}/{fact.key}"
@@ -205,12 +205,12 @@ class ClaimWriter:
                 session=session, status=None,
             )  # fmt: skip
         # A statement holds from its turn on, which may be years before today.
-        period = {"date": said, "valid_from": said}
+        period = {"date": said, "valid_from": _begins(claim, said)}
         fields = {**period, **origin.fields(), STATEMENT: claim_digest(self._agent, claim)}
         request_memory = replace(
             self._memory(claim, tuple(fields.items())),
             # The key alone says nothing to those who are to accept it.
-            title=title_of(f"{claim.title}: {claim.text}") if claim.is_keyed else claim.title,
+            title=_told(claim),
             source="model" if claim.rule == "model" else source,
             status=PROPOSED if proposed else None,
         )
@@ -246,6 +246,18 @@ class ClaimWriter:
         link = evidence_link(turn.memory)
         text = masked(claim.text, f"{claim.title}: ")[0]
         return SkippedStatement(claim.type, mask(claim.title), text, reason, (link,), session)
+
+
+def _begins(claim: Claim, said: str) -> str:
+    """When a statement begins to hold: on the day that it names, if that is past."""
+    return claim.day if claim.day and claim.day < said[:10] else said
+
+
+def _told(claim: Claim) -> str:
+    """The title of a claim that is proposed, which says what would be known."""
+    if not claim.is_keyed:
+        return claim.title
+    return title_of(claim.text if claim.whole else f"{claim.title}: {claim.text}")
 
 
 def _meaning(claim: Claim) -> tuple[str, str]:

@@ -12,12 +12,16 @@ from typing import Any
 import pytest
 
 from djinn_memory.djinn import Djinn
+from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.errors import Busy, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.memories.sessions.extraction import meaning
 from djinn_memory.memories.sessions.extraction import run as extraction
+from djinn_memory.memories.sessions.extraction.meaning import Meaning
+from djinn_memory.memories.sessions.extraction.talk import MAYBE
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
 from djinn_memory.memories.sessions.requests import ExtractionReport
 from djinn_memory.models import Filters
@@ -564,3 +568,64 @@ def test_other_words_for_one_fact_close_its_value(djinn: Djinn) -> None:
     assert (fact.value, [past.value for past in fact.history]) == ("Gdansk", ["Warsaw", "Gdansk"])
     assert djinn.facts.list().total == 1
     assert djinn.sessions.extract("a").written == djinn.sessions.extract("b").written == ()
+
+
+class Reader:
+    """Reads the same meaning in all texts."""
+
+    def __init__(self, score: float) -> None:
+        self._score = score
+
+    def read(self, texts: list[str]) -> list[Meaning]:
+        return [Meaning(self._score, "fact") for _ in texts]
+
+
+def test_meaning_writes_a_sentence_with_its_day(
+    djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extraction, "meaning_reader", lambda _: Reader(1.0))
+    say(djinn, "I sold my boat last Saturday, and my brother bought a kayak.")
+    boat, kayak = djinn.sessions.extract().written
+    assert (boat.type, boat.text) == ("fact", "I sold my boat on 2026-02-28")
+    assert (kayak.title, kayak.status) == ("user/my brother bought a kayak", None)
+    fact = djinn.facts.get("user", "sold my boat on 2026-02-28")
+    assert fact.value == boat.text and fact.valid_from == "2026-02-28"
+
+
+def test_less_sure_statements_are_proposed_once(
+    djinn: Djinn, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extraction, "meaning_reader", lambda _: Reader(MAYBE))
+    say(djinn, "I sold my boat last Saturday.", "I sold my boat last Saturday.")
+    report = djinn.sessions.extract()
+    assert [memory.status for memory in report.written] == ["proposed"]
+    assert [skipped.reason for skipped in report.skipped] == ["extracted before"]
+    assert djinn.facts.list().facts == () and not djinn.sessions.extract().written
+    [proposal] = djinn.proposals.list(kind="statement").proposals
+    assert proposal.subjects[0].title == "I sold my boat on 2026-02-28"
+    djinn.proposals.accept([proposal.id])
+    fact = djinn.facts.get("user", "sold my boat on 2026-02-28")
+    assert (fact.value, fact.valid_from) == ("I sold my boat on 2026-02-28", "2026-02-28")
+
+
+def test_without_the_model_only_forms_are_kept(
+    djinn: Djinn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extraction, "meaning_reader", lambda _: None)
+    say(djinn, "I sold my boat last Saturday.", "I'm vegetarian.")
+    assert titles(djinn.sessions.extract()) == ["user/vegetarian"]
+
+
+def test_prototypes_are_embedded_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = (("fact", "I sold my boat."), ("nothing", "That was fun."))
+    monkeypatch.setattr(meaning, "prototypes", lambda: few)
+    home.edit((("embedding", "provider"), "local"))
+    with Djinn(home) as djinn:
+        reader = meaning.meaning_reader(djinn.runtime)
+        assert reader and reader.read(["I sold my kayak."])[0].score > 0
+    with Djinn(home) as djinn, monkeypatch.context() as patch:
+        patch.setattr(LocalEmbedder, "embed", None)
+        assert meaning.meaning_reader(djinn.runtime)
+    home.edit((("embedding", "provider"), "none"))
+    with Djinn(home) as djinn:
+        assert meaning.meaning_reader(djinn.runtime) is None

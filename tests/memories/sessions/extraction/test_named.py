@@ -14,6 +14,7 @@ from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.sessions.extraction import run as extraction
 from djinn_memory.memories.sessions.extraction.claims import Claim
 from djinn_memory.memories.sessions.extraction.named import SESSIONS, kind_of
+from djinn_memory.memories.sessions.extraction.talk import Told
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 
@@ -74,7 +75,7 @@ def test_a_fact_about_somebody_is_one_of_the_entity(
     djinn: Djinn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = Claim("person", "fact", "Hannah/does", "the frontend", "Hannah", "does")
-    monkeypatch.setattr(extraction, "claims_in", lambda *_, **__: [claim])
+    monkeypatch.setattr(extraction, "told_in", lambda *_, **__: [Told(claim)])
     djinn.entities.add("Hannah Berg", kind="person", aliases=["Hannah"])
     say(djinn, "Then Hannah does the frontend.", 1)
     [fact] = djinn.facts.list().facts
