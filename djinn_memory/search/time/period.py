@@ -274,11 +274,15 @@ class _QuestionPeriod(Now):
             if NAME.name in candidate.verdicts:
                 arranged.named.append(candidate)
                 continue
-            verdict = None
-            if candidate.chunk_id in same:
-                read, is_from = rank < READ, self._has(memory)
+            verdict, read = None, rank < READ
+            held = (read or candidate.chunk_id in same) and self._held_then(search, memory)
+            if memory.memory_id in self.answered:
+                # Such as the leader of a project, asked for as "the project".
+                verdict = FROM_PERIOD
+            elif candidate.chunk_id in same:
+                is_from = self._has(memory)
                 if self._matches(search, candidate, candidates[0]):
-                    if is_from or self._held_then(search, memory):
+                    if is_from or held:
                         verdict = FROM_PERIOD
                     elif read and self._may_be_from(search, candidate, memory):
                         verdict = ABOUT_PERIOD
@@ -375,10 +379,13 @@ class _QuestionPeriod(Now):
         return [next(ordered) if each.chunk_id in began else each for each in arranged.others]
 
     def judged(self, chosen: Sequence[Candidate]) -> bool | None:
-        """Whether a memory of the period is shown, if all of them are asked for; else None."""
-        if not self._dates.everything:
-            return None
-        return any(DATES in candidate.verdicts for candidate in chosen)
+        """Whether a memory of the period is shown, if all of them are asked for.
+
+        For another question None, or False if no memory is from the period: what held or happened
+        then is not known.
+        """
+        shown = any(DATES in candidate.verdicts for candidate in chosen)
+        return shown if self._dates.everything or not shown else None
 
     def arranged(self, search: Search, chosen: list[Candidate]) -> list[Candidate]:
         """The chosen candidates; in order of time if all memories of the period are wanted."""
@@ -477,7 +484,7 @@ class _QuestionPeriod(Now):
         titles: Counter[str] = Counter()
 
         def order(candidate: Candidate) -> tuple[float, ...]:
-            times = days[self._days[candidate.memory_id]]
+            times = days[self._days_of(memories[candidate.memory_id])]
             if self._dates.everything:
                 title = memories[candidate.memory_id].title
                 return titles[title], times, -candidate.score
@@ -488,7 +495,7 @@ class _QuestionPeriod(Now):
         while left and len(chosen) < SPREAD:
             best = min(left, key=order)
             left.remove(best)
-            days[self._days[best.memory_id]] += 1
+            days[self._days_of(memories[best.memory_id])] += 1
             titles[memories[best.memory_id].title] += 1
             chosen.append(best)
         return [*chosen, *left]
