@@ -133,7 +133,6 @@ class Djinn(Namespace):
         )
         self.runtime.intake = take_in
         self.runtime.recovery = _recover_changes
-        self.runtime.comparison = compare_new_notes
 
     def __enter__(self) -> Djinn:
         return self
@@ -197,7 +196,9 @@ class Djinn(Namespace):
         """
         from djinn_memory.memories.recall.recall import recall
 
-        return recall(self.runtime, request)
+        answer = recall(self.runtime, request)
+        compare_new_notes(self.runtime)
+        return answer
 
     @operation(BuildContext, logs=True, embeds=("task",), positional=("task",))
     def context(self, request: BuildContext) -> ContextBundle:
@@ -291,7 +292,9 @@ class Djinn(Namespace):
         from djinn_memory.search.search import search
 
         backend = request.backend or self.runtime.home.config.backend
-        return search(self.runtime, replace(request, backend=backend))
+        result = search(self.runtime, replace(request, backend=backend))
+        compare_new_notes(self.runtime)
+        return result
 
     @operation(ShowStatus, rights="person")
     def status(self, request: ShowStatus) -> HomeStatus:

@@ -53,8 +53,6 @@ class Runtime:
         failures as `problems`."""
         self.recovery: Callable[[Runtime], None] | None = None
         """Takes back changes of notes that were interrupted, before the notes are read."""
-        self.comparison: Callable[[Runtime], None] | None = None
-        """Compares notes that were embedded since they were written with others."""
         self._flags = {"resident": resident, "read_only": read_only}
         self._lock = threading.RLock()
 
@@ -157,11 +155,6 @@ class Runtime:
         """Take back changes of notes that were interrupted, before the notes are read."""
         if self.recovery:
             self.recovery(self)
-
-    def compare_new_notes(self) -> None:
-        """Propose to merge new notes that say the same as others, when they are embedded."""
-        if self.comparison:
-            self.comparison(self)
 
     def fresh_scope(self, agent: str | None, filters: Filters | None = None) -> tuple[Vault, ...]:
         """Index changed notes, within the limits of a sweep. Returns the vaults `agent` sees."""

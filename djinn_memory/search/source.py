@@ -42,10 +42,7 @@ class SearchSource:
         """
         self._runtime.take_in(agent)
         self._runtime.recover_changes()
-        result = sweep(self._runtime.state, vaults, spare)
-        if spare:
-            self._runtime.compare_new_notes()
-        return result
+        return sweep(self._runtime.state, vaults, spare)
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:
         """The vectors of some vaults, before the index is opened, which may have others."""

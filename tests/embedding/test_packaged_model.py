@@ -101,7 +101,7 @@ def test_the_core_needs_no_extra(home: Home, shared: Path, tmp_path: Path) -> No
     done = djinn(home, tmp_path, "index")
     assert (done.returncode, done.stderr) == (0, "")
     done = djinn(
-        home, tmp_path, "memory", "search", "stuck in the mud", "--mode", "meaning", "-n", "1"
+        home, tmp_path, "memory", "search", "the ship is stranded", "--mode", "meaning", "-n", "1"
     )
     assert "boat.md" in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
@@ -148,11 +148,7 @@ def test_without_the_model_words_answer(
     assert done.stderr.startswith("error: the packaged model in ")
     assert done.stderr.endswith("; reinstall djinn\n") and done.stderr.count("\n") == 1
     done = djinn(home, tmp_path / "copy", "remember", "lesson", "A lamp", "A lamp lasts.")
-    assert done.returncode == 0
-    assert (
-        done.stderr.startswith("The memory can be found by keywords")
-        and done.stderr.count("\n") == 1
-    )
+    assert (done.returncode, done.stderr) == (0, "")
     done = djinn(home, tmp_path / "copy", "memory", "search", "lantern lamp")
     assert done.returncode == 0 and "new.md" in done.stdout and "a-lamp.md" in done.stdout
     assert done.stderr.startswith("warning: embedding: the packaged model in ")

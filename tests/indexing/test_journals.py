@@ -190,7 +190,7 @@ def test_a_changed_section_keeps_its_memory(djinn: Djinn, file: Path) -> None:
     file.write_text(text.replace("kettle sang 2", "kettle wept 2"), encoding="utf-8")
     djinn.index()
     assert memory_of(djinn, "e2") == before
-    assert [hit.title for hit in djinn.search("wept").hits] == ["Episode 2"]
+    assert djinn.search("wept").hits[0].title == "Episode 2"
 
 
 def test_links_lead_to_sections_and_belong_to_them(djinn: Djinn, shared: Path, file: Path) -> None:

@@ -44,12 +44,22 @@ LANGUAGES = _read()
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Djinn:
     """One home with the notes of all languages, under names that say nothing."""
+    return _made(tmp_path_factory, times=1)
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Djinn:
+    """The same, where each note says all its words twice."""
+    return _made(tmp_path_factory, times=2)
+
+
+def _made(tmp_path_factory: pytest.TempPathFactory, times: int) -> Djinn:
     home, _ = init(tmp_path_factory.mktemp("languages") / "home")
     _quiet(home)
     shared = home.root / "vaults" / "shared"
     for name, language in LANGUAGES.items():
         for number, text in enumerate(language.notes.values()):
-            (shared / f"{name}-{number}.md").write_text(text + "\n", encoding="utf-8")
+            (shared / f"{name}-{number}.md").write_text(f"{text}\n" * times, encoding="utf-8")
     djinn = Djinn(home)
     djinn.index()
     return djinn
@@ -114,8 +124,8 @@ def test_snippets_mark_the_words_that_answer(
         ("sprokets", "sprockets"),
     ],
 )
-def test_a_typo_has_a_near_spelling(everything: Djinn, typo: str, word: str | None) -> None:
-    assert everything.search(typo, mode="words").suggestions == ((word,) if word else ())
+def test_a_typo_has_a_near_spelling(repeated: Djinn, typo: str, word: str | None) -> None:
+    assert repeated.search(typo, mode="words").suggestions == ((word,) if word else ())
 
 
 def test_a_note_of_two_languages_is_found_in_both(home: Home, shared: Path) -> None:

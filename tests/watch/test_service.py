@@ -16,6 +16,7 @@ from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
 from djinn_memory.watch.service import install, uninstall
+from tests.conftest import EXTRACTS
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,8 @@ def unit(path: Path) -> configparser.ConfigParser:
 
 
 def test_a_systemd_unit(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DJINN_TEST_DATA", raising=False)
+    for name in ("DJINN_TEST_DATA", EXTRACTS):
+        monkeypatch.delenv(name, raising=False)
     service = install(home, ["shared"], system="linux")
     found = unit(service.path)
     words = shlex.split(found["Service"]["ExecStart"])

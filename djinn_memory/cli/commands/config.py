@@ -110,7 +110,7 @@ def _put(call: Call) -> _Setting:
     key = call.request.key
     change = tuple(key.split(".")), config.parse_value(call.request.value)
     changed = config.edit_user(*change) if call.request.user else call.djinn.home.edit(change)
-    if key.startswith("embedding"):
+    if key.startswith("embedding") and not call.request.user:
         call.djinn.problems.extend(_missing_packages(changed))
     return _Setting(key, config.value_at(changed, key))
 

@@ -22,15 +22,18 @@ def compare_new_notes(runtime: Runtime) -> None:
     from djinn_memory.memories.proposals.kinds import merge
     from djinn_memory.memories.proposals.lifecycle import propose
 
-    done = []
+    done: list[int] = []
     with suppress(DjinnError):
         for vault in runtime.home.vaults:
-            own = [note for note in listed if note[0] == vault.id]
-            ready = [note for note in own if not vectors.pending_in(state.index, vault, [note[1]])]
+            ready = {
+                path: number
+                for number, owner, path in listed
+                if owner == vault.id and not vectors.pending_in(state.index, vault, [path])
+            }
             if ready:
-                findings = merge.find_new(runtime, vault, [path for _, path in ready])
+                findings = merge.find_new(runtime, vault, [*ready])
                 propose(runtime, merge.KIND, findings, vault.agent, partial=True)
-                done += ready
+                done += ready.values()
     if done:
         with suppress(DjinnError), transaction(state.index):
             meta.mark_uncompared(state.index, (), done)

@@ -170,8 +170,8 @@ def _fuse(search: Search, proposals: _Proposals) -> list[Candidate]:
     if len(search.asked) > 1:
         order = {}
         # The scores of one leg alone, when no other finds anything, are too low to be adjusted.
-        found = [leg for leg in search.asked if any(values[leg.name].values())]
-        for leg in found if len(found) > 1 else ():
+        effective = [leg for leg in search.asked if any(values[leg.name].values())]
+        for leg in effective if len(effective) > 1 else ():
             final = leg.adjust(final, memory_of, scores[leg.name])
         # A chunk is shown, however low its score, if a leg found it that does not find all.
         telling = [values[leg.name] for leg in search.answering if not leg.scores_all]

@@ -7,6 +7,8 @@ from collections.abc import Collection
 
 import apsw
 
+from djinn_memory.store.sqlite import rows
+
 UNCOMPARED = "uncompared"
 """The key under which the index stores the notes that are not compared with others yet."""
 
@@ -25,16 +27,24 @@ def put(connection: apsw.Connection, key: str, value: str) -> None:
     connection.execute("insert or replace into meta values (?, ?)", (key, value))
 
 
-def uncompared(connection: apsw.Connection) -> list[tuple[str, str]]:
-    """The notes that were read by themselves and not compared since: vault id and path."""
-    return [(vault, path) for vault, path in json.loads(get(connection, UNCOMPARED) or "[]")]
+def uncompared(connection: apsw.Connection) -> list[tuple[int, str, str]]:
+    """The notes that were read by themselves and not compared since: number, vault id and path."""
+    return rows(
+        connection,
+        "select note.id, uuid, path from note join vault on vault.id = vault_id "
+        "where note.id in (select value from json_each(?))",
+        (get(connection, UNCOMPARED) or "[]",),
+    )
 
 
 def mark_uncompared(
-    connection: apsw.Connection,
-    new: Collection[tuple[str, str]],
-    done: Collection[tuple[str, str]] = (),
+    connection: apsw.Connection, new: Collection[int], done: Collection[int] = ()
 ) -> None:
-    """Add notes to those of `uncompared`, and remove others."""
-    listed = [note for note in uncompared(connection) if note not in {*new, *done}]
-    put(connection, UNCOMPARED, json.dumps([*listed, *new][-MOST_UNCOMPARED:]))
+    """Add numbers of notes to those of `uncompared`, and remove others.
+
+    Numbers keep no name of a note that is purged.
+    """
+    listed = [number for number, _, _ in uncompared(connection) if number not in {*new, *done}]
+    connection.execute("delete from meta where key = ?", (UNCOMPARED,))
+    if listed or new:
+        put(connection, UNCOMPARED, json.dumps([*listed, *new][-MOST_UNCOMPARED:]))

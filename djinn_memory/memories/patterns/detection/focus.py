@@ -60,7 +60,7 @@ def find_focus(history: History, significance: float) -> list[Focus]:
     hours = {name: np.unique(history.cells(np.array(own))) for name, own in domains.items()}
     hits = {name: np.bincount(own // 168, minlength=weeks) for name, own in hours.items()}
     trials = _sums(np.sum([*hits.values()], axis=0))
-    found = []
+    focuses = []
     for name in sorted(domains.keys() - {""}):
         period = _period(_sums(hits[name]), trials)
         if period is None:
@@ -74,13 +74,13 @@ def find_focus(history: History, significance: float) -> list[Focus]:
             continue
         inside, among = hits[name][first:stop].sum(), trials[stop] - trials[first]
         usual = (hits[name].sum() - inside) / max(1, trials[-1] - among)
-        found.append(
+        focuses.append(
             Focus(
                 name, tuple(own.tolist()), days, float(days * usual * among / inside),
                 float(inside / among), logarithm, log_q,
             )
         )  # fmt: skip
-    return sorted(found, key=lambda focus: (focus.log_q, focus.domain))
+    return sorted(focuses, key=lambda focus: (focus.log_q, focus.domain))
 
 
 def _sums(counts: Integers) -> Integers:

@@ -18,7 +18,7 @@ import numpy as np
 
 from djinn_memory.languages.days import MONTHS, WEEKDAYS
 from djinn_memory.languages.word_lists import stop_words
-from djinn_memory.memories.patterns.detection.topics import Wording, find_topics
+from djinn_memory.memories.patterns.detection.topics import Utterance, find_topics
 from djinn_memory.memories.patterns.reading import Occasion
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class History:
         self.features, self.feature_episodes = self.names, self.episodes
         """The same, and the topics."""
         if embed:
-            wordings = [Wording((*words_of(each.text),), each.domain) for each in self.occasions]
+            wordings = [Utterance((*words_of(each.text),), each.domain) for each in self.occasions]
             topics = self._frequent(find_topics(wordings, embed, FEWEST_DAYS))
             self.features = self.names + topics[0]
             self.feature_episodes = self.episodes + topics[1]
@@ -153,11 +153,11 @@ class History:
         return np.maximum(_independent(cells, np.array(rates)), bare.reshape(cells.shape))
 
     def _frequent(
-        self, found: Iterable[tuple[str, Sequence[int] | Integers]]
+        self, features: Iterable[tuple[str, Sequence[int] | Integers]]
     ) -> tuple[list[str], list[Integers]]:
         """The features that occur on enough days and weeks, those of most days first."""
         frequent: list[tuple[int, str, Integers]] = []
-        for name, numbers in found:
+        for name, numbers in features:
             if len(numbers) < FEWEST_DAYS:
                 continue
             episodes = np.array(numbers, dtype=np.int64)

@@ -254,11 +254,11 @@ def _distinct(sequences: list[ActionSequence]) -> list[ActionSequence]:
 def _leaps(sequence: ActionSequence, others: Sequence[ActionSequence]) -> bool:
     """Whether two other sequences lead from the first action over a third to the second one."""
     return any(
-        _overlap(sequence.firsts, one.firsts) >= SAME
-        and _overlap(one.seconds, two.firsts) >= SAME
-        and _overlap(two.seconds, sequence.seconds) >= SAME
-        for one in others for two in others
-        if one is not sequence is not two
+        _overlap(sequence.firsts, left.firsts) >= SAME
+        and _overlap(left.seconds, right.firsts) >= SAME
+        and _overlap(right.seconds, sequence.seconds) >= SAME
+        for left in others for right in others
+        if left is not sequence is not right
     )  # fmt: skip
 
 

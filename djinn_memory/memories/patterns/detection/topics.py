@@ -46,7 +46,7 @@ class Topic(NamedTuple):
     """The numbers of its episodes, in order."""
 
 
-class Wording(NamedTuple):
+class Utterance(NamedTuple):
     """What an episode says."""
 
     words: tuple[tuple[str, str], ...]
@@ -54,7 +54,7 @@ class Wording(NamedTuple):
     domain: str | None
 
 
-def find_topics(wordings: Sequence[Wording], embed: Embed, fewest: int) -> Iterator[Topic]:
+def find_topics(wordings: Sequence[Utterance], embed: Embed, fewest: int) -> Iterator[Topic]:
     """Yield the topics with at least `fewest` episodes."""
     if not any(each.words for each in wordings):
         return
@@ -81,7 +81,7 @@ def find_topics(wordings: Sequence[Wording], embed: Embed, fewest: int) -> Itera
 
 
 def _vectors(
-    wordings: Sequence[Wording], documents: Counter[str], embed: Embed
+    wordings: Sequence[Utterance], documents: Counter[str], embed: Embed
 ) -> tuple[Numbers, dict[str, float]]:
     """A vector for each wording, and the weight of each stem.
 
@@ -174,7 +174,7 @@ def _apart(nodes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
-def _name(wordings: Sequence[Wording], rarity: dict[str, float]) -> str:
+def _name(wordings: Sequence[Utterance], rarity: dict[str, float]) -> str:
     counts = Counter(stem for each in wordings for stem in {stem for _, stem in each.words})
     weights = {stem: counts[stem] * rarity.get(stem, 0.0) for stem in counts}
     return " ".join(sorted(weights, key=lambda stem: (-weights[stem], stem))[:NAMED])

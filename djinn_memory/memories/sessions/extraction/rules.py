@@ -229,15 +229,15 @@ def _of_sentence(sentence: Sentence, said: datetime, length: int) -> Iterator[To
     if talk and not whole and (told := told_whole(text, masked, said)):
         yield told
         return
-    found = False
+    by_rule = False
     for clause in clauses(sentence):
         unsure = bool(_UNSURE.search(sentence.masked))
         if claim := _first(clause.text, clause.masked, said, _PERSONAL, length, unsure=unsure):
-            found = True
+            by_rule = True
             yield Told(claim)
         elif talk and (told := told_by(clause, said)):
             yield told
-    if whole and not found:
+    if whole and not by_rule:
         yield Told(whole)
 
 

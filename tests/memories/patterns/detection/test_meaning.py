@@ -10,7 +10,7 @@ import numpy as np
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.learn import learn
-from djinn_memory.memories.patterns.detection.topics import Wording, find_topics
+from djinn_memory.memories.patterns.detection.topics import Utterance, find_topics
 from djinn_memory.memories.patterns.reading import Occasion
 from djinn_memory.models import Vectors
 from tests.memories.patterns.years import BEGIN, noise
@@ -28,7 +28,7 @@ def embed(words: Sequence[str]) -> Vectors:
 
 def test_a_topic_has_all_wordings() -> None:
     words = [*POTTERY, "tax", "boat", "choir", "fence", "hymn", "rota", "loan", "pond", "stall"] * 4
-    wordings = [Wording(((word, word),), None) for word in words]
+    wordings = [Utterance(((word, word),), None) for word in words]
     pottery = {number for number, word in enumerate(words) if word in POTTERY}
     topics = [{*topic.episodes.tolist()} for topic in find_topics(wordings * 4, embed, 6)]
     assert {number + len(words) * part for number in pottery for part in range(4)} not in topics
@@ -37,7 +37,7 @@ def test_a_topic_has_all_wordings() -> None:
 
 
 def test_texts_without_words_are_in_no_topic() -> None:
-    assert list(find_topics([Wording((), "work")] * 20, embed, 6)) == []
+    assert list(find_topics([Utterance((), "work")] * 20, embed, 6)) == []
 
 
 def test_a_habit_in_nine_words_is_found_by_meaning() -> None:
