@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=61_808, files=472, names=2_036)
+LIMIT = Size(lines=61_817, files=472, names=2_035)
 
 
 def measure(package: Path) -> Size:

@@ -1,4 +1,4 @@
-"""Starts processes that go on after their parent has ended, and for which nobody waits."""
+"""Starts processes that outlive their parent and that nobody waits for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from djinn_memory.system.files import make_folder, open_private
 def start_detached(arguments: Sequence[str], log: Path) -> int:
     """Start Python with some arguments. Its outputs go to `log`. Returns the process id.
 
-    Raises `OSError` if the log cannot be written or the process not be started.
+    Raises `OSError` if the log cannot be written or the process cannot be started.
     """
     make_folder(log.parent, private=True)
     # A link that was cloned with the home must not lead the log elsewhere.
@@ -28,6 +28,6 @@ def start_detached(arguments: Sequence[str], log: Path) -> int:
             stderr=file,
             start_new_session=True,
         )
-    # Otherwise it would stay a zombie until a parent that goes on for long has ended.
+    # A long-lived parent would otherwise keep it as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
     return process.pid

@@ -24,9 +24,9 @@ INTAKE_SECONDS = 60.0
 def main() -> None:
     """Extract the idle sessions of the home that is the first argument of the process.
 
-    The standard output gets the problems.
+    Problems are printed to standard output.
     """
-    # Libraries warn there of what is no failure.
+    # Libraries print warnings there that are no failures.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:
         with using_wording(CommandWording()):
@@ -36,7 +36,7 @@ def main() -> None:
     except Exception as error:
         print(f"{type(error).__name__}: {error}", flush=True)
     finally:
-        # Nothing is taken apart, as after a command.
+        # As after a command, the interpreter is not shut down step by step.
         os._exit(0)
 
 

@@ -104,7 +104,7 @@ def _get(call: Call, answer: _Setting) -> None:
     say(_text(answer.value))
 
 
-def _put(call: Call) -> _Setting:
+def _run_set(call: Call) -> _Setting:
     from djinn_memory.home import config
 
     key = call.request.key
@@ -126,7 +126,12 @@ def _missing_packages(changed: Config) -> Iterator[Problem]:
 
 
 @command(
-    "config.set", request=_SetSetting, arguments=["key", "value"], fields=KEY, run=_put, warns=True
+    "config.set",
+    request=_SetSetting,
+    arguments=["key", "value"],
+    fields=KEY,
+    run=_run_set,
+    warns=True,
 )
 def _set(call: Call, answer: _Setting) -> None:
     """Change one setting. Comments and order are kept.
@@ -179,7 +184,7 @@ class _TrustedEndpoints(Struct, frozen=True):
     """Servers and models in the settings that the home may not use."""
 
 
-def _run(call: Call) -> _TrustedEndpoints:
+def _run_trust(call: Call) -> _TrustedEndpoints:
     home = call.djinn.home
     if call.request.revoke:
         home.distrust()
@@ -191,7 +196,11 @@ def _run(call: Call) -> _TrustedEndpoints:
 
 
 @command(
-    "trust", request=_TrustHome, fields={"listing": Field(name="--list")}, view=Confirm, run=_run
+    "trust",
+    request=_TrustHome,
+    fields={"listing": Field(name="--list")},
+    view=Confirm,
+    run=_run_trust,
 )
 def _trust(call: Call, answer: _TrustedEndpoints) -> None:
     """Let this home use the servers and models in its settings.

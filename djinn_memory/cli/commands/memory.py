@@ -112,14 +112,16 @@ def _show(call: Call, answer: MemoryWithOrigin) -> None:
         _print_memory(answer)
 
 
-def _ask(call: Call) -> Any:
+def _run_delete(call: Call) -> Any:
     memory = call.run("memories.find")
     about = f"{memory.title}  ({place(memory)})"
     dry_run = call.declined("Move the note to the trash?", about)
     return call.run(name=memory.address, digest=memory.digest, dry_run=dry_run)
 
 
-@command("memories.delete", without=["digest"], fields={"name": NAME}, view=Confirm, run=_ask)
+@command(
+    "memories.delete", without=["digest"], fields={"name": NAME}, view=Confirm, run=_run_delete
+)
 def _delete(call: Call, answer: MemoryDeletion) -> None:
     """Move a note to the `.trash/` of its vault.
 

@@ -39,7 +39,7 @@ JUDGED = 8
 """Number of best memories that are judged. More are better by chance."""
 
 READ = 50
-"""Number of best memories of which these are chosen. A vault may have dozens of stubs."""
+"""Number of best memories among which these are chosen. A vault may have dozens of stubs."""
 
 
 def judge(search: Search) -> None:

@@ -31,7 +31,7 @@ WIDEST = 0.25
 """The share of all episodes up to which a group is a topic."""
 
 LEAST_MORE = 1.15
-"""The least ratio of the sizes of a topic and of one inside of it."""
+"""The least ratio of the size of a topic to that of a topic inside it."""
 
 NAMED = 3
 """The stems that name a topic."""

@@ -182,11 +182,6 @@ class _Said(NamedTuple):
         return self.text[start:end].strip()
 
 
-def claims_in(text: str, said: datetime, *, personal: bool = True) -> list[Claim]:
-    """The claims in a message that its words alone prove, in order; see `told_in`."""
-    return settled([*told_in(text, said, personal=personal)], None)
-
-
 def told_in(text: str, said: datetime, *, personal: bool = True) -> Iterator[Told]:
     """The statements that a message may make, in order.
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest, sentences
-from djinn_memory.memories.sessions.extraction.rules import MOST, claims_in, due_day
+from djinn_memory.memories.sessions.extraction.rules import MOST, due_day
+from tests.memories.sessions.extraction.reading import claims_in
 
 WEDNESDAY = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 

@@ -12,8 +12,9 @@ from djinn_memory.memories.sessions.extraction import talk
 from djinn_memory.memories.sessions.extraction.claims import LONGEST, Claim, sentences
 from djinn_memory.memories.sessions.extraction.clauses import clauses
 from djinn_memory.memories.sessions.extraction.meaning import Meaning, prototypes
-from djinn_memory.memories.sessions.extraction.rules import claims_in, settled, told_in
+from djinn_memory.memories.sessions.extraction.rules import settled, told_in
 from djinn_memory.memories.sessions.extraction.spoken_times import dated
+from tests.memories.sessions.extraction.reading import claims_in
 
 WEDNESDAY = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from djinn_memory.memories.sessions.extraction.rules import claims_in
+from tests.memories.sessions.extraction.reading import claims_in
 from tests.memories.sessions.extraction.unseen import NOTHING, SOMETHING
 
 WEDNESDAY = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
