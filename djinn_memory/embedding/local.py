@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -39,9 +39,12 @@ from djinn_memory.models import ProgressCallback, Vectors, silent
 from djinn_memory.notes.slugs import slug
 from djinn_memory.system.interrupts import deferred
 
+if TYPE_CHECKING:
+    from djinn_memory.embedding.language_bias import LanguageBias
+
 _FINGERPRINTED = {".safetensors", ".bin", ".json"}
 
-FORMAT = 2
+FORMAT = 3
 """Increased when models that were exported earlier can no longer be used."""
 
 
@@ -148,11 +151,12 @@ class LocalEmbedder(Embedder):
 
         The tokens of a single query come from the same run, for `question_tokens`.
         """
-        if not (query and len(texts) == 1 and self.gives_tokens):
-            return self._embed(texts, query=query)
-        vector, tokens = embed_question(*self._runtime, texts[0], self.prompts.query)
-        self._question = texts[0], tokens
-        return vector
+        if query and len(texts) == 1 and self.gives_tokens:
+            vectors, tokens = embed_question(*self._runtime, texts[0], self.prompts.query)
+            self._question = texts[0], tokens
+        else:
+            vectors = self._embed(texts, query=query)
+        return self._bias.taken_from(vectors) if query and self._multilingual else vectors
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
         """Vectors and token signs, both from one run of the model."""
@@ -183,6 +187,15 @@ class LocalEmbedder(Embedder):
         if self._question and self._question[0] == text:
             return self._question[1]
         return embed_question(*self._runtime, text, self.prompts.query)[1]
+
+    @cached_property
+    def _bias(self) -> LanguageBias:
+        from djinn_memory.embedding.language_bias import read_bias
+
+        try:
+            return read_bias(self.folder)
+        except (OSError, ValueError, EOFError) as error:
+            raise damaged_model(self.folder, error) from None
 
     @property
     def _runtime(self) -> tuple[Any, Any]:

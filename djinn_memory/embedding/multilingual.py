@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from djinn_memory.embedding.embedder import prompts
 from djinn_memory.embedding.export import INPUTS, OUTPUTS, prepare_folder, sample_sentences
+from djinn_memory.embedding.language_bias import measure_bias, write_bias
 from djinn_memory.embedding.model_files import (
     MULTILINGUAL_CHECKSUM,
     ModelCard,
     multilingual_weights,
     write_card,
 )
-from djinn_memory.embedding.onnx_runtime import open_session
+from djinn_memory.embedding.onnx_runtime import embed_texts, open_session
 from djinn_memory.embedding.q4_weights import BLOCK, Weights, read_weights
 from djinn_memory.errors import Unavailable, install_extra
 from djinn_memory.models import ProgressCallback, Vectors
@@ -35,7 +37,7 @@ _CONTRIBUTED = "com.microsoft"
 
 
 def prepare_multilingual(folder: Path, progress: ProgressCallback) -> None:
-    """Write `folder` with model.json, model.onnx, tokenizer.json and the licence of the weights.
+    """Write `folder` with the model, its language bias, and the licence of the weights.
 
     If two processes do this at once, one does the work. Raises `Unavailable` without the extra
     `multilingual`, or when the disk is full.
@@ -60,12 +62,14 @@ def _write(scratch: Path) -> None:
     words.enable_truncation(weights.positions)
     centre = _mean_token(model, words)
     model.write_bytes(graph(weights, centre).SerializeToString())
+    session, prompt = open_session(model), prompts(NAME).query
+    write_bias(scratch, measure_bias(lambda text: embed_texts(session, words, [prompt + text])[0]))
     for file in Path(__file__).with_name(NAME).iterdir():
         shutil.copyfile(file, scratch / file.name)
     card = ModelCard(
         model=NAME,
         source="",
-        space=f"{NAME}:{MULTILINGUAL_CHECKSUM}:{weights.width}:mean:l2",
+        space=f"{NAME}:{MULTILINGUAL_CHECKSUM}:{weights.width}:mean:l2:unbiased",
         dimensions=weights.width,
         max_tokens=weights.positions,
         precision="int8",

