@@ -15,7 +15,10 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
 _WIDE = "\u1100-\u115f\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
 """Scripts without spaces. A line may end after any of these characters."""
 
-_PIECE = rf"\s+|[{_WIDE}]|[^\s|{_WIDE}]*\||[^\s|{_WIDE}]+"
+_LABEL = r"\|(?=[^\[\]]{0,200}\]\])"
+"""The mark before the label of a wikilink."""
+
+_PIECE = rf"\s+|[{_WIDE}]|(?:{_LABEL}|[^\s|{_WIDE}])+\|?|\|"
 """Compiled at first use, because its ranges take 5 ms."""
 
 _MARKER = re.compile(r" *(?:[-*+]|\d+\.)\s+|[a-z]{1,10} {2,}")

@@ -49,6 +49,11 @@ def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
     assert wrap(f"moved to {path} today", 30, hang=2) == f"moved to\n  {path}\n  today"
 
 
+def test_a_line_ends_between_choices_and_not_before_the_label_of_a_link() -> None:
+    assert wrap("usage --keep new|old|both now", 18) == "usage --keep new|\nold|both now"
+    assert wrap("see all [[tide#at|Low tide]], then", 20) == "see all\n[[tide#at|Low\ntide]], then"
+
+
 def test_a_text_without_spaces_goes_on_in_the_next_line() -> None:
     assert wrap("港の灯台は" * 6, 20) == "\n".join(["港の灯台は" * 2] * 3)
 
