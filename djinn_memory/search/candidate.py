@@ -51,6 +51,9 @@ NAME = Mark("name", "exact name")
 MARKS = (TOKENS, NEIGHBOUR, RERANK, NAME)
 """The marks whose scores are explained. Those of time only change the order."""
 
+_OF_TEXTS = frozenset({TOKENS.name, RERANK.name})
+"""The marks of stages that read the text."""
+
 DATES = "dates"
 FORMER = "former"
 """The names of the marks that a question about a time gives."""
@@ -107,6 +110,18 @@ class Candidate(Struct):
             verdicts=verdicts,
             before=before,
         )
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether it was asked for by its name or time, or was added for another reason than its
+        text.
+        """
+        return not self.scores or bool(self.verdicts.keys() - _OF_TEXTS)
+
+    @property
+    def shown_chunk(self) -> int:
+        """The chunk that is shown."""
+        return self.stand_in or self.chunk_id
 
     @property
     def fused(self) -> float:

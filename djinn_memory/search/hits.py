@@ -47,7 +47,7 @@ def present(search: Search) -> None:
 def _hit(
     search: Search, candidate: Candidate, rank: int, matches: Callable[[str], bool], now: str
 ) -> Hit:
-    chunk = search.chunk(candidate.stand_in or candidate.chunk_id)
+    chunk = search.chunk(candidate.shown_chunk)
     memory = search.lookup([candidate.memory_id])[candidate.memory_id]
     text = chunk.text
     if memory.plane == "knowledge":

@@ -12,7 +12,7 @@ from djinn_memory.search.candidate import NAME, Candidate
 from djinn_memory.search.legs.words_query import content
 from djinn_memory.search.snippet import is_filler
 from djinn_memory.search.state import Search
-from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
+from djinn_memory.store.index.records import IndexedMemory
 
 STUB_TITLE = 2
 """Maximum words of a title that is only a name. A longer title may be the whole content."""
@@ -34,22 +34,28 @@ pages of categories in a public vault have one or two."""
 
 
 def is_stub(search: Search, candidate: Candidate) -> bool:
-    """Whether a candidate says nothing by itself, and is not asked for by its name.
+    """Whether the chunk of a candidate says nothing by itself, and is not asked for by its name.
 
-    It is a chunk without a sentence or a filled item, or a chunk of a template.
+    It is a chunk without a sentence or a filled item, a chunk of a template, or a list of links
+    that was found only by meaning. A search by meaning alone finds lists of links too.
     """
     memory = search.lookup([candidate.memory_id])[candidate.memory_id]
     if memory.plane == "knowledge" or NAME.name in candidate.verdicts:
         return False
     template = is_template(search.vault_of[memory.vault].root, memory.path)
-    if not (template or _is_empty(search, search.chunk(candidate.chunk_id), memory)):
+    if not (template or _is_empty(search, candidate, memory)):
         return False
     return content(search.index.words, memory.title) != search.asked_words
 
 
-def _is_empty(search: Search, chunk: IndexedChunk, memory: IndexedMemory) -> bool:
+def _is_empty(search: Search, candidate: Candidate, memory: IndexedMemory) -> bool:
     """Whether neither a chunk, nor the title or the front matter above it, says anything."""
-    if not is_filler(chunk.text) or _LISTED.search(chunk.text):
+    chunk = search.chunk(candidate.shown_chunk)
+    if not is_filler(chunk.text):
+        return False
+    has_words = any(candidate.value(leg.name) for leg in search.answering if not leg.scores_all)
+    only_meant = search.mode == "hybrid" and candidate.scores and not has_words
+    if _LISTED.search(chunk.text) and not only_meant:
         return False
     filled, blank = (0, 0) if chunk.ordinal else _fields(search, memory)
     if filled >= FIELDS and filled > blank:
@@ -65,16 +71,3 @@ def _fields(search: Search, memory: IndexedMemory) -> tuple[int, int]:
             blank = len(_BLANK.findall(head[1]))
             return len(_FIELD.findall(head[1])) - blank, blank
     return 0, 0
-
-
-def is_near_stub(search: Search, candidate: Candidate, text: str) -> bool:
-    """Whether a candidate has no content and was found only by meaning, such as the stub of a tag.
-
-    Such a candidate is shown only if there are no others. A search by meaning alone shows all.
-    """
-    said = any(candidate.value(leg.name) for leg in search.answering if not leg.scores_all)
-    near = candidate.scores and not said and NAME.name not in candidate.verdicts
-    if search.mode != "hybrid" or not near or not is_filler(text):
-        return False
-    title = search.lookup([candidate.memory_id])[candidate.memory_id].title
-    return bool(text.strip()) or len(title.split()) <= STUB_TITLE

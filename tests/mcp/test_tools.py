@@ -590,5 +590,11 @@ def test_recall_similar(pair: Home) -> None:
         similarities = [memory["similarity"] for memory in answer["memories"]]
         assert similarities == sorted(similarities, reverse=True)
         assert answer["memories"][0]["content"]
+        other = "zymurgy"
+        answer = await call(client, "recall_similar", text=other)
+        assert (answer["verdict"], answer["memories"]) == ("nothing", [])
+        assert text(await client.call_tool("recall_similar", {"text": other})) == (
+            "Nothing is similar."
+        )
 
     asked(pair, work)

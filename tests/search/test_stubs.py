@@ -51,6 +51,14 @@ def test_stubs_are_no_answer_and_come_last(djinn: Djinn) -> None:
     assert recalled.verdict == djinn.context("recipe for sourdough bread").verdict
 
 
+def test_a_recall_that_is_sure_leaves_stubs_out(djinn: Djinn) -> None:
+    question = "which card does the oven need for the bread recipe"
+    assert {hit.path for hit in djinn.search(question, limit=20).hits} & {*STUBS}
+    recalled = djinn.recall(question)
+    assert recalled.confident
+    assert not {memory.path for memory in recalled.memories} & {*STUBS}
+
+
 def test_a_vault_of_stubs_knows_nothing(djinn: Djinn) -> None:
     for path in TELLING:
         (djinn.home.root / "vaults" / "shared" / path).unlink()

@@ -74,7 +74,7 @@ def _show(call: Call, answer: requests.PatternDetail) -> None:
     """Show a pattern and its evidence.
 
     Examples:
-        djinn pattern show "Plans the week on Mondays around 09:00"
+        djinn pattern show "Plans the week on Monday mornings around 9"
         djinn pattern show mem_7k2m9q4dxw30hv5t --json
     """
     say(clean(f"{answer.name}  {place(answer)}"))

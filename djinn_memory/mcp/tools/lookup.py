@@ -52,11 +52,16 @@ def _present_passages(result: SearchResult, _: object) -> _SearchAnswer:
             _Passage,
             score=round(hit.score, 3),
             page=hit.page_number,
-            text="" if result.verdict == "near" else hit.excerpt or hit.snippet,
+            text=_text(result, hit),
         )
         for hit in result.shown
     ]
     return extended(result, _SearchAnswer, passages=passages)
+
+
+def _text(result: SearchResult, hit: Hit) -> str:
+    """The passage of a hit; nothing if it is only near."""
+    return "" if result.verdict == "near" else hit.excerpt or hit.snippet
 
 
 @tool(
@@ -238,7 +243,7 @@ class _SimilarMemory(MemoryPlace):
     similarity: float
     """The score of the search, from 0 to 1."""
     content: str
-    """The passage that is most similar."""
+    """The passage that is most similar; empty if it is only near."""
 
 
 class _SimilarAnswer(Answer):
@@ -247,15 +252,16 @@ class _SimilarAnswer(Answer):
     memories: list[_SimilarMemory]
     confident: bool
     """False if none is likely to be about the same."""
+    verdict: Known = "nothing"
 
 
 def _present_similar(result: SearchResult, _: object) -> _SimilarAnswer:
     # Of a long memory the best passage stands for it.
     best: dict[str, Hit] = {}
-    for hit in result.hits:
+    for hit in result.shown:
         best.setdefault(hit.address, hit)
     memories = [
-        extended(hit, _SimilarMemory, similarity=hit.score, content=hit.excerpt or hit.snippet)
+        extended(hit, _SimilarMemory, similarity=hit.score, content=_text(result, hit))
         for hit in best.values()
     ]
     return extended(result, _SimilarAnswer, memories=memories)

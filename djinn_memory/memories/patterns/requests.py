@@ -95,7 +95,7 @@ class LearnedPattern(Struct, frozen=True):
     """A pattern, as detection finds it and as its note keeps it."""
 
     name: str
-    """The name, such as `Plans the week on Mondays around 09:00`."""
+    """The name, such as `Plans the week on Monday mornings around 9`."""
     category: str | None
     """temporal, behavioural, domain, preference or causal."""
     habit: bool

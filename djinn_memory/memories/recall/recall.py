@@ -41,7 +41,6 @@ from djinn_memory.scoring import Score
 from djinn_memory.search.narrowing import Narrowing
 from djinn_memory.search.query import SearchOptions, plain
 from djinn_memory.search.search import search
-from djinn_memory.search.stages.judge import LEAST
 from djinn_memory.search.time.now import is_history, shows_history
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import Event, reading
@@ -196,11 +195,10 @@ def recall(
         memories = _within(runtime, request.query, judged, budget)
         more = len(judged) - len(memories)
     else:
-        least = LEAST[result.verdict]
-        shown = [pair for pair in judged if pair[1].weight.raw >= least][:closest]
-        memories = tuple(_title(runtime, *pair) for pair in shown)
+        judged = judged[:closest]
+        memories = tuple(_title(runtime, *pair) for pair in judged)
         if result.verdict == "weak":
-            memories = _with_snippets(memories, [hit for hit, _ in shown])
+            memories = _with_snippets(memories, [hit for hit, _ in judged])
     named = session_log.given(state, request.session)
     request_id: str | None = None
     failure, losses = rescorer.failure, ["ratings are not counted"] if rescorer.failure else []

@@ -6,11 +6,12 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from djinn_memory.models import LEAST, NEAR
 from djinn_memory.search.candidate import Candidate
 from djinn_memory.search.snippet import cited, footnotes, is_filler
 from djinn_memory.search.stages.planes import PlaneCounts
 from djinn_memory.search.state import Search
-from djinn_memory.search.stubs import is_near_stub, is_stub
+from djinn_memory.search.stubs import is_stub
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory
 
 BATCH = 50
@@ -21,28 +22,36 @@ def choose(search: Search) -> None:
     """Choose the candidates to show, in their order.
 
     The planes have their shares of what is sure, as far as it matches. Otherwise the closest of all
-    are shown, and of what is not sure no stubs.
+    are shown. A recall, and an answer that is not sure, have a stub only if there is nothing else.
+    A recall gives only what is near enough.
     """
     unsure = search.verdict != "sure"
+    if search.rescorer and not search.rescorer.asks_for_newest:
+        search.candidates = [
+            candidate
+            for candidate in search.candidates
+            if candidate.fused >= LEAST[search.verdict] or (candidate.asked_for and not unsure)
+        ]
     chosen = [] if unsure and search.limits.planes else cut(search, search.limits.hits)
     if search.limits.planes and not chosen:
         search.limits = replace(search.limits, planes=None)
         chosen = cut(search, search.limits.hits)
     chosen = search.time.arranged(search, chosen)
-    telling = [candidate for candidate in chosen if not (unsure and is_stub(search, candidate))]
-    search.chosen = telling or chosen
+    search.chosen = chosen
+    if unsure or search.rescorer:
+        telling = [candidate for candidate in chosen if not is_stub(search, candidate)]
+        search.chosen = telling or chosen
 
 
 def cut(search: Search, most: int) -> list[Candidate]:
     """The best candidates that can be shown, at most this many, each with its chunk to show.
 
-    Stubs come last.
+    Stubs come last, and if they are not near only if there is nothing else.
     """
     present: dict[int, bool] = {}
     shown: set[int] = set()
-    stubs: list[Candidate] = []
     chosen: list[Candidate] = []
-    last: list[Candidate] = []
+    stubs: list[Candidate] = []
     taken: Counter[int] = Counter()
     planes = PlaneCounts(search)
     for start in range(0, len(search.candidates), BATCH):
@@ -62,18 +71,17 @@ def cut(search: Search, most: int) -> list[Candidate]:
                 continue
             chunk = _shown_chunk(search, candidate)
             text = search.chunk(chunk).text
-            if is_near_stub(search, candidate, text):
-                stubs.append(candidate)
-            elif chunk not in shown and not planes.repeats(memory, text):
+            if chunk not in shown and not planes.repeats(memory, text):
                 taken[key] += 1
                 planes.count(memory, text)
                 shown.add(chunk)
                 own = chunk == candidate.chunk_id
                 listed = candidate if own else replace(candidate, stand_in=chunk)
-                (last if is_stub(search, candidate) else chosen).append(listed)
+                (stubs if is_stub(search, listed) else chosen).append(listed)
                 if len(chosen) == most:
                     return chosen
-    return [*chosen, *last][:most] or stubs[:most]
+    near = [candidate for candidate in stubs if candidate.fused >= NEAR]
+    return [*chosen, *near][:most] or stubs[:most]
 
 
 def _most_of(search: Search, memory: IndexedMemory) -> int:

@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from itertools import chain, islice
 
-from djinn_memory.models import Known
+from djinn_memory.models import FLOOR, NEAR, Known
 from djinn_memory.search.candidate import FORMER, NAME, Candidate, once
 from djinn_memory.search.state import Search
-from djinn_memory.search.stubs import is_near_stub, is_stub
+from djinn_memory.search.stubs import is_stub
 
 KNOWN, KNOWN_GROWTH = 0.35, 0.015
 """Below `KNOWN + KNOWN_GROWTH * ln(chunks)`, `max cosine + max coverage / 5` is noise. The limit
@@ -23,17 +23,6 @@ questions, and none of 180 about other things."""
 
 WORDS = 0.3
 """The minimum match by words alone, for a search without a model and for chunks without vectors."""
-
-FLOOR = 0.25
-"""The minimum fused score of a weak match. On three conversations 95 % of 193 questions that turns
-answer reach it, 10 % of 194 questions about other conversations, and 5 % of 180 about other things;
-on two other collections all of 58 questions, and 3 of 78 about other things."""
-
-NEAR = 0.1
-"""The minimum fused score of what is near. 74 % of the questions about other things stay below."""
-
-LEAST = {"weak": FLOOR, "near": NEAR, "nothing": math.inf}
-"""The minimum fused score of the memories that are shown for a verdict that is not sure."""
 
 JUDGED = 8
 """Number of best memories that are judged. More are better by chance."""
@@ -73,12 +62,11 @@ def _front(search: Search) -> list[Candidate]:
     def counts(candidate: Candidate) -> bool:
         memory = memories[candidate.memory_id]
         vault = search.vault_of[memory.vault]
-        if not (
-            search.source.exists(vault, memory.path) and search.time.held(search, memory, vault)
-        ):
-            return False
-        text = search.chunk(candidate.chunk_id).text
-        return not (is_stub(search, candidate) or is_near_stub(search, candidate, text))
+        return (
+            search.source.exists(vault, memory.path)
+            and search.time.held(search, memory, vault)
+            and not is_stub(search, candidate)
+        )
 
     return once([*islice(filter(counts, best), JUDGED), *filter(counts, first)])
 

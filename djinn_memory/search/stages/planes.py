@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from djinn_memory.models import PLANES, Filters, Memory
 from djinn_memory.notes.slugs import fold
 from djinn_memory.search.backend import Index
-from djinn_memory.search.candidate import RERANK, TOKENS, Candidate
+from djinn_memory.search.candidate import Candidate
 from djinn_memory.search.stages.judge import is_likely
 from djinn_memory.search.state import PlaneLimits, Search
 from djinn_memory.store.index.records import Selection
@@ -22,9 +22,6 @@ wanted hits from it. The order of the legs differs from the final order."""
 
 SAME_WORDS = 0.9
 """Minimum share of common words (Jaccard) of texts that nearly equal each other: nine of ten."""
-
-_OF_TEXTS = frozenset({TOKENS.name, RERANK.name})
-"""The verdicts of stages that read the text."""
 
 _PLAIN = "semantic"
 
@@ -133,8 +130,7 @@ def _matches(search: Search, candidate: Candidate, least: float) -> bool:
     Candidates that were asked for by their name or time need not match, nor those that were added
     for another reason. Without a model every candidate matches.
     """
-    asked_for = candidate.verdicts.keys() - _OF_TEXTS
-    if not search.scores_all or not candidate.scores or asked_for:
+    if not search.scores_all or candidate.asked_for:
         return True
     return max(leg.match(candidate) for leg in search.answering) >= least
 

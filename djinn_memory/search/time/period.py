@@ -158,6 +158,9 @@ def _groups(
 
 _WORD = re.compile(r"[^\W_]{2,}")
 
+CANCELLED = frozenset({"cancelled", "canceled", "dropped"})
+"""The statuses of plans that never began, which no period orders."""
+
 FROM_PERIOD, ABOUT_PERIOD = 1.0, 0.5
 """The verdicts on a memory that is from the period, and on one whose text names a day of it."""
 
@@ -279,7 +282,7 @@ class _QuestionPeriod(Now):
             if memory.memory_id in self.answered:
                 # Such as the leader of a project, asked for as "the project".
                 verdict = FROM_PERIOD
-            elif candidate.chunk_id in same:
+            elif candidate.chunk_id in same and memory.field("status") not in CANCELLED:
                 is_from = self._has(memory)
                 if self._matches(search, candidate, candidates[0]):
                     if is_from or held:

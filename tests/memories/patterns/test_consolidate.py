@@ -17,7 +17,7 @@ from djinn_memory.memories.patterns.reading import Occasion
 from djinn_memory.memories.patterns.requests import OutcomeResult
 from tests.memories.patterns.years import BEGIN, noise, weekly
 
-NAME = "Plans the week on Mondays around 09:15"
+NAME = "Plans the week on Monday mornings around 9:15"
 START = (BEGIN + timedelta(weeks=41)).astimezone()
 START_DAY = BEGIN + timedelta(weeks=40)
 

@@ -8,7 +8,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.memories.briefing.markdown import markdown
-from djinn_memory.models import CLOSEST
+from djinn_memory.models import CLOSEST, FLOOR, NEAR
 
 NOTES = {
     "export": "The invoice export for Brightstone stops at line 400. Split the file by month.",
@@ -60,3 +60,14 @@ def test_a_task_of_long_ago_that_continues_is_known(djinn: Djinn) -> None:
     assert "Brightstone" in markdown(djinn.context(TASKS[0]))
     assert djinn.context("quantum chromodynamics of gluons").verdict == "nothing"
     assert djinn.context().verdict is None
+
+
+def test_what_is_given_is_near(djinn: Djinn) -> None:
+    for task in TASKS:
+        shown, recalled = djinn.search(task).shown, djinn.recall(task)
+        raw = [memory.why.weight.raw for memory in recalled.memories]
+        assert all(score >= NEAR for score in raw)
+        if recalled.verdict != "sure":
+            least = FLOOR if recalled.verdict == "weak" else NEAR
+            assert all(hit.score >= least for hit in shown)
+            assert bool(shown) == bool(raw)

@@ -246,6 +246,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Djinn:
     for name in ("June meeting", "May meeting"):
         path = home.root / "vaults" / "shared" / f"{name}.md"
         path.write_text("---\ncreated: 2024-06-01\n---\nThe pump was repaired.\n")
+    (home.root / "vaults" / "shared" / "plan.md").write_text(
+        "---\ncreated: 2026-03-20\nstatus: cancelled\n---\n"
+        "From 10 April 2026 Knut Berg will lead the dredging survey.\n"
+    )
     djinn = Djinn(home, clock=lambda: NOW)
     djinn.index()
     return djinn
@@ -257,6 +261,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Djinn:
         ("on 20 January 2026", "Vera Brandt"),
         ("on 10 February 2026", "Ines Falk"),
         ("in April", "Ines Falk"),
+        ("on 30 April 2026", "Ines Falk"),
         ("on 12 May 2026", "Otto Lind"),
         ("as of 2026-04-30", "Ines Falk"),
     ],

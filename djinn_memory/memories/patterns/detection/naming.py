@@ -9,7 +9,12 @@ from datetime import date
 
 from djinn_memory.languages.days import MONTH_NAMES, WEEKDAY_NAMES
 from djinn_memory.memories.patterns.detection.history import WORD, History, stem_of, stems_of
-from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, LAST, TimeWindow
+from djinn_memory.memories.patterns.detection.windows import (
+    EVERY_DAY,
+    KINDS_OF_DAYS,
+    LAST,
+    TimeWindow,
+)
 
 LONGEST = 60
 """Maximum characters of an action in a name."""
@@ -23,6 +28,14 @@ another action that was in the window once."""
 
 MOST_TEXTS = 100
 """The different texts of which the most typical one is chosen."""
+
+PARTS_OF_DAY = (
+    (21, "night"), (17, "evening"), (12, "afternoon"), (5, "morning"), (0, "night"),
+)  # fmt: skip
+"""The first hours of the parts of the day, the last one first."""
+
+MOST_NAMED = 4
+"""The most weekdays that a name lists."""
 
 _LEAD = re.compile(
     r"^(?:(?:please|let's|let us|time to|i|i've|i have|i'm|we|just|now|ok|okay|need to|want to|"
@@ -115,8 +128,9 @@ def sentence(action: str) -> str:
 
 
 def when(window: TimeWindow, around: str | None) -> str:
-    """A window in words: `on Mondays around 09:00`."""
-    return " ".join(filter(None, (_days(window), _hours(window, around))))
+    """A window in words: `on Monday mornings around 9`."""
+    part = _part_of_day(window, around)
+    return " ".join(filter(None, (_days(window, part), _hours(window, around, part))))
 
 
 def period(first: date, last: date | None) -> str:
@@ -129,26 +143,44 @@ def period(first: date, last: date | None) -> str:
     return f"from {begin} to {last.day} {MONTH_NAMES[last.month - 1]} {last.year}"
 
 
-def _days(window: TimeWindow) -> str:
+def _part_of_day(window: TimeWindow, around: str | None) -> str:
+    """The part of the day with all hours of a window, or with the time around which it is."""
+    if window.width == 24 or window.month_day is not None:
+        return ""
+    hours = (int(around[:2]),) if around else window.hours
+    parts = {next(name for first, name in PARTS_OF_DAY if hour >= first) for hour in hours}
+    return parts.pop() if len(parts) == 1 else ""
+
+
+def _days(window: TimeWindow, part: str) -> str:
     if window.month_day == LAST:
         return "on the last day of the month"
     if window.month_day is not None:
         day = window.month_day
         suffix = "th" if 10 < day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
         return f"on the {day}{suffix} of the month"
-    if window.weekdays == EVERY_DAY:
-        return "every day"
-    if window.weekdays == (0, 1, 2, 3, 4):
-        return "on weekdays"
-    if window.weekdays == (5, 6):
-        return "at weekends"
-    names = [f"{WEEKDAY_NAMES[day]}s" for day in window.weekdays]
-    return f"on {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"on {names[0]}"
+    days = window.weekdays
+    if days == EVERY_DAY:
+        return f"every {part or 'day'}"
+    if days in KINDS_OF_DAYS:
+        kind = "weekend" if 6 in days else "weekday"
+        return f"on {kind} {part}s" if part else f"{'at' if 6 in days else 'on'} {kind}s"
+    if len(days) >= 3 and days == (*range(days[0], days[-1] + 1),):
+        run = f"{WEEKDAY_NAMES[days[0]]} to {WEEKDAY_NAMES[days[-1]]}"
+        return f"on {run} {part}s" if part else f"from {run}"
+    if len(days) > MOST_NAMED:
+        return f"on most {part or 'day'}s"
+    *names, last = [f"{WEEKDAY_NAMES[day]}{'' if part else 's'}" for day in days]
+    listed = f"{', '.join(names)} and {last}" if names else last
+    return f"on {listed} {part}s" if part else f"on {listed}"
 
 
-def _hours(window: TimeWindow, around: str | None) -> str:
+def _hours(window: TimeWindow, around: str | None, part: str) -> str:
     if window.width == 24:
         return ""
+    if around and part:
+        hour, minute = divmod(int(around.replace(":", "")), 100)
+        return f"around {hour % 12 or 12}{f':{minute:02}' if minute else ''}"
     if around:
         return f"around {around}"
     return f"between {window.start:02}:00 and {(window.start + window.width) % 24:02}:00"
