@@ -8,6 +8,7 @@ from typing import Any
 
 from djinn_memory.cli import tree
 from djinn_memory.errors import Remedy, UsageError
+from djinn_memory.system.choices import one_of
 
 SYNONYMS = (
     ("search", "find", "grep", "query", "lookup", "look", "seek"),
@@ -152,11 +153,11 @@ def _value(error: Any, ctx: Any) -> tuple[str, str] | None:
     what = f"{name} {said[1]}"
     choices = getattr(kind, "choices", None)
     if choices:
-        listed = ", ".join(map(str, choices))
+        give = one_of(map(str, choices), said[1])
         flags = [flag for other in ctx.command.params for flag in other.opts]
         if f"--{said[1]}" in flags:
-            return what, f"give one of {listed}, or use --{said[1]}"
-        return f"{what}: not a valid choice", f"give one of {listed}"
+            return what, f"{give}, or use --{said[1]}"
+        return f"{what}: not a valid choice", give
     least, most = getattr(kind, "min", None), getattr(kind, "max", None)
     if least is None and most is None and "int" not in kind.name and "float" not in kind.name:
         return None

@@ -15,7 +15,7 @@ from djinn_memory.store.index import vectors
 from djinn_memory.store.index.vectors import VectorSpace
 from djinn_memory.store.sqlite import Connection, transaction
 from djinn_memory.store.state import State
-from djinn_memory.store.vector_cache import EmbeddingCache, text_hash
+from djinn_memory.store.vector_cache import EmbeddingCache, stored, text_hash
 
 COMMIT_WINDOWS = 128
 """Number of windows between two commits. A kill loses at most a few seconds of work."""
@@ -203,7 +203,7 @@ class _EmbeddingRun(Struct):
                     f"{self.space.identity} returns vectors of {rows.shape[1]} dimensions instead "
                     f"of {self.space.dimensions}; set embedding.dimensions to the new number"
                 )
-            fresh = {key: row.astype("<f4").tobytes() for key, row in zip(batch, rows, strict=True)}
+            fresh = stored(batch, rows)
             tokens = {key: packed for key, packed in zip(batch, signs, strict=True) if packed}
             self.cache.put(self.space.identity, fresh, tokens)
             self._add([(window, key, fresh[key]) for key in batch for window in waiting[key][0]])

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import fields
 
 from djinn_memory.errors import UsageError
+from djinn_memory.system.choices import one_of
 
 _VALUES: dict[Any, str] = {
     bool: "bool",
@@ -145,14 +146,14 @@ def _fault(kind: FieldType, value: Any, where: str, *, whole: bool) -> _Fault | 
     # Python has more values than these, such as sets, and numbers of numpy.
     name = next((name for kinds, name in _VALUES.items() if isinstance(value, kinds)), "")
     wanted = [_TAKES.get(each, _TAKES[Any]) for each in (*kind.kinds, *[NoneType] * kind.nullable)]
-    one_of = f"give one of {', '.join(kind.words)}"
     if name and not any(name in takes for _, *takes in wanted):
         names = {takes[0] for _, *takes in wanted}
         expected = " | ".join(each for each in _VALUES.values() if each in names)
-        need = "give a value" if name == "null" else one_of if kind.words else wanted[0][0]
+        given = one_of(kind.words, value) if kind.words else wanted[0][0]
+        need = "give a value" if name == "null" else given
         return _Fault(where, f"expected {expected}, got {name}", need)
     if name == "str" and kind.words and value not in kind.words:
-        return _Fault(where, f"invalid enum value {value[:60]!r}", one_of)
+        return _Fault(where, f"invalid enum value {value[:60]!r}", one_of(kind.words, value))
     if name in ("int", "float"):
         short, need = _bounds(kind, value)
         return _Fault(where, short, need) if need else None

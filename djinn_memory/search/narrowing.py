@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.errors import UsageError
 from djinn_memory.models import PLANES, Filters
+from djinn_memory.system.choices import one_of
 
 UNGUARDED = Meta(extra={"guarded": False})
 """Marks a field of a request in which a secret is not refused.
@@ -114,7 +115,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
 
         for plane in self.planes:
             if plane not in PLANES:
-                why = f"{plane}: unknown plane; allowed: {', '.join(PLANES)}"
+                why = f"{plane}: unknown plane; {one_of(PLANES, plane)}"
                 raise UsageError(why, argument="planes")
         return Filters(
             vaults=tuple(self.vaults),

@@ -7,11 +7,11 @@ packaged model, a 32nd of the vectors themselves. Late interaction works as well
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from djinn_memory.models import Calibration
+from djinn_memory.models import Calibration, Vectors
 from djinn_memory.store.sqlite import Schema, connect, empty_log, transaction
 
 SCHEMA = Schema(
@@ -25,6 +25,12 @@ SCHEMA = Schema(
 def text_hash(text: str) -> bytes:
     """The key of the vector of a window's text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def stored(hashes: Iterable[bytes], vectors: Iterable[Vectors]) -> dict[bytes, bytes]:
+    """Vectors by the hashes of their texts, as `EmbeddingCache.put` takes them."""
+    pairs = zip(hashes, vectors, strict=True)
+    return {key: vector.astype("<f4").tobytes() for key, vector in pairs}
 
 
 class EmbeddingCache:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
-from djinn_memory.errors import using_wording
+from djinn_memory.errors import Busy, using_wording
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.changes.commit import recover_before_reading
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.sessions.background import LOCK, is_due
 from djinn_memory.operations.wording import CommandWording
 from djinn_memory.runtime import Runtime
-from djinn_memory.system.locks import is_locked
+from djinn_memory.system.locks import lock
+from djinn_memory.upkeep.jobs.job import JobContext
 from djinn_memory.upkeep.jobs.sessions import EXTRACT
-from djinn_memory.upkeep.runner import run_jobs
 
 INTAKE_SECONDS = 60.0
 """Seconds for the entries of hooks that no command has taken in yet."""
+
+LOCK_SECONDS = 1.0
+"""Seconds to wait for the lock, which a process that only looks at it holds for a moment."""
 
 
 def main() -> None:
@@ -41,10 +46,16 @@ def main() -> None:
 
 
 def _extract(runtime: Runtime) -> None:
-    if is_locked(runtime.home.state / LOCK):
-        return
-    take_in(runtime, seconds=INTAKE_SECONDS)
-    read(runtime.state, runtime.home.vaults)
-    if is_due(runtime):
-        for problem in run_jobs((EXTRACT,), runtime, dry_run=False).problems:
-            print(f"{problem.what}: {problem.why}", flush=True)
+    home, state = runtime.home, runtime.state
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock(home.state / LOCK, timeout=LOCK_SECONDS))
+        except Busy:
+            return  # Another extraction runs.
+        recover_before_reading(state)
+        take_in(runtime, seconds=INTAKE_SECONDS)
+        read(state, home.vaults)
+        if is_due(runtime):
+            context = JobContext(runtime, tuple(home.config.agents), home.vaults, dry_run=False)
+            for problem in EXTRACT.run(context).problems:
+                print(f"{problem.what}: {problem.why}", flush=True)

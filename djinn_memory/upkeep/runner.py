@@ -17,6 +17,7 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.sqlite import DamagedDatabase, explained
 from djinn_memory.store.state import State
+from djinn_memory.system.choices import one_of
 from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, reason
@@ -37,15 +38,14 @@ def named_jobs(names: Sequence[str], skip: Sequence[str] = ()) -> tuple[Job, ...
 
     `UsageError` lists the known jobs.
     """
-    known = ", ".join(JOBS)
     # `--only rot,gaps` is a usual way to write it.
     names = [part.strip() for name in names for part in name.split(",")]
     for name in names:
         if name not in JOBS:
-            raise UsageError(f"{name}: unknown task; allowed: {known}", argument="only")
+            raise UsageError(f"{name}: unknown task; {one_of(JOBS, name)}", argument="only")
     for name in skip:
         if name not in JOBS:
-            raise UsageError(f"upkeep.skip: no task {name[:40]!r}; allowed: {known}")
+            raise UsageError(f"upkeep.skip: no task {name[:40]!r}; {one_of(JOBS, name)}")
     wanted = names or [name for name in JOBS if name not in skip]
     return tuple(job for name, job in JOBS.items() if name in wanted)
 

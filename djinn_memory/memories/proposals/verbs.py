@@ -43,6 +43,7 @@ from djinn_memory.models import Problem
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.busy import WRITE_SECONDS, within
+from djinn_memory.system.choices import one_of
 from djinn_memory.system.locks import lock
 
 ACCEPT, DISMISS = "proposal accept", "proposal dismiss"
@@ -264,4 +265,4 @@ class Contradictions(Namespace, name="contradictions"):
 def _check_kind(name: str | None) -> None:
     """Raise `UsageError` for an unknown kind."""
     if name is not None and name not in KINDS:
-        raise UsageError(f"{name[:40]!r}: give one of {', '.join(KINDS)}", argument="kind")
+        raise UsageError(f"{name[:40]!r}: {one_of(KINDS, name)}", argument="kind")

@@ -43,6 +43,12 @@ def start(root: str, state: str) -> None:
     start_detached(["-c", _CALL, root], Path(state) / LOG)
 
 
+def forget_failure(runtime: Runtime) -> None:
+    """Remove the log of an extraction that failed, after another one has succeeded."""
+    with suppress(OSError):
+        (runtime.home.state / LOG).unlink(missing_ok=True)
+
+
 def is_due(runtime: Runtime) -> bool:
     """Whether extraction is switched on, and a session is idle and was not extracted."""
     from djinn_memory.indexing.refresh import sweep

@@ -19,7 +19,7 @@ from djinn_memory.memories.episodes.reading import (
 )
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.sessions.background import start_extraction
+from djinn_memory.memories.sessions.background import forget_failure, start_extraction
 from djinn_memory.memories.sessions.requests import (
     EndedSession,
     EndSession,
@@ -135,7 +135,10 @@ class Sessions(Namespace, name="sessions"):
         """
         from djinn_memory.memories.sessions.extraction.run import extract
 
-        return extract(self.runtime, request)
+        report = extract(self.runtime, request)
+        if not (request.dry_run or report.problems):
+            forget_failure(self.runtime)
+        return report
 
 
 def _last_turns(

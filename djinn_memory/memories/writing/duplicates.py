@@ -21,7 +21,7 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.search.legs import meaning, words_query
 from djinn_memory.store.index.records import IndexedMemory, Selection
-from djinn_memory.store.vector_cache import text_hash
+from djinn_memory.store.vector_cache import stored, text_hash
 
 if TYPE_CHECKING:
     from djinn_memory.memories.writing.drafts import Draft
@@ -187,8 +187,7 @@ class DuplicateFinder:
     def _keep(self, identity: str, mine: dict[bytes, Vectors]) -> None:
         """Cache the vectors, so that the note need not be embedded again after it is written."""
         with suppress(DjinnError):
-            rows = {key: row.astype("<f4").tobytes() for key, row in mine.items()}
-            self._state.cache.put(identity, rows)
+            self._state.cache.put(identity, stored(mine, mine.values()))
 
 
 def _near(index: Index, vectors: Mapping[bytes, Vectors], selection: Selection) -> dict[int, float]:

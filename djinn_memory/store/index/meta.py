@@ -32,7 +32,8 @@ def uncompared(connection: apsw.Connection) -> list[tuple[int, str, str]]:
     return rows(
         connection,
         "select note.id, uuid, path from note join vault on vault.id = vault_id "
-        "where note.id in (select value from json_each(?))",
+        # A cloned index may hold anything.
+        "where note.id in (select value from json_each(iif(json_valid(?1), ?1, '[]')))",
         (get(connection, UNCOMPARED) or "[]",),
     )
 

@@ -12,6 +12,8 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
 from djinn_memory.memories.proposals.kinds.merge import near_pairs
 from djinn_memory.memories.proposals.requests import Proposal
+from djinn_memory.store.index import meta
+from djinn_memory.store.sqlite import transaction
 
 TEXT = "The lamp of the harbour is checked each morning before the boats leave the pier."
 
@@ -143,6 +145,14 @@ def test_a_new_note_joins_its_group(djinn: Djinn, shared: Path) -> None:
     [group] = proposals(djinn)
     assert len(group.subjects) == 3 and group.id != pair.id
     assert djinn.proposals.show(pair.id).proposal.status == "withdrawn"
+
+
+def test_a_search_goes_on_if_the_index_lists_no_new_notes(djinn: Djinn, shared: Path) -> None:
+    write(shared / "a.md")
+    djinn.index()
+    with transaction(djinn.runtime.state.index):
+        meta.put(djinn.runtime.state.index, meta.UNCOMPARED, "[1,")
+    assert djinn.search("lamp").hits
 
 
 def test_merges_that_touch_each_other_are_accepted_together(djinn: Djinn, shared: Path) -> None:

@@ -150,6 +150,24 @@ def test_a_failure_is_a_finding_and_fails_no_command(djinn: Djinn, home: Home) -
     )
 
 
+def test_a_failure_is_no_finding_after_an_extraction_that_worked(djinn: Djinn, home: Home) -> None:
+    say(djinn)
+    (home.state / background.LOG).write_text("sessions of me: not a folder")
+    [finding] = [each for each in djinn.doctor().findings if each.part == "sessions"]
+    assert finding.remedy == "call `sessions.extract()`"
+    djinn.sessions.extract()
+    assert not [each for each in djinn.doctor().findings if each.part == "sessions"]
+
+
+def test_two_at_once_run_once_and_report_nothing(djinn: Djinn, home: Home) -> None:
+    say(djinn)
+    with lock(home.state / background.LOCK):
+        background.start(str(home.root), str(home.state))
+        [process] = psutil.Process().children()
+        wait_for(lambda: not process.is_running())
+    assert (home.state / background.LOG).read_bytes() == b"" and not note(home).exists()
+
+
 @pytest.mark.usefixtures("allowed")
 def test_where_nothing_can_be_written_a_session_begins_without_it(djinn: Djinn, home: Home) -> None:
     say(djinn)

@@ -164,7 +164,7 @@ def test_whatever_a_value_is(djinn: Djinn) -> None:
 
 
 def test_only_what_there_is(djinn: Djinn) -> None:
-    with pytest.raises(UsageError, match="only nap: unknown task; allowed: promote"):
+    with pytest.raises(UsageError, match="only nap: unknown task; give one of promote"):
         djinn.maintain(["nap"])
     assert djinn.maintain(["promote"]).tasks == ("promote",)
 

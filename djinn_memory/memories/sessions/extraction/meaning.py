@@ -20,7 +20,7 @@ from djinn_memory.home.settings import EmbeddingConfig
 from djinn_memory.memories.sessions.extraction.claims import ClaimType
 from djinn_memory.models import Vectors
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.vector_cache import text_hash
+from djinn_memory.store.vector_cache import stored, text_hash
 
 NEIGHBOURS = 5
 """Prototypes of each side that count. With 1, 3, 5 and 8 the sixty statements of
@@ -91,12 +91,10 @@ def meaning_reader(runtime: Runtime) -> MeaningReader | None:
         keys, cache = [text_hash(text) for text in texts], runtime.state.cache
         kept = cache.get(embedder.identity, keys)
         if missing := [text for key, text in zip(keys, texts, strict=True) if key not in kept]:
-            rows = embedder.embed(missing)
-            new = {
-                text_hash(text): row.astype("<f4").tobytes()
-                for text, row in zip(missing, rows, strict=True)
-            }
-            cache.put(embedder.identity, new)
+            new = stored(map(text_hash, missing), embedder.embed(missing))
+            with suppress(DjinnError):
+                # Without this, a session would be read without meanings while the cache is busy.
+                cache.put(embedder.identity, new)
             kept |= new
         vectors = np.array([np.frombuffer(kept[key], "<f4") for key in keys])
         return MeaningReader(embedder, vectors)

@@ -22,12 +22,15 @@ fifth were none."""
 MOST = 5
 """Maximum number of names that one session proposes."""
 
+NEAR = 40
+"""Characters before and after a name that tell what it names: more than any pattern needs."""
+
 _CONTEXTS: dict[EntityType, tuple[str, str]] = {
     "project": (r"\bproject(?: (?:called|named))?", r" (?:project|app|release|launch|rollout)\b"),
     "place": (
         r"\b(?:in|near|around|visit(?:ed|ing)?|(?:go(?:ing)?|went|fl(?:y|ew)|mov(?:e|ed|ing)|trip|been"
         r"|travel\w*) to)",
-        r"\Z\A",
+        r"(?!)",
     ),
     "person": (
         r"(?:\b(?:with|hey|hi|hello|dear|thanks|thank you|met|told|asked|called|named|friend"
@@ -68,7 +71,8 @@ def kind_of(name: str, texts: Sequence[str]) -> EntityType | None:
     kinds = Counter[EntityType]()
     for text in texts:
         for match in re.finditer(rf"\b{re.escape(name)}\b", text):
-            before, after = text[: match.start()].rstrip(), text[match.end() :]
+            before = text[max(0, match.start() - NEAR) : match.start()].rstrip()
+            after = text[match.end() : match.end() + NEAR]
             for kind, (left, right) in _CONTEXTS.items():
                 if re.search(f"{left}\\Z", before, re.IGNORECASE) or re.match(right, after):
                     kinds[kind] += 1

@@ -36,7 +36,7 @@ from djinn_memory.memories.sessions.requests import (
     SkippedStatement,
 )
 from djinn_memory.models import Problem
-from djinn_memory.notes.dates import iso_date
+from djinn_memory.notes.dates import iso_date, local_day
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask
 from djinn_memory.system.locks import lock
@@ -133,8 +133,8 @@ def _of_session(
 
 
 def _said(turn: EpisodeText) -> datetime:
-    """When a turn was said, in the time zone of this machine."""
-    return datetime.fromisoformat(turn.memory.created or turn.memory.date).astimezone()
+    """The day on which a turn was said, in the time zone of this machine."""
+    return datetime.fromisoformat(local_day(turn.memory.created or turn.memory.date))
 
 
 def _proposed(

@@ -20,7 +20,7 @@ _REPEATED = re.compile(r"\b(?:every|each|most|all)\s+(?:other\s+|second\s+)?\Z",
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _RELATIVE = re.compile(r"(?:this|last|next|past|coming|the)\s+", re.IGNORECASE)
 
-_WEEKDAYS = {name[:size]: name for name in WEEKDAY_NAMES for size in (3, 4, 5)}
+_WEEKDAYS = {name[:3]: name for name in WEEKDAY_NAMES}
 _SHORT = re.compile(
     r"(?:(?<=\blast )|(?<=\bnext )|(?<=\bthis ))(?:Mon|Tues?|Wed|Thu|Thurs?|Fri|Sat|Sun)\b\.?",
     re.IGNORECASE,
@@ -42,7 +42,8 @@ def dated(
     last one. Times without a clear period, such as `the other day`, stay as they are. In a text
     that holds in `general`, such as a rule, a weekday is any of that name.
     """
-    text = _SHORT.sub(lambda match: _WEEKDAYS[match[0].rstrip(".").capitalize()], text)
+    # A letter such as the dotless i matches, though no name of a day has it.
+    text = _SHORT.sub(lambda day: _WEEKDAYS.get(day[0][:3].capitalize(), day[0]), text)
     pieces: list[str] = []
     at, named = 0, None
     for word in calendar_words(text, today, coming=coming):

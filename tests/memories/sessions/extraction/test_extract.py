@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from djinn_memory.djinn import Djinn
@@ -25,6 +26,7 @@ from djinn_memory.memories.sessions.extraction.talk import MAYBE
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
 from djinn_memory.memories.sessions.requests import ExtractionReport
 from djinn_memory.models import Filters
+from djinn_memory.store.busy import within
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.ledger.ledger import Ledger
@@ -629,3 +631,17 @@ def test_prototypes_are_embedded_once(home: Home, monkeypatch: pytest.MonkeyPatc
     home.edit((("embedding", "provider"), "none"))
     with Djinn(home) as djinn:
         assert meaning.meaning_reader(djinn.runtime) is None
+
+
+def test_a_busy_cache_costs_no_meaning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = (("fact", "I sold my boat."), ("nothing", "That was fun."))
+    monkeypatch.setattr(meaning, "prototypes", lambda: few)
+    home.edit((("embedding", "provider"), "local"))
+    with Djinn(home) as djinn:
+        cache, other = djinn.runtime.state.cache, apsw.Connection(str(home.embeddings_path))
+        other.execute("begin immediate")
+        with within(0.0):
+            reader = meaning.meaning_reader(djinn.runtime)
+            with pytest.raises(Busy):
+                cache.put("x", {})
+        assert reader and reader.read(["I sold my kayak."])[0].score > 0

@@ -102,3 +102,13 @@ def test_a_fact_about_somebody_is_one_of_the_entity(
 )  # fmt: skip
 def test_the_words_around_a_name_tell_its_kind(name: str, text: str, kind: str | None) -> None:
     assert kind_of(name, [text]) == kind
+
+
+def test_a_name_in_a_long_text_is_read_from_the_words_near_it() -> None:
+    assert kind_of("Oslo", ["We went to Oslo. " * 20_000]) == "place"
+    assert kind_of("Oslo", [f"We went to {'the ' * 20}Oslo"]) is None
+
+
+def test_a_name_at_the_end_of_a_text_is_no_place_for_that() -> None:
+    assert kind_of("Anna", ["I had lunch with Anna"]) == "person"
+    assert kind_of("Anna", ["Look at Anna"]) is None

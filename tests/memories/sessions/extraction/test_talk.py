@@ -103,6 +103,14 @@ def test_a_rule_holds_on_every_such_weekday() -> None:
 STATED = "I keep bees. My aunt sings in a choir here. I collect stamps from Peru."
 
 
+def test_a_letter_that_only_looks_like_one_of_a_day_stays() -> None:
+    today = WEDNESDAY.date()
+    assert dated("Lunch last Fr\u0131 and last Sun.", today, coming=False)[0] == (
+        "Lunch last Fr\u0131 and 2026-03-01"
+    )
+    assert dated("Lunch last Thur\u017f", today, coming=False)[0] == "Lunch on 2026-02-26"
+
+
 def test_meaning_decides_on_what_has_no_form() -> None:
     told = [*told_in(STATED, WEDNESDAY)]
     unclear = [each for each in told if each.meaning]
