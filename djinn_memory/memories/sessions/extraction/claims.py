@@ -65,6 +65,15 @@ def title_of(text: str, most: int = TITLE) -> str:
     return line[:1].upper() + line[1:]
 
 
+def key_of(who: str, text: str) -> str:
+    """The key of a fact about `who` whose value is a sentence: its words without the subject."""
+    key = re.sub(r"[^\w\s@.,:'’-]", "", text)
+    own = rf"^(?:the )?(?:{re.escape(who)}|I|we)(?:['’](?:m|ve|re|s))? "
+    key = re.sub(own, "", key, flags=re.IGNORECASE)
+    key = title_of(key, 60).removesuffix(" ...").rstrip(".,: ")
+    return key[:1].lower() + key[1:]
+
+
 def claim_digest(agent: str, claim: Claim) -> str:
     """A hash of a normalised claim. It is the same for other case, spacing and punctuation.
 
