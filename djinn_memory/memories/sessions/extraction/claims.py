@@ -126,7 +126,8 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _HOSTILE = re.compile(
-    r"\[\[|\]\]|%%|\$\$|==|\*{4,}|(?<!\w)#[^\W\d_]|[\x00-\x08\x0b-\x1f\x7f\ufffd{}|<>\\^]"
+    r"\[\[|\]\]|%%|\$\$|==|\*{4,}|(?<!\w)#[^\W\d_]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffd{}|<>\\^]"
 )
 """Characters that are structure in a note, or data, and no plain language of a statement."""
 

@@ -126,6 +126,7 @@ def test_meaning_decides_on_what_has_no_form() -> None:
         "You keep bees.", "If I had time I would keep bees.", "Maybe I will keep bees.",
         "As a beekeeper, I want to log my hives.", "The hero of the story keeps bees.",
         "Example: I keep bees.", "Do I keep bees?", "I love it.", "I put them there.",
+        "I keep \u202egnp bees.", "I keep \x9b31m bees.", "I keep \u2066bees.",
     ],
 )  # fmt: skip
 def test_suppositions_and_others_words_are_not_compared(text: str) -> None:
