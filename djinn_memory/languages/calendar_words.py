@@ -388,8 +388,14 @@ _YEAR = r"(?P<year>(?:199|20\d)\d)(?!\d|[.:-]\d)"
 _WEEKDAY = rf"(?P<weekday>{'|'.join(WEEKDAYS)})"
 NUMBER = rf"(?:\d{{1,3}}|an?|{'|'.join(_NUMBERS)})"
 _WHICH = r"(?P<which>last|this(?:\s+past)?|next|past|previous|coming|current)"
-_PART = r"(?:\s+(?:morning|noon|afternoon|evening|night))?"
-_OF_YEAR = rf"(?:,?\s+(?:of\s+)?(?:{_YEAR}|(?P<whichyear>last|this|next)\s+year))?"
+_PART = r"\s+(?:morning|noon|afternoon|evening|night)"
+_ITS_YEAR = (
+    r"(?:,?\s+(?:of\s+)?(?:(?P<year>(?:1[5-9]|20)\d\d)(?!\d|[.:-]\d)"
+    r"|(?P<whichyear>last|this|next)\s+year))"
+)
+_NO_YEAR = r"(?!,?\s+(?:of\s+)?\d{4})"
+_OF_YEAR = rf"(?:{_ITS_YEAR}|{_NO_YEAR})"
+"""The year of a day or month, if it has one. Before another number as long, nothing is named."""
 
 _SEPARATOR = r"\s?[-\u2013]\s?|\s+(?:to|and|until|through)\s+"
 _NTH = r"(?P<nth>st|nd|rd|th)?"
@@ -409,10 +415,11 @@ _PATTERNS = [
     (rf"\b(?P<part>early|mid|late|(?:the\s+)?(?:beginning|start|middle|end)\s+of)[\s-]"
      rf"{_FULL_MONTH}{_OF_YEAR}", _part_of_month),
     (rf"\b(?:{_WHICH}\s+)?{_FULL_MONTH}{_OF_YEAR}", _named_month),
-    (rf"\b(?P<month>{'|'.join(reversed(SHORT_MONTHS))})\b\.?(?P<which>){_OF_YEAR.removesuffix('?')}",
+    (rf"\b(?P<month>{'|'.join(reversed(SHORT_MONTHS))})\b\.?(?P<which>){_ITS_YEAR}",
      _named_month),
     (rf"(?:(?<=\bin )|(?<=\bsince )|(?<=\buntil )|(?<=\bduring )|\b(?P<which>last|next)\s+)"
-     rf"(?P<month>(?-i:{'|'.join(name.capitalize() for name in reversed(SHORT_MONTHS))}))\b\.?",
+     rf"(?P<month>(?-i:{'|'.join(name.capitalize() for name in reversed(SHORT_MONTHS))}))\b\.?"
+     rf"{_NO_YEAR}",
      _named_month),
     (rf"\b(?:Q(?P<q>[1-4])|(?:the\s+)?(?P<nth>first|second|third|fourth)\s+quarter)\b{_OF_YEAR}",
      _quarter),
@@ -422,7 +429,7 @@ _PATTERNS = [
      rf"|new\s+year(?:['\u2019]?s)?(?:\s+(?:eve|day))?|valentine['\u2019]?s(?:\s+day)?)\b{_OF_YEAR}",
      _holiday),
     (r"\bthe\s+day\s+(?:before\s+yesterday|after\s+tomorrow)\b|\bthe\s+other\s+day\b|\blast\s+night\b"
-     rf"|\b(?:yesterday|tomorrow){_PART}\b|\bearlier\s+today\b|(?<!in )\btoday\b(?!['\u2019]s)"
+     rf"|\b(?:yesterday|tomorrow)(?:{_PART})?\b|\bearlier\s+today\b|(?<!in )\btoday\b(?!['\u2019]s)"
      r"|\btonight\b|\bthis\s+(?:morning|afternoon|evening)\b", _near_day),
     (rf"\b{_VAGUE}\s+(?P<unit>day|week|month|year|hour|minute)s?\s+ago\b", _ago),
     (rf"\b(?:in\s+)?(?P<number>{NUMBER})\s+{_UNITS}(?P<now>\s+from\s+now)?\b", _ahead),
@@ -432,7 +439,7 @@ _PATTERNS = [
      _last_units),
     (r"\bthe\s+(?P<d>\d{1,2})(?:st|nd|rd|th)\b(?:\s+of\s+(?P<which>last|this|next)\s+month"
      r"|(?=\s*[?.!,;]|\s*$))", _nth_of_month),
-    (rf"\b(?:{_WHICH}\s+)?{_WEEKDAY}\b(?P<part>\s+(?:morning|noon|afternoon|evening|night))?"
+    (rf"\b(?:{_WHICH}\s+)?{_WEEKDAY}\b(?!{_PART}s\b)(?P<part>{_PART})?"
      r"(?:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week)?", _weekday),
     (rf"\b{_WHICH}\s+(?P<unit>week|weekend|month|quarter|year)\b", _relative_unit),
     (rf"(?<![\w.$\u20ac\u00a3:/#-]){_YEAR}(?![\w%/-])", _named_year),

@@ -14,6 +14,7 @@ from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.catalog.standing import StandingMemories
 from djinn_memory.memories.episodes.reading import EpisodeText
 from djinn_memory.memories.facts.queries import Fact, IndexedFact, read_fact
+from djinn_memory.memories.sessions.extraction.claims import key_of
 from djinn_memory.memories.writing.provenance import NO_MARKUP
 from djinn_memory.notes.dates import iso_date, local_day, moment
 from djinn_memory.notes.markdown import inline
@@ -121,9 +122,13 @@ def _about(category: str, facts: Sequence[Fact], now: datetime) -> str:
     if fold(category) == "remembered":
         return f"To be remembered: {'; '.join(_phrase(fact.value) for fact in facts)}."
     subject = "the user" if fold(category) in _NO_SUBJECT else _name(category)
-    verbs, nouns = [], []
+    verbs, nouns, said = [], [], []
     for fact in facts:
         key = _name(fact.key)
+        whole = key_of(category, fact.value)
+        if whole == fact.key or (" " in fact.key and whole.endswith(fact.key)):
+            said.append(f"{_phrase(fact.value)}{_doubt(fact, now)}")
+            continue
         value = f"{_ARTICLE.sub(_lowered, _phrase(fact.value))}{_doubt(fact, now)}"
         if verb := _VERBS.get(fold(key)) or (key if _VERB.fullmatch(key) else ""):
             verbs.append(f"{verb} {value}")
@@ -134,6 +139,9 @@ def _about(category: str, facts: Sequence[Fact], now: datetime) -> str:
             nouns.append(f"{key}{verb} {value}")
     told = [f"{subject} {_joined(verbs)}"] if verbs else []
     told += [f"{subject}’s {_joined(nouns)}"] if nouns else []
+    if said and fold(category) in _NO_SUBJECT:
+        said = [f"{subject} said {_joined(f'“{text}”' for text in said)}"]
+    told += said
     return _sentence("; ".join(told))
 
 
@@ -181,6 +189,7 @@ def _named(memories: Sequence[MemoryExcerpt]) -> str:
         text = _phrase(next(lines, ""))
         more = [f"due {_day(memory.due)}"] if memory.due else []
         more += [text] if text and fold(text) != fold(title) and not text.endswith("…") else []
+        title = f"“{title}”" if "," in title else title
         names.append(f"{title} ({'; '.join(more)})" if more else title)
     left = len(memories) - len(names)
     return _joined([*names, *([f"{left} more"] if left > 0 else [])])

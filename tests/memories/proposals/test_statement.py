@@ -76,6 +76,20 @@ def test_all_statements_are_kept_in_one_step(djinn: Djinn, unsure: list[Claim]) 
     assert len(djinn.proposals.list(kind="statement").proposals) == 3
 
 
+def test_a_fact_whose_note_has_the_path_of_its_proposal_is_kept(
+    djinn: Djinn, unsure: list[Claim]
+) -> None:
+    text, key = "Marta gets seasick on ferries", "gets seasick on ferries"
+    unsure[:] = [Claim("said", "fact", f"Marta/{key}", text, "Marta", key, whole=True)]
+    extract(djinn)
+    before = notes(djinn)
+    report = djinn.proposals.accept(kind="statement")
+    assert report.problems == () and djinn.facts.get("Marta", key).value == text
+    assert [*notes(djinn)] == [*before] and djinn.proposals.list(kind="statement").proposals == ()
+    djinn.changes.undo(str(report.change))
+    assert notes(djinn) == before
+
+
 def test_a_dismissed_statement_leaves_no_note_and_never_returns(
     djinn: Djinn, unsure: list[Claim]
 ) -> None:

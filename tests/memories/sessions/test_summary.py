@@ -12,6 +12,7 @@ from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.memories.sessions.extraction.claims import key_of
 from djinn_memory.memories.sessions.summary import is_stale
 from tests.servers import ModelServer
 
@@ -140,6 +141,22 @@ def test_what_is_known_is_told_in_three_to_eight_sentences(djinn: Djinn) -> None
     assert text.endswith(
         "The last conversation, on 4 March 2026, began with “Does the lamp flicker?” and ended "
         "with “Then we are done”."
+    )
+
+
+def test_a_fact_that_is_a_sentence_is_told_as_one(djinn: Djinn) -> None:
+    for category, text in (
+        ("user", "I am allergic to peanuts."),
+        ("user", "My lamp was sold on 2026-02-21."),
+        ("Priya", "Priya does the backend."),
+    ):
+        djinn.facts.set(category, key_of(category, text), text)
+    djinn.facts.set("user", "home town", "Bergen")
+    djinn.facts.set("Priya Nair", "likes long walks", "Priya likes long walks")
+    text = djinn.summary.build().summary.text
+    assert text.startswith(
+        "The user’s home town is Bergen; the user said “I am allergic to peanuts” and "
+        "“My lamp was sold on 2026-02-21”. Priya does the backend. Priya likes long walks."
     )
 
 

@@ -53,8 +53,9 @@ def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
     data, vault = acceptance.check(memory), acceptance.vault(memory)
     runtime, changes = acceptance.runtime, acceptance.changes
     if memory.type == FACT:
-        add_fact(runtime, changes, vault, fact_in(data, vault, memory.path, runtime.now()))
+        # First, because the note of the fact may have its path.
         changes.remove(vault, memory.path, data)
+        add_fact(runtime, changes, vault, fact_in(data, vault, memory.path, runtime.now()))
         return
     if is_entity(memory) and (same := same_name(acceptance.index, memory.title)):
         raise Refused(f"{same[0].vault}/{same[0].path} is an entity of this name")

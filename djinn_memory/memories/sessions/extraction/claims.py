@@ -65,6 +65,15 @@ def title_of(text: str, most: int = TITLE) -> str:
     return line[:1].upper() + line[1:]
 
 
+def key_of(who: str, text: str) -> str:
+    """The key of a fact about `who` whose value is a sentence: its words without the subject."""
+    key = re.sub(r"[^\w\s@.,:'’-]", "", text)
+    own = rf"^(?:the )?(?:{re.escape(who)}|I|we)(?:['’](?:m|ve|re|s))? "
+    key = re.sub(own, "", key, flags=re.IGNORECASE)
+    key = title_of(key, 60).removesuffix(" ...").rstrip(".,: ")
+    return key[:1].lower() + key[1:]
+
+
 def claim_digest(agent: str, claim: Claim) -> str:
     """A hash of a normalised claim. It is the same for other case, spacing and punctuation.
 
@@ -117,7 +126,8 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _HOSTILE = re.compile(
-    r"\[\[|\]\]|%%|\$\$|==|\*{4,}|(?<!\w)#[^\W\d_]|[\x00-\x08\x0b-\x1f\x7f\ufffd{}|<>\\^]"
+    r"\[\[|\]\]|%%|\$\$|==|\*{4,}|(?<!\w)#[^\W\d_]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffd{}|<>\\^]"
 )
 """Characters that are structure in a note, or data, and no plain language of a statement."""
 

@@ -17,7 +17,7 @@ _LED = re.compile(
 """Words before a period that a date can follow."""
 
 _REPEATED = re.compile(r"\b(?:every|each|most|all)\s+(?:other\s+|second\s+)?\Z", re.IGNORECASE)
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _RELATIVE = re.compile(r"(?:this|last|next|past|coming|the)\s+", re.IGNORECASE)
 
 _WEEKDAYS = {name[:3]: name for name in WEEKDAY_NAMES}

@@ -12,7 +12,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, title_of
+from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, key_of, title_of
 from djinn_memory.memories.sessions.extraction.clauses import Clause
 from djinn_memory.memories.sessions.extraction.fact_rules import USER
 from djinn_memory.memories.sessions.extraction.forms import (
@@ -136,10 +136,5 @@ def _shaped(claim: Claim, kind: ClaimType, *, sure: bool = True) -> Claim:
         return replace(
             claim, type=kind, title=title_of(claim.text), category="", key="", due=due, sure=sure
         )
-    who = claim.category
-    key = re.sub(r"[^\w\s@.,:'’-]", "", claim.text)
-    own = rf"^(?:the )?(?:{re.escape(who)}|I|we)(?:['’](?:m|ve|re|s))? "
-    key = re.sub(own, "", key, flags=re.IGNORECASE)
-    key = title_of(key, 60).removesuffix(" ...").rstrip(".,: ")
-    key = key[:1].lower() + key[1:]
+    who, key = claim.category, key_of(claim.category, claim.text)
     return replace(claim, type=kind, title=f"{who}/{key}", key=key, due=None, whole=True, sure=sure)

@@ -89,6 +89,11 @@ def test_a_clause_has_a_subject(text: str, parts: list[tuple[str, str]]) -> None
         ("I saw Ann the other day", False, "I saw Ann the other day"),
         ("We loved the summer break", False, "We loved the summer break"),
         ("I may come", False, "I may come"),
+        ("I was born on 3 June 1988", False, "I was born on 1988-06-03"),
+        ("We came here in May 1931", False, "We came here in May 1931"),
+        ("The dome is due in May 99999", True, "The dome is due in May 99999"),
+        ("We close on Friday afternoons", False, "We close on Friday afternoons"),
+        ("We close on Friday afternoon", True, "We close on 2026-03-06"),
     ],
 )
 def test_relative_times_become_dates(text: str, coming: bool, written: str) -> None:
@@ -129,6 +134,7 @@ def test_meaning_decides_on_what_has_no_form() -> None:
         "You keep bees.", "If I had time I would keep bees.", "Maybe I will keep bees.",
         "As a beekeeper, I want to log my hives.", "The hero of the story keeps bees.",
         "Example: I keep bees.", "Do I keep bees?", "I love it.", "I put them there.",
+        "I keep \u202egnp bees.", "I keep \x9b31m bees.", "I keep \u2066bees.",
     ],
 )  # fmt: skip
 def test_suppositions_and_others_words_are_not_compared(text: str) -> None:
