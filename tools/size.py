@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=61_860, files=473, names=2_039)
+LIMIT = Size(lines=61_946, files=474, names=2_042)
 
 
 def measure(package: Path) -> Size:
