@@ -10,7 +10,7 @@ from datetime import date
 from functools import lru_cache
 from operator import itemgetter
 
-from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.chunking.tokens import most_tokens, token_starts
 from djinn_memory.models import Chunk, Section, plane_of
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.markdown import code_blocks, headings, inline, plain
@@ -159,7 +159,7 @@ def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:
     return result
 
 
-VERSION = 5
+VERSION = 6
 """Increased when the same note would be cut differently. An index of another version is rebuilt."""
 
 CHUNK_TOKENS = 450
@@ -307,8 +307,8 @@ def prefix(title: str, headings: tuple[str, ...], day: str | None, kind: str | N
     """
     trail = [title, *(heading for heading in headings if heading != title)]
     line = " > ".join(trail) + (f" ({_shown(local_day(day), kind)})" if day else "")
-    if len(line) <= PREFIX_TOKENS:
-        return line  # No token is shorter than a character.
+    if most_tokens(line) <= PREFIX_TOKENS:
+        return line
     starts = _starts(line)
     return line[: starts[PREFIX_TOKENS]] if len(starts) > PREFIX_TOKENS else line
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from djinn_memory.chunking.chunks import (
     LEAST_ROOM,
     MODEL_READS,
+    WINDOW_TOKENS,
     chunks,
     path_at,
     prefix,
@@ -24,7 +25,14 @@ from djinn_memory.chunking.chunks import (
     windows,
 )
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
-from djinn_memory.chunking.tokens import estimated_starts, legible, token_counts, token_starts
+from djinn_memory.chunking.tokens import (
+    USUAL_TOKEN,
+    estimated_starts,
+    legible,
+    most_tokens,
+    token_counts,
+    token_starts,
+)
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import changes, seen_again
 from djinn_memory.models import (
@@ -354,9 +362,13 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
 
     A document is cut by the plan in its front matter.
     """
+    tokens: Sequence[int]
     # The sizes in a document's plan are exact.
     if note.type == DOCUMENT:
         tokens, counted = token_starts(note.searched), True
+    elif most_tokens(f"{note.title} {note.searched[note.body :]}") <= WINDOW_TOKENS:
+        # It fits into one window, so that its tokens need not be counted.
+        tokens, counted = range(0, len(note.searched), USUAL_TOKEN), True
     else:
         tokens, counted = estimated_starts(note.searched)
     parts = _planned(note, tokens)
