@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from djinn_memory.chunking.tokens import most_tokens, token_starts
 from djinn_memory.models import Chunk, Section, plane_of
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.markdown import code_blocks, headings, inline, plain
+from djinn_memory.system.expressions import expression
 
 
 class Lines:
@@ -39,9 +39,9 @@ class Lines:
 
 Span = tuple[int, int]
 
-_SPACE = re.compile(r"\s*")
-_VISIBLE = re.compile(r"(?s).*\S")
-_TABLE = re.compile(r"(?:\n[ \t]*+\|[^\n]*+)++")
+_SPACE = expression(r"\s*")
+_VISIBLE = expression(r"(?s).*\S")
+_TABLE = expression(r"(?:\n[ \t]*+\|[^\n]*+)++")
 
 
 def size(span: Span, tokens: Sequence[int]) -> int:
@@ -84,7 +84,7 @@ def blocks(text: str, fences: Sequence[Span], list_items: Sequence[Span] = ()) -
     return result
 
 
-_ITEM = re.compile(r"(?m)^([ \t]*+)[-*+](?:[ \t]|$)")
+_ITEM = expression(r"(?m)^([ \t]*+)[-*+](?:[ \t]|$)")
 _TAB = 4
 
 
@@ -176,10 +176,10 @@ OVERLAP_TOKENS = 30
 """Shared by neighbouring windows, so that a sentence at the border is whole in one of them."""
 
 _BREAKS = (
-    re.compile(r"\n[ \t]*\n+"),
-    re.compile(r"\n"),
-    re.compile(r"[.!?…。！？][\"')\]]*\s|[。！？]"),
-    re.compile(r"\s"),
+    expression(r"\n[ \t]*\n+"),
+    expression(r"\n"),
+    expression(r"[.!?…。！？][\"')\]]*\s|[。！？]"),
+    expression(r"\s"),
 )
 """Where text may be cut, best first: between paragraphs, lines, sentences, words."""
 
@@ -293,7 +293,7 @@ PREFIX_TOKENS = 60
 LEAST_ROOM = WINDOW_TOKENS - PREFIX_TOKENS
 """Number of tokens of text that fit into a window whatever its prefix."""
 
-_DAY_IN_WORDS = re.compile(r" \(\w+day \d{1,2} \w+ \d{4}\)\Z")
+_DAY_IN_WORDS = expression(r" \(\w+day \d{1,2} \w+ \d{4}\)\Z")
 
 
 @lru_cache(maxsize=4096)
