@@ -7,16 +7,15 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from djinn_memory.errors import UsageError
-from djinn_memory.system.expressions import expression
 
-_FORM = expression(
+_FORM = re.compile(
     r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"
     r"(?:[T ]+(?P<h>\d{1,2}):(?P<min>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?"
     r" ?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?"
 )
-_AGO = expression(r"([0-9]{1,5}) ?(d|w|m|y|days?|weeks?|months?|years?)(?: ago)?")
+_AGO = re.compile(r"([0-9]{1,5}) ?(d|w|m|y|days?|weeks?|months?|years?)(?: ago)?")
 
-_AHEAD = expression(
+_AHEAD = re.compile(
     r"(?:in )?([0-9]{1,5}) ?(min|minutes?|h|hours?|d|days?|w|weeks?|months?|y|years?)"
 )
 _UNITS = {

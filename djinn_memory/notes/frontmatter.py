@@ -13,7 +13,6 @@ from msgspec import Struct
 from djinn_memory.errors import Refused
 from djinn_memory.notes.encoding import decode, detect
 from djinn_memory.notes.slugs import fold
-from djinn_memory.system.expressions import expression
 from djinn_memory.system.yaml_edit import (
     UnspliceableYaml,
     extend_value,
@@ -36,26 +35,26 @@ MAX_VALUES = 10_000
 MAX_REASON = 200
 """Maximum number of characters of a reason in a message."""
 
-_BLOCK = expression(
+_BLOCK = re.compile(
     r"(---[ \t]*(?:\r\n?|\n))(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL
 )
-_ENTRY = expression(r"^[^\s#\-][^\n]*(?:\n(?:[ \t-][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE)
+_ENTRY = re.compile(r"^[^\s#\-][^\n]*(?:\n(?:[ \t-][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE)
 
-_PLACEHOLDER = expression(r"(?m)^([ \t]*(?:[^\s:#][^:\n]*:|-)[ \t]+)(\{\{[^'\n]*\}\})[ \t]*$")
+_PLACEHOLDER = re.compile(r"(?m)^([ \t]*(?:[^\s:#][^:\n]*:|-)[ \t]+)(\{\{[^'\n]*\}\})[ \t]*$")
 """A template placeholder. YAML reads it as a mapping that has a mapping as its key."""
 
-_KEY = expression(r"(?m)^[ \t-]*([^\s:#][^:\n]*):")
+_KEY = re.compile(r"(?m)^[ \t-]*([^\s:#][^:\n]*):")
 
-_CODE = expression(r"!!(?:python|ruby|perl|java|js)\b.*")
+_CODE = re.compile(r"!!(?:python|ruby|perl|java|js)\b.*")
 """A tag that makes old YAML libraries run code from the file. djinn ignores it."""
 
-_OPENED = expression(r"---[ \t]*\n[\w-]+:(?:[ \t\n]|\Z)")
+_OPENED = re.compile(r"---[ \t]*\n[\w-]+:(?:[ \t\n]|\Z)")
 """A rule with a field below it. Without a second rule, it is front matter that is never closed."""
 
-_BELOW = expression(r"(?m)^(?:[ \t]*$|#{1,6}[ \t]|(?=[^\s#:\-])[^:\n]*$)")
+_BELOW = re.compile(r"(?m)^(?:[ \t]*$|#{1,6}[ \t]|(?=[^\s#:\-])[^:\n]*$)")
 """A line that ends the fields of unclosed front matter: blank, a heading, or prose."""
 
-_FIELD = expression(r"(?:[ \t]*(?:#[^\n]*)?\n)*+(?<![^\n])(?:-[ \t]|[\w-]+:(?:[ \t\n]|\Z))")
+_FIELD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+(?<![^\n])(?:-[ \t]|[\w-]+:(?:[ \t\n]|\Z))")
 """A field at the beginning of a line, and the blank lines and comments above it."""
 
 _USUAL = frozenset(

@@ -20,14 +20,13 @@ from djinn_memory.notes.links import Link, parse_links
 from djinn_memory.notes.markdown import blank, headings, inline, mask
 from djinn_memory.notes.pages import hide
 from djinn_memory.notes.slugs import fold
-from djinn_memory.system.expressions import expression
 
-_DAY = expression(r"\d+[-/.]\d+[-/.]\d+")
+_DAY = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
 _OTHER_DATES = ("date", "expires", "due", "last_verified")
 """Fields for dates other than the creation or the change of a note."""
 
-_BRACKETS = expression(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
+_BRACKETS = re.compile(r"^\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]$")
 
 
 VERSION = 3
@@ -203,8 +202,8 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
 _KEYS = (DOMAIN, f"{DOMAIN}s")
 """The fields that hide a memory. People who know the setting `domains` write the second one."""
 
-_FRONT = expression(r"^domains?[ \t]*:[ \t]*(\S.*)?$", re.MULTILINE | re.IGNORECASE)
-_COMMENT = expression(r"^%%[^\n]*?\"domains?\"\s*:\s*\[?\s*\"([^\"\n]*)", re.MULTILINE)
+_FRONT = re.compile(r"^domains?[ \t]*:[ \t]*(\S.*)?$", re.MULTILINE | re.IGNORECASE)
+_COMMENT = re.compile(r"^%%[^\n]*?\"domains?\"\s*:\s*\[?\s*\"([^\"\n]*)", re.MULTILINE)
 """The domain of a journal section, also in a comment that is no longer valid JSON."""
 
 _UNPARSED = 2_000

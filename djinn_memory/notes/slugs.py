@@ -7,18 +7,16 @@ from collections.abc import Callable
 from itertools import chain, count
 from unicodedata import category, normalize
 
-from djinn_memory.system.expressions import expression
-
 # A fallback name is this long; a shorter limit could not hold one.
 _SHORTEST_LIMIT = len("note-12345678")
 
 # Windows opens a device for these names, whatever extension follows.
-_RESERVED = expression(r"con|prn|aux|nul|(?:com|lpt)[0-9¹²³]")
+_RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9¹²³]")
 
 _PEOPLE = {"person": "people"}
 
 # They select how the character before them, mostly an emoji, is drawn; alone they are invisible.
-_VARIATION_SELECTORS = expression("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def fold(text: str) -> str:

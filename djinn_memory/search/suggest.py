@@ -7,18 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from posixpath import basename
-from typing import TYPE_CHECKING
 
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.errors import current_wording
 from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import Filters, Problem
 from djinn_memory.notes.slugs import fold
+from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.store.index.records import Selection, WordMatch
 from djinn_memory.store.index.words import forms
-
-if TYPE_CHECKING:
-    from djinn_memory.search.backend import Index, Vocabulary
 
 MAX_WORDS = 20
 """Words of a query that are examined."""

@@ -21,7 +21,6 @@ from djinn_memory.secrets.values import (
     random_words,
     strong,
 )
-from djinn_memory.system.expressions import expression
 
 _LATIN = {
     "wachtwoord": "",
@@ -64,7 +63,7 @@ _UNSPACED = ("密码", "密碼", "口令", "パスワード", "パスフレー�
              "비밀번호", "패스워드", "암호", "รหัสผ่าน")  # fmt: skip
 """The same in scripts where the password may follow without a space."""
 
-_QUALITY = expression(r"\w{2}(?:able|ible|ive|ous|ful|less|ical|al|ic|ent|ary|ory|est|ized)\Z")
+_QUALITY = re.compile(r"\w{2}(?:able|ible|ive|ous|ful|less|ical|al|ic|ent|ary|ory|est|ized)\Z")
 """Endings of words that describe a password."""
 
 _BETWEEN = r"(?:[ \t][^\n:=.;!?]{1,40}?)?"
@@ -110,11 +109,11 @@ def _translated() -> Iterator[Rule]:
 
 
 _USER = r"(?P<user>[^\s/:@<>\"'`()\[\]{}|]{0,100})"
-_URL = expression(
+_URL = re.compile(
     rf"://{_USER}:(?:(?P<value>[^\s/<>\"'`]{{3,200}})"
     rf"|(?P<slashed>[^\s/@<>\"'`]{{1,100}}/[^\s@<>\"'`]{{0,100}}))@[\w\[.-]"
 )
-_SCHEME = expression(r"[A-Za-z][\w+.-]{0,30}\Z")
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]{0,30}\Z")
 
 _BEARER = r"bearer[ \t]{1,4}(?P<value>[\w.~+/=-]{16,4000})"
 _BASIC = (

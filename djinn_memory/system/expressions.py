@@ -8,7 +8,7 @@ from typing import Any, AnyStr, Generic, cast
 
 class _Expression(Generic[AnyStr]):
     def __init__(self, pattern: AnyStr, flags: int) -> None:
-        self._source = pattern, flags
+        self._source: tuple[AnyStr, int] = (pattern, flags)
 
     def __getattr__(self, name: str) -> Any:
         # Python asks only for what is not there: the next use of the method finds it.

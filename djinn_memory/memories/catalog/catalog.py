@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
@@ -20,12 +19,11 @@ from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.note import Note, domains_of, parse
 from djinn_memory.notes.vault import on_disk, walk
+from djinn_memory.search.backend import Index
+from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.index.memories import shares_file
 from djinn_memory.store.index.records import IndexedMemory, Selection, TitledRef
 from djinn_memory.store.state import State
-
-if TYPE_CHECKING:
-    from djinn_memory.search.backend import Index
 
 MERGED = "merged"
 """The field with the ids of the memories that were merged into one. Their events count for it."""
@@ -59,8 +57,6 @@ def find(index: Index, name: str) -> IndexedMemory:
         places += f" and {len(memories) - MOST_PLACES} more" if memories[MOST_PLACES:] else ""
         raise UsageError(f"{name!r} is ambiguous: {places}; use one of these names")
     if not memories or not _is_present(index, memories[0]):
-        from djinn_memory.search.suggest import near_titles
-
         near = near_titles(index, name)
         if near:
             meant = " or ".join(map(repr, near))

@@ -18,13 +18,13 @@ from djinn_memory.models import Filters, Vault, Vectors
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
 from djinn_memory.search.legs import words_query
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.vector_cache import text_hash
 
 if TYPE_CHECKING:
     from djinn_memory.memories.writing.drafts import Draft
-    from djinn_memory.search.backend import Index
 
 LOOKED_AT = 4
 """Number of windows of a text that are compared. A longer text with the same beginning is alike."""

@@ -27,6 +27,7 @@ from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import PLANES, Memory, MemoryRef, Problem, Vault, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
+from djinn_memory.search.suggest import near_titles
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import IndexedMemory
 
@@ -158,8 +159,6 @@ def _unresolved(
     """The links without a target, each with similar titles."""
     if not links:
         return {}
-    from djinn_memory.search.suggest import near_titles
-
     with suppress(Busy), runtime.index(scope) as index:
         names = {link: re.split(r"[#|]", link.strip("[] "))[0] for link in links}
         return {

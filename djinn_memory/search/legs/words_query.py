@@ -6,17 +6,14 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.models import Problem
+from djinn_memory.search.backend import Vocabulary
 from djinn_memory.store.index.records import Forms, WordMatch
 from djinn_memory.store.index.words import forms
-
-if TYPE_CHECKING:
-    from djinn_memory.search.backend import Vocabulary
 
 MAX_TERMS = 100
 """Maximum words looked for from a query or a phrase. A pasted page is cut here."""
