@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -10,10 +9,11 @@ from datetime import date
 from functools import lru_cache
 from operator import itemgetter
 
-from djinn_memory.chunking.tokens import token_starts
+from djinn_memory.chunking.tokens import most_tokens, token_starts
 from djinn_memory.models import Chunk, Section, plane_of
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.markdown import code_blocks, headings, inline, plain
+from djinn_memory.system.expressions import expression
 
 
 class Lines:
@@ -39,9 +39,9 @@ class Lines:
 
 Span = tuple[int, int]
 
-_SPACE = re.compile(r"\s*")
-_VISIBLE = re.compile(r"(?s).*\S")
-_TABLE = re.compile(r"(?:\n[ \t]*+\|[^\n]*+)++")
+_SPACE = expression(r"\s*")
+_VISIBLE = expression(r"(?s).*\S")
+_TABLE = expression(r"(?:\n[ \t]*+\|[^\n]*+)++")
 
 
 def size(span: Span, tokens: Sequence[int]) -> int:
@@ -84,7 +84,7 @@ def blocks(text: str, fences: Sequence[Span], list_items: Sequence[Span] = ()) -
     return result
 
 
-_ITEM = re.compile(r"(?m)^([ \t]*+)[-*+](?:[ \t]|$)")
+_ITEM = expression(r"(?m)^([ \t]*+)[-*+](?:[ \t]|$)")
 _TAB = 4
 
 
@@ -159,7 +159,7 @@ def sections(text: str, body: int, fences: Sequence[Span]) -> list[Section]:
     return result
 
 
-VERSION = 5
+VERSION = 6
 """Increased when the same note would be cut differently. An index of another version is rebuilt."""
 
 CHUNK_TOKENS = 450
@@ -176,10 +176,10 @@ OVERLAP_TOKENS = 30
 """Shared by neighbouring windows, so that a sentence at the border is whole in one of them."""
 
 _BREAKS = (
-    re.compile(r"\n[ \t]*\n+"),
-    re.compile(r"\n"),
-    re.compile(r"[.!?…。！？][\"')\]]*\s|[。！？]"),
-    re.compile(r"\s"),
+    expression(r"\n[ \t]*\n+"),
+    expression(r"\n"),
+    expression(r"[.!?…。！？][\"')\]]*\s|[。！？]"),
+    expression(r"\s"),
 )
 """Where text may be cut, best first: between paragraphs, lines, sentences, words."""
 
@@ -293,7 +293,7 @@ PREFIX_TOKENS = 60
 LEAST_ROOM = WINDOW_TOKENS - PREFIX_TOKENS
 """Number of tokens of text that fit into a window whatever its prefix."""
 
-_DAY_IN_WORDS = re.compile(r" \(\w+day \d{1,2} \w+ \d{4}\)\Z")
+_DAY_IN_WORDS = expression(r" \(\w+day \d{1,2} \w+ \d{4}\)\Z")
 
 
 @lru_cache(maxsize=4096)
@@ -307,8 +307,8 @@ def prefix(title: str, headings: tuple[str, ...], day: str | None, kind: str | N
     """
     trail = [title, *(heading for heading in headings if heading != title)]
     line = " > ".join(trail) + (f" ({_shown(local_day(day), kind)})" if day else "")
-    if len(line) <= PREFIX_TOKENS:
-        return line  # No token is shorter than a character.
+    if most_tokens(line) <= PREFIX_TOKENS:
+        return line
     starts = _starts(line)
     return line[: starts[PREFIX_TOKENS]] if len(starts) > PREFIX_TOKENS else line
 

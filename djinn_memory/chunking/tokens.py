@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from djinn_memory.system.expressions import expression
 
 SHORTEST = 200
 """Minimum number of characters in a text that is judged."""
@@ -54,7 +55,7 @@ _LONG = 100
 _LETTERS = 4
 """Number of characters of such a word that count as a token."""
 
-_UNBROKEN = re.compile(rf"\S{{{_LONG + 1}}}")
+_UNBROKEN = expression(rf"\S{{{_LONG + 1}}}")
 
 _BARE = 1_000
 """A run without tokens, such as spaces, is counted from this number of characters on."""
@@ -65,7 +66,7 @@ _BARE_STEP = 100
 _DATA_PIECE = 1_000
 """Characters of a piece of data whose tokens are estimated. A piece contains little prose."""
 
-_DATA_TOKEN = re.compile(r"\w{1,4}|[^\w\s\0-\x1f\x7f-\x9f\ufffd]")
+_DATA_TOKEN = expression(r"\w{1,4}|[^\w\s\0-\x1f\x7f-\x9f\ufffd]")
 """A token in data: up to four letters, as in a long word, or a sign."""
 
 _BATCH = 8
@@ -91,6 +92,19 @@ def _tokenizer() -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+SHORT_TOKEN = 2
+"""Fewest characters of a token in ASCII text. Of 2,090 pieces of 300 characters, 3 had more than
+150 tokens, and none more than 212."""
+
+USUAL_TOKEN = 4
+"""Characters of a token in English text."""
+
+
+def most_tokens(text: str) -> int:
+    """The most tokens that a text may have, without the tokenizer, which takes 60 ms to load."""
+    return len(text) // SHORT_TOKEN if text.isascii() else len(text)
 
 
 def token_starts(text: str) -> array[int]:

@@ -7,13 +7,12 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
@@ -120,8 +119,7 @@ class Call:
 Render = Callable[[Call, Any], None]
 
 
-@dataclass(kw_only=True)
-class Declaration:
+class Declaration(Struct, kw_only=True, dict=True):
     """The definition of a command; see `command`."""
 
     render: Render

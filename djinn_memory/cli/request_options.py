@@ -18,7 +18,7 @@ from msgspec import Struct
 from djinn_memory.cli import candidates
 from djinn_memory.cli.parsing import path
 from djinn_memory.models import PLANES
-from djinn_memory.operations.checks import FieldType, field_types
+from djinn_memory.operations.checks import FieldType, field_types, fields_of
 from djinn_memory.operations.wording import option as option_name
 
 R = TypeVar("R", bound=Struct)
@@ -86,7 +86,7 @@ def parameters(
     request: type[Struct], arguments: Sequence[str], without: Sequence[str], fields: Fields
 ) -> Iterator[Parameter]:
     """The parameters of a command: the positional ones in `arguments`, in order, then options."""
-    declared = {info.name: info for info in msgspec.structs.fields(request)}
+    declared = {info.name: info for info in fields_of(request)}
     for name in dict.fromkeys((*arguments, *(each for each in declared if each not in without))):
         field = fields.get(name) or FIELDS.get(name) or Field()
         whole, info = field_types(request)[name], declared[name]
@@ -158,7 +158,7 @@ def build(request: type[R], values: Mapping[str, Any]) -> R:
     # An omitted option takes the default of the request. Without a default, it may be null.
     given = {
         info.name: tuple(value) if isinstance(value, list) else value
-        for info in msgspec.structs.fields(request)
+        for info in fields_of(request)
         if info.name in values and ((value := values[info.name]) is not None or info.required)
     }
     return request(**given)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import ConfigError, NotFound, Refused, Remedy, UsageError
@@ -53,8 +53,7 @@ def _existing(root: Path) -> Home:
     return Home(root.resolve())
 
 
-@dataclass(frozen=True)
-class Home:
+class Home(Struct, frozen=True, dict=True):
     """The folder of one memory on this disk."""
 
     root: Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from djinn_memory.chunking.chunks import (
     LEAST_ROOM,
     MODEL_READS,
+    WINDOW_TOKENS,
     chunks,
     path_at,
     prefix,
@@ -24,7 +25,14 @@ from djinn_memory.chunking.chunks import (
     windows,
 )
 from djinn_memory.chunking.chunks import VERSION as CHUNKS_VERSION
-from djinn_memory.chunking.tokens import estimated_starts, legible, token_counts, token_starts
+from djinn_memory.chunking.tokens import (
+    USUAL_TOKEN,
+    estimated_starts,
+    legible,
+    most_tokens,
+    token_counts,
+    token_starts,
+)
 from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.indexing.scan import changes, seen_again
 from djinn_memory.models import (
@@ -41,7 +49,7 @@ from djinn_memory.notes.dialects.rules import RULES, of_vault
 from djinn_memory.notes.note import DOCUMENT, Note
 from djinn_memory.notes.note import VERSION as NOTES_VERSION
 from djinn_memory.notes.note_file import NoteFile, content_hash, parse_appended, parse_file
-from djinn_memory.notes.vault import FileStat, attachments, walk
+from djinn_memory.notes.vault import FileStat, VaultListing, attachments, walk
 from djinn_memory.store.index import compartments, links, memories, meta, words
 from djinn_memory.store.index.memories import IndexedFile
 from djinn_memory.store.index.memory_rows import ParsedMemory, Window
@@ -106,13 +114,14 @@ def update(
     deadline: float | None = None,
     at_most: int | None = None,
     only: Collection[str] | None = None,
+    listings: Mapping[str, VaultListing] | None = None,
 ) -> IndexTally:
     """Read new and changed notes of `vaults`, and remove those that no longer exist.
 
     Words are searchable when this returns; `embed` adds the vectors. The scan of folders ends at
     `deadline`, a `time.monotonic` value. With `at_most`, only that many notes are read, and the
-    others are counted as pending. With `only`, only these files and folders are scanned. The caller
-    holds the index lock.
+    others are counted as pending. With `only`, only these files and folders are scanned. A vault
+    with one of `listings`, by its id, is not scanned again. The caller holds the index lock.
     """
     tally = IndexTally()
     connection = state.index
@@ -125,7 +134,9 @@ def update(
     anew = rebuild or (whole and outdated(connection))
     for vault in vaults:
         try:
-            listing = walk(vault, state.home.config.exclude, only=only, deadline=deadline)
+            listing = (listings or {}).get(vault.id) or walk(
+                vault, state.home.config.exclude, only=only, deadline=deadline
+            )
         except NotFound as error:
             # Its notes stay in the index: a disk may be unplugged for a while.
             tally.problems.append(Problem(vault.name, str(error)))
@@ -354,9 +365,13 @@ def cut(note: Note, *, outline: bool = False) -> Iterator[tuple[Chunk, list[Wind
 
     A document is cut by the plan in its front matter.
     """
+    tokens: Sequence[int]
     # The sizes in a document's plan are exact.
     if note.type == DOCUMENT:
         tokens, counted = token_starts(note.searched), True
+    elif most_tokens(f"{note.title} {note.searched[note.body :]}") <= WINDOW_TOKENS:
+        # It fits into one window, so that its tokens need not be counted.
+        tokens, counted = range(0, len(note.searched), USUAL_TOKEN), True
     else:
         tokens, counted = estimated_starts(note.searched)
     parts = _planned(note, tokens)

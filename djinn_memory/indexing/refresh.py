@@ -211,7 +211,9 @@ def _sweep(state: State, vaults: Sequence[Vault], spare: Spare | None) -> tuple[
             tally, deadline = indexer.IndexTally(), time.monotonic() + 1
             if changed:
                 most = settings.sweep_notes
-                tally = indexer.update(state, vaults, deadline=deadline, at_most=most)
+                tally = indexer.update(
+                    state, vaults, deadline=deadline, at_most=most, listings=seen.listings
+                )
             if spare and (tally.touched or waiting) and (embedder := spare()):
                 _embed_few(state, vaults, embedder)
     except Busy:

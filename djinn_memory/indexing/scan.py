@@ -75,6 +75,8 @@ class _StaleNotes(Struct, frozen=True):
     complete: bool
     """Whether all folders were scanned."""
     problems: list[Problem]
+    listings: dict[str, VaultListing]
+    """By vault id: the listings of vaults of which all folders were scanned."""
 
 
 def stale(
@@ -88,6 +90,7 @@ def stale(
     changed = racy = 0
     complete = True
     problems = []
+    listings = {}
     # Another vault comes first each time, so that a short deadline never leaves the same one out.
     first = time.monotonic_ns() % len(vaults) if vaults else 0
     for vault in (*vaults[first:], *vaults[:first]):
@@ -103,4 +106,6 @@ def stale(
         changed += len(difference.suspects) + len(difference.gone)
         racy += len(difference.racy)
         complete = complete and listing.complete
-    return _StaleNotes(changed, racy, complete, problems)
+        if listing.complete:
+            listings[vault.id] = listing
+    return _StaleNotes(changed, racy, complete, problems, listings)

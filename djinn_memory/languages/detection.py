@@ -112,11 +112,15 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(map(fold, written_stop_words(language)))
 
 
-@cache
 def written_stop_words(language: str) -> tuple[str, ...]:
     """The stop words of `language` as written."""
+    return _written_stop_words().get(language, ())
+
+
+@cache
+def _written_stop_words() -> dict[str, tuple[str, ...]]:
     lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
-    return next((tuple(rest) for name, *rest in map(str.split, lines) if name == language), ())
+    return {name: tuple(words) for name, *words in map(str.split, lines)}
 
 
 @cache

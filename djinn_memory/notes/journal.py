@@ -18,6 +18,7 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.frontmatter import block_end
 from djinn_memory.notes.markdown import blank
+from djinn_memory.system.expressions import expression
 
 TYPE = "journal"
 """The type of a file below `journal/` that is a journal, whatever its file name."""
@@ -25,17 +26,17 @@ TYPE = "journal"
 HEADER_KEYS = frozenset({"type", "date", "home"})
 """The front matter keys that djinn writes in a journal."""
 
-_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.([\w-]+)")
+_NAME = expression(r"(\d{4}-\d{2}-\d{2})\.([\w-]+)")
 
-_HEADING = re.compile(r"^#{1,2}[ \t][^\n]*", re.MULTILINE)
+_HEADING = expression(r"^#{1,2}[ \t][^\n]*", re.MULTILINE)
 """The start of a section, which ends the previous one. Quoted lines begin with `>`."""
 
-_RECORD_HEADING = re.compile(r"##[ \t]+(?:\d\d:\d\d(?:[ \t]+|$))?(?P<title>[^\n]*)\n*")
-_BLOCK = re.compile(r"^\^(?P<block>[A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
-_DATA = re.compile(r"^%% (?P<data>\{[^\n]*\}) %%[ \t]*$", re.MULTILINE)
-_QUOTED = re.compile(r"^>[^\n]*$", re.MULTILINE)
+_RECORD_HEADING = expression(r"##[ \t]+(?:\d\d:\d\d(?:[ \t]+|$))?(?P<title>[^\n]*)\n*")
+_BLOCK = expression(r"^\^(?P<block>[A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
+_DATA = expression(r"^%% (?P<data>\{[^\n]*\}) %%[ \t]*$", re.MULTILINE)
+_QUOTED = expression(r"^>[^\n]*$", re.MULTILINE)
 
-_BEGINNING_OF_RECORD = re.compile(
+_BEGINNING_OF_RECORD = expression(
     r"""
     \#{1,2} \Z | \#\#[ ][\d:]{0,5} \Z | \#\#[ ]\d\d:\d\d[ ][^\n]*+
     (?: \Z | \n (?: \Z | \n (?:>[^\n]*+\n)*+
@@ -46,7 +47,7 @@ _BEGINNING_OF_RECORD = re.compile(
 )
 """An incomplete record, wherever it breaks off."""
 
-_ACTIVE = re.compile(r"[#`~=\-%<$^*_\[\]]")
+_ACTIVE = expression(r"[#`~=\-%<$^*_\[\]]")
 """Characters in a title that could begin a link, a tag, code or a comment."""
 
 

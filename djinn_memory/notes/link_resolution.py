@@ -6,10 +6,11 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from djinn_memory.home import access
 from djinn_memory.models import Dialect
@@ -17,15 +18,15 @@ from djinn_memory.notes.dialects.rules import RULES, DialectRules
 from djinn_memory.notes.frontmatter import block_end, opened
 from djinn_memory.notes.links import Kind, Link, LinkSyntax, parse_links
 from djinn_memory.notes.slugs import fold
+from djinn_memory.system.expressions import expression
 
 How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug", "part", "block"]
 
-_SEPARATORS = re.compile(r"(?<=\w)[\s\-_.,:;/\u2010-\u2015]+(?=\w)")
+_SEPARATORS = expression(r"(?<=\w)[\s\-_.,:;/\u2010-\u2015]+(?=\w)")
 """Separators between the words of a name. All separators are equivalent."""
 
 
-@dataclass(frozen=True)
-class LinkTarget:
+class LinkTarget(Struct, frozen=True):
     """A file that a link can mean. `path` is POSIX, relative to the vault, with its extension.
 
     An attachment has no title and is found only by its path and name.
@@ -41,8 +42,7 @@ class LinkTarget:
     """UUIDs of its Logseq blocks."""
 
 
-@dataclass(frozen=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """The target's key and the way it was found. Both are None for an unresolved link.
 
     When there are several candidates, `ambiguous` contains all their keys, sorted.
@@ -250,9 +250,9 @@ def _choose(how: How, candidates: list[LinkTarget], folder: str | None) -> Resol
     return Resolution(next(below, candidates[0]).key, how, keys)
 
 
-_ADDRESS = re.compile(r"\]\([ \t]*(?P<open><?)(?P<path>[^#>\s)]*)")
-_LINE_END = re.compile(r"\r\n?|\n")
-_BAR = re.compile(r"\\?\|")
+_ADDRESS = expression(r"\]\([ \t]*(?P<open><?)(?P<path>[^#>\s)]*)")
+_LINE_END = expression(r"\r\n?|\n")
+_BAR = expression(r"\\?\|")
 
 
 def relinked(

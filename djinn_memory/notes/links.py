@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Literal
 from urllib.parse import unquote
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from djinn_memory.notes.markdown import mask
+from djinn_memory.system.expressions import expression
 
 _WIKI = r"!? \[\[ (?P<wiki> [^\[\]\n]+ ) \]\]"
 _MARKDOWN = r"""
@@ -17,23 +20,23 @@ _MARKDOWN = r"""
     \( [ \t]* (?: < (?P<angled> [^<>\n]* ) > | (?P<bare> (?: [^\s<>()] | \( [^\s<>()]* \) )++ ) )
     (?: [ \t]+ (?: "[^"\n]*" | '[^'\n]*' | \( [^()\n]* \) ) )? [ \t]* \)
 """
+_LINK = expression(f"{_WIKI} | {_MARKDOWN}", re.VERBOSE)
 UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _PAGE_OR_BLOCK = rf"""
     (?: (?P<macro> \{{\{{ embed [ \t]+ ) | \[ (?P<shown> [^\[\]\n]* ) \]\( (?= \[\[ | \(\( ) )?
     (?: \[\[ (?P<page> [^\[\]\n]+ ) \]\] | \(\( (?P<uuid> {UUID} ) \)\) )
     (?(macro) [ \t]* \}}\}} ) (?(shown) \) )
 """
-_BAR = re.compile(r"\\?\|")
-_NOTE_SUFFIX = re.compile(r"(?<=[^/])\.md$", re.IGNORECASE)
-_REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_BAR = expression(r"\\?\|")
+_NOTE_SUFFIX = expression(r"(?<=[^/])\.md$", re.IGNORECASE)
+_REMOTE = expression(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+_ESCAPE = expression(r"\\([!-/:-@\[-`{-~])")
 
 
-@dataclass(frozen=True)
-class LinkSyntax:
+class LinkSyntax(Struct, frozen=True):
     """The link syntax of a dialect. The defaults are Obsidian's."""
 
-    pattern: re.Pattern[str] = re.compile(f"{_WIKI} | {_MARKDOWN}", re.VERBOSE)
+    pattern: re.Pattern[str] = _LINK
     label_first: bool = False
     """Whether the label of a wikilink comes before the `|`."""
     whole: bool = False
@@ -42,8 +45,8 @@ class LinkSyntax:
 
 OBSIDIAN = LinkSyntax()
 DENDRON = LinkSyntax(label_first=True)
-LOGSEQ = LinkSyntax(re.compile(f"{_PAGE_OR_BLOCK} | {_MARKDOWN}", re.VERBOSE), whole=True)
-MARKDOWN = LinkSyntax(re.compile(_MARKDOWN, re.VERBOSE))
+LOGSEQ = LinkSyntax(expression(f"{_PAGE_OR_BLOCK} | {_MARKDOWN}", re.VERBOSE), whole=True)
+MARKDOWN = LinkSyntax(expression(_MARKDOWN, re.VERBOSE))
 
 Kind = Literal["wiki", "markdown", "block"]
 
@@ -52,8 +55,7 @@ MAX_HELD = 10_000
 times as much as their text. More links are found again each time that they are iterated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A link as written. `target` has no `.md`. It is empty for a link to its own note.
 
     `start` and `end` are offsets in the text, and `line` counts from 1. A link in the front matter
@@ -96,8 +98,7 @@ def parse_links(
     return held if len(held) <= MAX_HELD else scan
 
 
-@dataclass(frozen=True, slots=True)
-class _LinkScan:
+class _LinkScan(Struct, frozen=True):
     """The links of a text, found anew by each iteration."""
 
     in_fields: tuple[Link, ...]

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from djinn_memory.system.expressions import expression
+
 Kind = Literal["prose", "fence", "aside"]
 
 # Deeper containers than this are read as text, so that a line of a thousand ">" stays cheap.
@@ -15,16 +17,16 @@ _DEEPEST = 32
 # A code block is indented by four columns, so nothing else may begin that far in.
 _CODE_INDENT = 4
 
-_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r]|$)")
-_SPACE = re.compile(r"[ \t\r]+")
+_MARKER = expression(r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r]|$)")
+_SPACE = expression(r"[ \t\r]+")
 # The three line patterns are possessive, because backtracking costs 100 bytes a line.
 # Lines outside of containers whose first character opens no block.
-_PLAIN_LINES = re.compile(r"(?:(?!```)[^\s>+*\d~<%$#|=_-][^\n]*+\n)++")
+_PLAIN_LINES = expression(r"(?:(?!```)[^\s>+*\d~<%$#|=_-][^\n]*+\n)++")
 # Headings and table rows outside of containers that can hold nothing but prose.
-_QUIET_LINES = re.compile(r"(?:(?:#{1,6}(?=[ \t\r\n])|\|)[^\n`$%<\\]*+\n)++")
-_BLANK_LINES = re.compile(r"(?:[ \t\r]*+\n)++")
+_QUIET_LINES = expression(r"(?:(?:#{1,6}(?=[ \t\r\n])|\|)[^\n`$%<\\]*+\n)++")
+_BLANK_LINES = expression(r"(?:[ \t\r]*+\n)++")
 # Headings, table rows, rules and underlines: a code span never continues past their line.
-_ALONE = re.compile(r"#{1,6}(?=[ \t\r]|$)|\||[-=*_][-=*_ \t\r]*$")
+_ALONE = expression(r"#{1,6}(?=[ \t\r]|$)|\||[-=*_][-=*_ \t\r]*$")
 
 # The names that CommonMark lets an HTML block begin with, even in the middle of a paragraph.
 _BLOCK_TAGS = (
@@ -40,7 +42,7 @@ _TAG = r"""
               (?: \s*+ = \s*+ (?: [^\s"'=<>`]++ | '[^']*+' | "[^"]*+" ) )?+ )*+
           \s*+ /? > )
 """
-_OPENER = re.compile(
+_OPENER = expression(
     rf"""
     (?P<fence> `{{3,}} (?= [^`]*$ ) | ~{{3,}} )
   | (?P<comment> <!(?=--) ) | (?P<hidden> %% ) | (?P<maths> \$\$ )
@@ -50,17 +52,17 @@ _OPENER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BLANK = re.compile(r"[ \t\r]*$")
+_BLANK = expression(r"[ \t\r]*$")
 _CLOSER = {
-    "comment": re.compile(r".*?-->"),
-    "hidden": re.compile(r".*?%%"),
-    "maths": re.compile(r".*?\$\$"),
-    "raw": re.compile(r".*?</(?:script|pre|style|textarea)>.*", re.IGNORECASE),
+    "comment": expression(r".*?-->"),
+    "hidden": expression(r".*?%%"),
+    "maths": expression(r".*?\$\$"),
+    "raw": expression(r".*?</(?:script|pre|style|textarea)>.*", re.IGNORECASE),
     "html": _BLANK,
     "tag": _BLANK,
 }
 
-_INLINE = re.compile(
+_INLINE = expression(
     rf"""
     (?P<link> \[\[ [^\[\]\n]* \]\]  |  \]\( [ \t]* (?: <[^<>\n]*> | [^\s<>()]* ) )
   | (?P<dead> \\[!-/:-@\[-`{{-~]
@@ -73,9 +75,9 @@ _INLINE = re.compile(
 )
 _PAIRS = {"<!": "-->", "%%": "%%", "$$": "$$"}
 # Without these, all of a text is prose. Many short texts are, so that no block is looked for.
-_MARKUP = re.compile(r"[`~$%<\\\t]|[ \r]{4}")
-_TICKS = re.compile(r"`+")
-_SHOWN = re.compile(r"[^\r\n]")
+_MARKUP = expression(r"[`~$%<\\\t]|[ \r]{4}")
+_TICKS = expression(r"`+")
+_SHOWN = expression(r"[^\r\n]")
 
 
 def mask(text: str, *, outline: bool = False) -> str:
@@ -324,11 +326,11 @@ def _tick_runs(text: str, start: int, end: int) -> defaultdict[int, list[int]]:
     return runs
 
 
-_HEADING = re.compile(
+_HEADING = expression(
     r"\n {0,3}+(?:(?P<marks>#{1,6}+)(?![^ \t\n])[ \t]*+|(?P<line>={2,}+|-{2,}+)[ \t]*+(?=\n|\Z))"
 )
-_MARKED = re.compile(r"[ \t]*+(?:[-*+>#|]|\d{1,9}[.)])")
-_CLOSING = re.compile(r"(?:^|(?<=[ \t]))#+\Z")
+_MARKED = expression(r"[ \t]*+(?:[-*+>#|]|\d{1,9}[.)])")
+_CLOSING = expression(r"(?:^|(?<=[ \t]))#+\Z")
 
 
 class Heading(NamedTuple):
@@ -377,25 +379,25 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 _REDUCE = (
-    (("[[",), re.compile(r"!?\[\[(?:[^\[\]|\n]*\\?\|)?([^\[\]|\n]+)\]\]"), r"\1"),
-    (("![",), re.compile(r"!\[([^\[\]\n]*)\]\([^()\n]*\)"), r"\1"),
-    (("](",), re.compile(r"\[([^\[\]\n]+)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*+)"
+    (("[[",), expression(r"!?\[\[(?:[^\[\]|\n]*\\?\|)?([^\[\]|\n]+)\]\]"), r"\1"),
+    (("![",), expression(r"!\[([^\[\]\n]*)\]\([^()\n]*\)"), r"\1"),
+    (("](",), expression(r"\[([^\[\]\n]+)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*+)"
                 r"(?: +\"[^\"\n]*\")?\)"), r"\1"),
-    (("<!--", "%%"), re.compile(r"<!--(?:(?!<!--|-->).)*+-->|%%.*?%%", re.DOTALL), " "),
-    (("<",), re.compile(r"</?[a-zA-Z][^<>\n]*>"), " "),
-    (("#", "]:"), re.compile(r"(?m)^ {0,3}(?:#{1,6}[ \t]+|\[[^\[\]\n]+\]:[ \t][^\n]*$)"), ""),
-    (("```", "~~~"), re.compile(r"(?m)^[ \t]*(?:```|~~~)[^\n]*$"), ""),
-    ((">",), re.compile(r"(?m)^[ \t]*(?:>[ \t]?)++(?:\[![\w-]+\][+-]?)?"), ""),
-    (("^",), re.compile(r"(?m)(?<![ \t])[ \t]++\^[\w-]+[ \t]*$"), ""),
+    (("<!--", "%%"), expression(r"<!--(?:(?!<!--|-->).)*+-->|%%.*?%%", re.DOTALL), " "),
+    (("<",), expression(r"</?[a-zA-Z][^<>\n]*>"), " "),
+    (("#", "]:"), expression(r"(?m)^ {0,3}(?:#{1,6}[ \t]+|\[[^\[\]\n]+\]:[ \t][^\n]*$)"), ""),
+    (("```", "~~~"), expression(r"(?m)^[ \t]*(?:```|~~~)[^\n]*$"), ""),
+    ((">",), expression(r"(?m)^[ \t]*(?:>[ \t]?)++(?:\[![\w-]+\][+-]?)?"), ""),
+    (("^",), expression(r"(?m)(?<![ \t])[ \t]++\^[\w-]+[ \t]*$"), ""),
     (("*", "_", "~~", "==", "`"),
-     re.compile(r"\*\*|__|~~|==|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"), ""),
-    (("base64,",), re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+"), ""),
-    (("--",), re.compile(r"(?m)^(?=[^\n]*--)[ \t:|-]+$"), ""),
+     expression(r"\*\*|__|~~|==|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"), ""),
+    (("base64,",), expression(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+"), ""),
+    (("--",), expression(r"(?m)^(?=[^\n]*--)[ \t:|-]+$"), ""),
 )  # fmt: skip
 """Patterns and their replacements. A text without any of the listed signs needs no replacement."""
 
 _MARKS = "#`~=-%<$^*_[]"
-_ESCAPED = re.compile(rf"\\([{re.escape(_MARKS)}])")
+_ESCAPED = expression(rf"\\([{re.escape(_MARKS)}])")
 _ASIDE = {mark: chr(0xF0000 + ord(mark)) for mark in _MARKS}
 """Placeholders for escaped marks while other marks are removed."""
 _BACK = str.maketrans({aside: mark for mark, aside in _ASIDE.items()})

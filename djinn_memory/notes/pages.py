@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
+from djinn_memory.system.expressions import expression
+
 _NUMBER = "(?P<number>0|[1-9][0-9]{0,6})"
-_MARK = re.compile(rf"(?m)^\*Page {_NUMBER}\* \^p(?P=number)$")
+_MARK = expression(rf"(?m)^\*Page {_NUMBER}\* \^p(?P=number)$")
 
 # A program that writes the note may trim its lines, and a lone \r reads as a line end.
-_ALIKE = re.compile(
+_ALIKE = expression(
     rf"""(?mx) (?:^|(?<=\r)) (?P<lead>[ \t]*+)
     \*(?P<shown>Page[ ]{_NUMBER}\*[ ]) \^(?P<block>p(?P=number)) (?=[ \t]*+(?:\r|$))"""
 )

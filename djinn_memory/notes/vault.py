@@ -176,9 +176,8 @@ class _Walk(Struct):
                 path, f"{info.st_size:,} bytes is too large for a note; the file was skipped"
             )
         else:
-            mtime, ctime = (
-                max(-_INT64, min(_INT64, time)) for time in (info.st_mtime_ns, info.st_ctime_ns)
-            )
+            mtime = max(-_INT64, min(_INT64, info.st_mtime_ns))
+            ctime = max(-_INT64, min(_INT64, info.st_ctime_ns))
             inode = info.st_ino & _INT64
             self.listing.files.append(FileStat(path, info.st_size, mtime, ctime, inode))
 

@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from msgspec import Meta, Struct
-from msgspec.structs import fields
+from msgspec.structs import FieldInfo, fields
 
 from djinn_memory.errors import UsageError
 from djinn_memory.system.choices import one_of
@@ -77,9 +77,15 @@ class FieldType(NamedTuple):
 
 
 @cache
+def fields_of(kind: type[Struct]) -> tuple[FieldInfo, ...]:
+    """The fields of a struct. msgspec evaluates all annotations at each call."""
+    return fields(kind)
+
+
+@cache
 def field_types(kind: type[Struct]) -> dict[str, FieldType]:
     """The types of the fields of a struct, by name."""
-    return {field.name: _parsed(field.type) for field in fields(kind)}
+    return {field.name: _parsed(field.type) for field in fields_of(kind)}
 
 
 def _parsed(hint: Any) -> FieldType:
@@ -129,7 +135,7 @@ def check(request: Struct) -> None:
 
 def misfit(kind: type[Struct], given: Mapping[str, Any]) -> str:
     """Why JSON arguments do not fit a struct, with the name of one argument; empty if they fit."""
-    known = {field.encode_name: field for field in fields(kind)}
+    known = {field.encode_name: field for field in fields_of(kind)}
     for name in given.keys() - known.keys():
         return f"contains unknown field {''.join(filter(str.isprintable, name))[:100]}"
     for name, field in known.items():

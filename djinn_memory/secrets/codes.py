@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from djinn_memory.secrets.rules import Candidate, Rule, SearchedText, by_word, matches
 from djinn_memory.secrets.values import joining_words, prose_words, random_words, word_list
+from djinn_memory.system.expressions import expression
 
 _END = (
     r"(?![\w%]|[.,:/\u2013-]\d|[ \t]?(?:\u20ac|(?:euros?|dollars|digits?|times|people|lines|points"
@@ -102,39 +103,39 @@ _RULES = by_word((
          rf"(?:{_LOCK}|alarm|{_HOME})[^\n]{{0,40}}?\b(?P<code>\d{{4,8}})#(?![\w#])"),
 ))  # fmt: skip
 """Each rule has the group `code` in one of its two expressions."""
-_NOT_SECRET = re.compile(
+_NOT_SECRET = expression(
     r"default|example|factory|e\.g\.|sample|such as|qr |zip |postal|bar ?code|error|fault|exit|fail"
     r"|status|return|product|dress|(?:area|bank|sort) code"
 )
-_POSTAL = re.compile(r"(?<!card )(?<!my )(?:[,-] ?pin|pin ?code)(?::| is)? ?\Z")
+_POSTAL = expression(r"(?<!card )(?<!my )(?:[,-] ?pin|pin ?code)(?::| is)? ?\Z")
 """The text before the six digits of an Indian postal code."""
 
-_CARD = re.compile(r"[2-6]\d{3}(?:(?:[ -]\d{4}){3}|[ -]\d{6}[ -]\d{5}|\d{9,15})(?![\w-])", re.ASCII)
-_CARD_CODE = re.compile(
+_CARD = expression(r"[2-6]\d{3}(?:(?:[ -]\d{4}){3}|[ -]\d{6}[ -]\d{5}|\d{9,15})(?![\w-])", re.ASCII)
+_CARD_CODE = expression(
     r"(?:\b(?:cvc2?|cvv2?|csc|cid)\b|(?:security|card|verification)[ -](?:code|value|number)"
     r"|pr(?:\u00fc|ue)f(?:nummer|ziffer)|cryptogramme)\W{0,6}(?:(?:is|code|ist)\W{1,6})?\d{3,4}\b"
 )
-_VALID_CARD_CODE = re.compile(
+_VALID_CARD_CODE = expression(
     r"\W{1,12}(?:\w{3,10}\W{1,3}){0,3}(?:0[1-9]|1[0-2]) ?[/-] ?(?:20)?\d\d\W{1,12}\d{3,4}\b"
     r"|[^\n\d]{1,40}\b(?:code|digits|number)[^\n\d]{1,25}\d{3,4}\b"
 )
 """The text after a number that passes the Luhn check: an expiry date and a code, or a code."""
-_NO_CARD = re.compile(r"test|example|dummy|sandbox|sample|fake|order|invoice|tracking|account")
+_NO_CARD = expression(r"test|example|dummy|sandbox|sample|fake|order|invoice|tracking|account")
 
 _ONE_TIME_WORDS = ("otp", "2fa", "mfa", "factor", "auth", "one-time", "einmal")
 _ONE_TIME = (
     r"(?:(?<![a-z\d])|(?<=\b[th]))(?:otp|2fa|mfa)(?![a-z\d])|(?<=two[ -])factor"
     r"|auth(?:enticator|y)|one|ein"
 )
-_SEED = re.compile(
+_SEED = expression(
     r"(?<![\w/+-])(?:[a-z2-7]{16,64}={0,6}|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})(?![\w/+-])"
 )
 _BACKUP = r"(?:backup|recovery|scratch|rescue|emergency|wiederherstellungs|notfall)[ -]?"
-_BACKUP_CODE = re.compile(
+_BACKUP_CODE = expression(
     r"(?<![\w-])(?:\d{8}|\d{4}[ -]\d{4}|(?=[a-z-]*\d)(?=[\d-]*[a-z])"
     r"(?:[a-z\d]{4,6}(?:-[a-z\d]{4,6}){1,7}|[a-z\d]{8,12}))(?![\w-])"
 )
-_DISK_KEY = re.compile(r"\d{6}(?:-\d{6}){7}(?![\d-])")
+_DISK_KEY = expression(r"\d{6}(?:-\d{6}){7}(?![\d-])")
 
 
 def _codes(text: SearchedText) -> Iterator[Candidate]:
@@ -205,10 +206,10 @@ _LIST = (
 
 Most texts fail at the first three."""
 _ALONE = (
-    re.compile(rf"\n(?=[a-z1*-])(?:1[.)]?[ \t]|[*-][ \t]|){_LIST}"),
-    re.compile(rf": {_LIST}"),
+    expression(rf"\n(?=[a-z1*-])(?:1[.)]?[ \t]|[*-][ \t]|){_LIST}"),
+    expression(rf": {_LIST}"),
 )
-_WALLET = re.compile(
+_WALLET = expression(
     "wallet|seed|mnemonic|phrase|words|recovery|backup|bip|trezor|metamask|ledger|bitcoin|btc"
     "|ethereum|crypto|electrum|exodus|phantom|coinbase"
 )
@@ -219,7 +220,7 @@ _CUES = by_word((
     Rule("word phrase", rf"(?:word|phrase)s?{_FOLLOWED}",
          r"(?:12|15|18|21|24|twelve|four|recovery|backup|secret|trezor|ledger)[ -]"),
 ))  # fmt: skip
-_WORD = re.compile("[a-z]+")
+_WORD = expression("[a-z]+")
 _COUNTS = (12, 15, 18, 21, 24)
 """The numbers of words that a seed can have."""
 _LEAST = _COUNTS[0]

@@ -19,21 +19,22 @@ from djinn_memory.secrets.values import (
     password,
     plain,
 )
+from djinn_memory.system.expressions import expression
 
-_PASSWORD_FILE = re.compile(
+_PASSWORD_FILE = expression(
     r":(?:\d{4,5}|\*):(?![\d:])[\w.*$-]{1,64}:[\w.*@$-]{1,64}:(?P<value>(?:\\.|[^\s:\\]){3,200})"
     r"(?=[\"'`]?[ \t]*(?:[\r\n]|\Z))"
 )
 """The end of a line of `.pgpass`: port, database, user and password."""
-_HOST = re.compile(
+_HOST = expression(
     r"(?:\A|[\s\"'`>])(?:\*|localhost|[\w-]{1,60}(?:\.[\w-]{1,60}){0,8}|/[\w./-]{1,99})\Z"
 )
-_SOURCE = re.compile(
+_SOURCE = expression(
     r"\.(?:[chm]|cc|cpp|cs|css|go|html?|java|jsx?|log|md|php|pl|py|rb|rs|sh|sql|swift|tsx?|txt|ya?ml)\Z"
 )
 """The end of the name of a file, after which a compiler writes the number of a line."""
 
-_HASH = re.compile(
+_HASH = expression(
     r"\$(?:2[abxy]?\$\d\d\$[./\w]{50,56}|(?:apr1|1)\$[./\w]{1,16}\$[./\w]{20,24}"
     r"|[567]\$(?:rounds=\d{1,9}\$)?[./\w]{1,32}\$[./\w]{40,90}|y\$[./\w]{1,16}\$[./\w]{1,90}\$[./\w]{40,90}"
     r"|argon2(?:id|i|d)\$v=\d{1,4}\$[\w=,]{1,60}\$[+/\w]{8,90}\$[+/\w]{16,200})"
@@ -43,9 +44,9 @@ _HASH = re.compile(
 _LABELLED_HASH = r"\{s{1,2}ha(?:256|384|512)?\}(?P<value>[\w+/]{26,120}={0,2})"
 
 _HEADER = r"cookie[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?"
-_COOKIE = re.compile(r"[ \t]{0,4}([\w.%$-]{1,80})=([^\s;,\"'`]{0,4096})(;?)")
-_SESSION = re.compile(r"sess|sid\b|auth|token|jwt|login|remember", re.IGNORECASE)
-_UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.IGNORECASE)
+_COOKIE = expression(r"[ \t]{0,4}([\w.%$-]{1,80})=([^\s;,\"'`]{0,4096})(;?)")
+_SESSION = expression(r"sess|sid\b|auth|token|jwt|login|remember", re.IGNORECASE)
+_UUID = expression(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.IGNORECASE)
 
 _WIFI = (
     r"wifi:(?:(?!p:)\w{1,3}:(?:\\.|[^;\\\n]){0,100};){0,6}"
@@ -149,7 +150,7 @@ for _option, _commands in _OPTIONS:
         (_option + VALUE, rf"(?<![\w-])(?:{_commands})(?![\w-])")
     )
 
-_COMMAND = re.compile(r"(?<!\\)\n|\||;|&&")
+_COMMAND = expression(r"(?<!\\)\n|\||;|&&")
 """The end of a command."""
 
 _COMMAND_RULES = (
@@ -200,16 +201,16 @@ def _options(text: SearchedText) -> Iterator[Candidate]:
 
 
 _HEAD_WORDS = ("pass", "pw", "kennwort", "contrase\u00f1a", "senha")
-_RULE = re.compile(r"\n[ \t>]{0,8}[|:-][|: \t-]{2,400}\r?(?=\n|\Z)")
-_HEAD = re.compile(
+_RULE = expression(r"\n[ \t>]{0,8}[|:-][|: \t-]{2,400}\r?(?=\n|\Z)")
+_HEAD = expression(
     r"(?:[\w-]{1,20} ){0,3}(?:passwor[dt]|passwd|passphrase|passcode|kennwort|contrase\u00f1a"
     r"|mot de passe|senha|pwd)"
 )
 _LONGEST_HEAD = 1000
 """Maximum length of the head of a table, in characters."""
-_LINE = re.compile(r"[^\n]*\n?")
-_CELL = re.compile(r"((?:\\\||[^|])*+)(?:\||\Z)")
-_FIRST = re.compile(r"[> \t]*\|?")
+_LINE = expression(r"[^\n]*\n?")
+_CELL = expression(r"((?:\\\||[^|])*+)(?:\||\Z)")
+_FIRST = expression(r"[> \t]*\|?")
 _MARKS = "*_` \t\r\n"
 
 

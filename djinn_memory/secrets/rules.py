@@ -9,13 +9,14 @@ from functools import cache, cached_property
 from msgspec import Struct
 
 from djinn_memory.secrets.values import QUOTES, VALUE, Judge, in_sentence, mixed_word, option_value
+from djinn_memory.system.expressions import expression
 
 Candidate = tuple[str, int, int, int]
 """Kind, start and stop of a secret, and the start of the text that reveals it."""
 
 _BEFORE, _AFTER = 100, 40
 """Characters searched before a match for required text, and after a number."""
-_NUMBER = re.compile(
+_NUMBER = expression(
     rb"0(?:(?<![\w/.%=&-].)(?!000-00-)(?:[0 ?-]{3}|0?,? (?:left|right) )|(?<![/.%=&-].)[a-z])"
 )
 """The start of a code: four digits but not a date, digits between dashes, or digits and letters.
@@ -115,9 +116,9 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 _ENDS = ".,;:?)]}>*_"
 """Characters that may follow a value in a sentence or in Markdown."""
-_NEXT = re.compile(r"[;&,|](?=[\w .-]{1,40}[\"']?[=:])")
+_NEXT = expression(r"[;&,|](?=[\w .-]{1,40}[\"']?[=:])")
 """The start of another value after an unquoted one."""
-_MORE = re.compile(
+_MORE = expression(
     rf"[{QUOTES}]?[ \t]{{0,3}}(?:[,;/&|\u3001\uff0c]"
     r"|[ \t](?:and|or|und|oder|y|e|et|ou|en|och|\u0438)[ \t])"
     r"[ \t]{0,3}(?P<renewed>(?:(?:and|but|then|the|my|now)[ \t]){0,2}"
@@ -125,7 +126,7 @@ _MORE = re.compile(
     rf"(?:[ \t](?:is|was)[ \t]|[ \t]{{0,2}}[:=][ \t]{{0,2}}))?{VALUE}"
 )
 """Another value after a value."""
-_PLURAL = re.compile(
+_PLURAL = expression(
     r"w\u00f6rter|(?:words?|phrase|code|pwd|\u00f1a|senha|pass|woord|pw)(?:s|en)\b"
 )
 _ARN = r"\barn:[^\s\"']*"

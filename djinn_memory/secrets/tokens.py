@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from djinn_memory.secrets.rules import Candidate, SearchedText
 from djinn_memory.secrets.values import varied
+from djinn_memory.system.expressions import expression
 
 LONGEST_KEY = 20_000
 """Maximum length of a private key, in characters."""
@@ -67,15 +68,15 @@ _TOKENS = (
 _LETTERED = ("AKIA", "ASIA", "ABIA", "ACCA")
 """Prefixes of tokens that may have no digit."""
 
-_PRIVATE = re.compile(
+_PRIVATE = expression(
     r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     r"(?=.{0,400}?[A-Za-z0-9+/]{38})",
     re.DOTALL,
 )
-_PUTTY = re.compile(r"PuTTY-User-Key-File-\d: [\w-]{4,30}(?=.{0,600}?Private-Lines)", re.DOTALL)
+_PUTTY = expression(r"PuTTY-User-Key-File-\d: [\w-]{4,30}(?=.{0,600}?Private-Lines)", re.DOTALL)
 
 
-_DISCORD = re.compile(
+_DISCORD = expression(
     r"\.(?=[\w-]{6}\.[\w-]{27})(?:(?<=\b[MNO][A-Za-z\d]{23}\.)|(?<=\b[MNO][A-Za-z\d]{25}\.))"
     r"[\w-]{6}\.[\w-]{27,38}(?![\w-])",
     re.ASCII,
@@ -84,19 +85,19 @@ _DISCORD = re.compile(
 
 
 _Kinds = dict[str, tuple[str, re.Pattern[str]]]
-_Searches = list[tuple[list[str], re.Pattern[str]]]
+_Searches = list[tuple[str, list[str], re.Pattern[str]]]
 
 
 @lru_cache(maxsize=1)
-def _compiled_tokens() -> tuple[_Kinds, _Searches]:
-    """Kind and pattern of the rest by prefix, and the expressions that search for prefixes.
+def _token_searches() -> tuple[_Kinds, _Searches]:
+    """Kind and pattern of the rest by prefix; and for each rare character, how to find prefixes.
 
     A hundred searches would be slow. Prefixes share a search for a character that is rare in texts:
     the last character, or the first that is not a lower-case letter.
     """
     kinds: _Kinds = {}
     for kind, beginnings, pattern in _TOKENS:
-        kinds |= dict.fromkeys(beginnings.split(), (kind, re.compile(pattern, re.ASCII)))
+        kinds |= dict.fromkeys(beginnings.split(), (kind, expression(pattern, re.ASCII)))
     groups: dict[str, list[str]] = {}
     for prefix in sorted(kinds, key=len, reverse=True):
         rare = re.search(r"[^a-zA-Z\d]\Z", prefix) or re.search(r"[^a-z\d]", prefix)
@@ -108,8 +109,8 @@ def _compiled_tokens() -> tuple[_Kinds, _Searches]:
             for before, _, after in (prefix.rpartition(rare_character) for prefix in prefixes)
         )
         apart = "" if rare_character.isalnum() else rf"(?<=\w{re.escape(rare_character)})"
-        search = re.compile(rf"{re.escape(rare_character)}{apart}(?=[\w%+/=.-]{{14}})(?:{any_of})")
-        searches.append((prefixes, search))
+        search = rf"{re.escape(rare_character)}{apart}(?=[\w%+/=.-]{{14}})(?:{any_of})"
+        searches.append((rare_character, prefixes, expression(search)))
     return kinds, searches
 
 
@@ -134,10 +135,10 @@ def _private_keys(searched: SearchedText) -> Iterator[Candidate]:
 def _tokens(searched: SearchedText) -> Iterator[Candidate]:
     """Tokens that begin with the prefix of their provider."""
     text = searched.text
-    kinds, searches = _compiled_tokens()
+    kinds, searches = _token_searches()
     ends: dict[str, int] = {}
-    for prefixes, search in searches:
-        for hit in search.finditer(text):
+    for rare_character, prefixes, search in searches:
+        for hit in search.finditer(text) if rare_character in text else ():
             stop = hit.end()
             prefix = next(prefix for prefix in prefixes if text.endswith(prefix, 0, stop))
             at = stop - len(prefix)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from djinn_memory.system.expressions import expression
+
 Judge = Callable[[str, bool], bool]
 """The test of a value; the second argument is whether the value is in quotes."""
 
@@ -22,7 +24,7 @@ VALUE = (
     rf"|(?P<bare>[^\s{QUOTES}]{{4,400}}))"
 )
 
-PLACEHOLDER = re.compile(
+PLACEHOLDER = expression(
     r"example|placeholder|change.?me|your|xxxx|\*\*\*|\.\.\.|\u2026|\u2022|dummy|redacted|<|>"
     r"|\$[{(]|\{\{|\{[\w.]*\}|%\w?\(|%[sdv]\b|%[A-Z_]+%|_here\b",
     re.IGNORECASE,
@@ -35,27 +37,27 @@ WORDS = frozenset(
     admin 1password foo bar baz foobar abc xyz x xx xxx
     """.split()  # noqa: SIM905
 )
-_KNOWN = re.compile(
+_KNOWN = expression(
     r"(?:office|windows|auth|fido|k|ssh-ed|base|sha|md|aes|utf|rsa|hs|rs|es|ed|bcrypt|scrypt|argon|pbkdf|oauth|http|tls|ssl|x|v|int"
     r"|uint|char|varchar|string|pkcs|rfc|id|s|p|page|step|chapter|section|figure|table|day|week)"
     r"[-_(]?\d{1,5}\b",
     re.IGNORECASE,
 )
 """Words with a number at the end that are not passwords."""
-_CODE = re.compile(
+_CODE = expression(
     r"[~/\\|<\[{(]|[$%@&#^]\w*%?$|\.{1,2}/|\w+(?:\.\w+)*[(\[]|\w+://|\w+::\w"
     r"|[A-Za-z_]+(?:[.:/][A-Za-z_]+)+$|[a-z_]\w*(?:\.[A-Za-z_]\w*){2,}$|a?arn:|urn:|!\[|![a-z]+$|--|process\.|os\.|env\.|self\.|config\."
 )
 """The start of an expression, a path, a link or Markdown. Such a value is not literal."""
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.\w|\w+://")
-_DATE = re.compile(r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4})?[T\d:.Z+-]*$")
-_INNER = re.compile(r"[!@#$%^&*+=?~]")
-_PHRASE = re.compile(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,7}")
-_FOLLOWING = re.compile(r"[ \t]{1,4}([^\W\d_]{1,15})\b|[.,;!?](?=\s|\Z)")
+_ADDRESS = expression(r"[\w.+-]+@[\w-]+\.\w|\w+://")
+_DATE = expression(r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4})?[T\d:.Z+-]*$")
+_INNER = expression(r"[!@#$%^&*+=?~]")
+_PHRASE = expression(r"[a-z]{3,12}(?:[ -][a-z]{3,12}){3,7}")
+_FOLLOWING = expression(r"[ \t]{1,4}([^\W\d_]{1,15})\b|[.,;!?](?=\s|\Z)")
 _COMMANDS = frozenset({"ssh", "sudo", "psql", "sqlplus", "docker", "git"})
 """Words of sentences about passwords that are also commands."""
-_INFLECTED = re.compile(r"\w{4}(?:ed|ly|ing)\Z")
-_NAME = re.compile(
+_INFLECTED = expression(r"\w{4}(?:ed|ly|ing)\Z")
+_NAME = expression(
     r"(?-i:[A-Z_-]+)|[a-z_-]*(?:passw|pswd|secret)[a-z_-]*"
     r"|(?:[a-z]+[_-])*(?:user|value|name|key|token|sample)(?:[_-][a-z]+)*",
     re.IGNORECASE,

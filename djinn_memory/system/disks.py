@@ -7,7 +7,6 @@ queue is proof. Elsewhere, and on network disks, no vault ever counts as unchang
 
 from __future__ import annotations
 
-import ctypes
 import os
 import stat
 import struct
@@ -181,6 +180,8 @@ def _open_queue(vault: Vault, skipped: Callable[[str], bool]) -> _EventQueue | N
     """A queue for the folders of a vault; None where the system does not support it."""
     if sys.platform != "linux" or network(vault.root):
         return None
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if descriptor < 0:

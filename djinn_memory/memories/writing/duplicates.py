@@ -19,7 +19,7 @@ from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
-from djinn_memory.search.legs import meaning, words_query
+from djinn_memory.search.legs import words_query
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.store.vector_cache import stored, text_hash
 
@@ -192,6 +192,8 @@ class DuplicateFinder:
 
 def _near(index: Index, vectors: Mapping[bytes, Vectors], selection: Selection) -> dict[int, float]:
     """Similarity to the draft by memory. A query for all memories is the fastest."""
+    from djinn_memory.search.legs import meaning
+
     return meaning.likeness(index, list(vectors.values()), selection, NEIGHBOURS)
 
 

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from djinn_memory.models import Dialect, Vault
 from djinn_memory.notes import links
 from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.frontmatter import Fields, FrontMatter
 from djinn_memory.notes.links import UUID, LinkSyntax
+from djinn_memory.system.expressions import expression
 
 _TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
 _TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
-_TAG = re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER})++)")
+_TAG = expression(rf"{_TAG_START}((?:{_TAG_CHARACTER})++)")
 """A tag begins a word. A number alone is not a tag, because it usually means an issue or a year."""
 
-_DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+_DAY = expression(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 
 
 def _day(name: str) -> str | None:
@@ -30,8 +31,7 @@ def _day(name: str) -> str | None:
     return iso_date(match[1]) if match else None
 
 
-@dataclass(frozen=True)
-class DialectRules:
+class DialectRules(Struct, frozen=True):
     """The rules for reading the notes of a dialect. The defaults are Obsidian's.
 
     `prose` is the `mask` of a note's body, with the same offsets.
@@ -77,8 +77,8 @@ class DialectRules:
 
 # --- Foam ---
 
-_DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\]\n]+\]:[ \t]+(?![a-z][a-z0-9+.-]*:)\S[^\n]*", re.I)
-_GENERATED = re.compile(
+_DEFINITION = expression(r" {0,3}\[(?!\^)[^\]\n]+\]:[ \t]+(?![a-z][a-z0-9+.-]*:)\S[^\n]*", re.I)
+_GENERATED = expression(
     r"(?m)^\[//begin\]:[^\n]*\n(?:(?!\[//)[^\n]*\n)*+\[//end\]:[^\n]*$", re.IGNORECASE
 )
 
@@ -103,11 +103,11 @@ def definitions(prose: str) -> Iterator[Span]:
 
 # --- Dendron ---
 
-_DOTTED_DAY = re.compile(r"(?<!\d)(\d{4})\.(\d{2})\.(\d{2})(?!\d)")
-_EPOCH = re.compile(r"[0-9]{12,14}")
-_SHOWN_ELSEWHERE = re.compile(r"(?<=[^\[\]|\n])\\?\|[^\[\]|\n]*(?=\]\])")
+_DOTTED_DAY = expression(r"(?<!\d)(\d{4})\.(\d{2})\.(\d{2})(?!\d)")
+_EPOCH = expression(r"[0-9]{12,14}")
+_SHOWN_ELSEWHERE = expression(r"(?<=[^\[\]|\n])\\?\|[^\[\]|\n]*(?=\]\])")
 """The part `|target` of `[[shown|target]]`. Every program except Dendron would show it."""
-_CROSS_VAULT = re.compile(r"dendron://([^/]+)/(.+)", re.DOTALL)
+_CROSS_VAULT = expression(r"dendron://([^/]+)/(.+)", re.DOTALL)
 
 
 def _epoch_date(text: str) -> str | None:
@@ -142,14 +142,14 @@ def _dendron_address(target: str) -> tuple[str | None, str]:
 
 # --- Logseq ---
 
-_PROPERTY = re.compile(
+_PROPERTY = expression(
     r"(?P<key>[^\s:#\[\](){}`\"'][^\s:]*+)::(?:[ \t]+(?P<value>[^\n]*))?(?:\n|\Z)"
 )
-_BULLET = re.compile(r"[-*+][ \t]+")
-_NEXT_BULLET = re.compile(r"(?:[ \t]*+\n)*+(?:[-*+](?:[ \t\n]|\Z)|\Z)")
-_VALUES = re.compile(r"(?:\[\[[^\[\]\n]*\]\]|[^,])++")
-_BETWEEN_PAGES = re.compile(r"(?<=\]\])[ \t]+(?=#?\[\[)")
-_REFERENCE = re.compile(r"#?\[\[[^\[\]\n]+\]\]|#[^\s#,]+")
+_BULLET = expression(r"[-*+][ \t]+")
+_NEXT_BULLET = expression(r"(?:[ \t]*+\n)*+(?:[-*+](?:[ \t\n]|\Z)|\Z)")
+_VALUES = expression(r"(?:\[\[[^\[\]\n]*\]\]|[^,])++")
+_BETWEEN_PAGES = expression(r"(?<=\]\])[ \t]+(?=#?\[\[)")
+_REFERENCE = expression(r"#?\[\[[^\[\]\n]+\]\]|#[^\s#,]+")
 _NAMES = frozenset({"alias", "aliases", "tag", "tags"})
 _MACHINE = (
     "id|custom-id|collapsed|heading|background[-_]color|created[-_]at|updated[-_]at|"
@@ -160,7 +160,7 @@ _MACHINE = (
 """Properties that Logseq writes for its own use. Other properties come from a person and are
 searchable."""
 
-_MACHINERY = re.compile(
+_MACHINERY = expression(
     rf"""
     ^[ \t]*+ (?:[-*+][ \t]++)?
     (?: (?P<property> (?:{_MACHINE}) :: (?:[ \t][^\n]*)? ) $
@@ -170,8 +170,8 @@ _MACHINERY = re.compile(
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE | re.DOTALL,
 )
-_BLOCK_ID = re.compile(rf"(?m)^[ \t]*+(?:[-*+][ \t]++)?id::[ \t]+({UUID})[ \t]*$")
-_BLOCK_REFERENCE = re.compile(
+_BLOCK_ID = expression(rf"(?m)^[ \t]*+(?:[-*+][ \t]++)?id::[ \t]+({UUID})[ \t]*$")
+_BLOCK_REFERENCE = expression(
     rf"""
     (?P<macro> \{{\{{ embed [ \t]+ )? (?P<label> (?<=\]) \( )? \(\( {UUID} \)\)
     (?(label) \) ) (?(macro) [ \t]* \}}\}} )
@@ -179,15 +179,15 @@ _BLOCK_REFERENCE = re.compile(
     """,
     re.VERBOSE,
 )
-_PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
-_JOURNAL = re.compile(r"(\d{4})[_-](\d{2})[_-](\d{2})")
-_TITLE_FORMAT = re.compile(r'^[^;"\n]*:journal/page-title-format\s+"([^"\n]{1,100})"', re.MULTILINE)
+_PERCENT = expression(r"(?:%[0-9a-fA-F]{2})+")
+_JOURNAL = expression(r"(\d{4})[_-](\d{2})[_-](\d{2})")
+_TITLE_FORMAT = expression(r'^[^;"\n]*:journal/page-title-format\s+"([^"\n]{1,100})"', re.MULTILINE)
 _FORMATS = (
     "MMM do, yyyy", "MMMM do, yyyy", "do MMM yyyy", "do MMMM yyyy", "yyyy_MM_dd", "yyyy/MM/dd",
     "yyyyMMdd", "yyyy-MM-dd EEEE", "yyyy年MM月dd日",
 )  # fmt: skip
 """Logseq's date formats for journals that are unambiguous."""
-_FORMAT_PART = re.compile(r"'([^']*)'|yyyy|yy|M{1,4}|do|dd?|E{1,4}")
+_FORMAT_PART = expression(r"'([^']*)'|yyyy|yy|M{1,4}|do|dd?|E{1,4}")
 
 
 def _page_properties(text: str, front: FrontMatter) -> FrontMatter:
@@ -208,7 +208,7 @@ def _page_properties(text: str, front: FrontMatter) -> FrontMatter:
     if not fields or (bullet and not _NEXT_BULLET.match(text, at)):
         return front
     merged: Fields = {**fields, **front.fields}
-    return structs.replace(front, fields=merged, body=at)
+    return replace(front, fields=merged, body=at)
 
 
 def _value(key: str, written: str) -> object:
@@ -305,7 +305,7 @@ def _logseq_parts(path: str) -> tuple[str, ...]:
 Span = tuple[int, int]
 
 
-_LOGSEQ_TAG = re.compile(
+_LOGSEQ_TAG = expression(
     rf"{_TAG_START}(?:\[\[)?((?:(?<=\[)[^\[\]\n]+(?=\]\])|(?<!\[)(?:{_TAG_CHARACTER})++))"
 )
 
@@ -318,7 +318,7 @@ RULES: dict[Dialect, DialectRules] = {
     "dendron": DialectRules(
         syntax=links.DENDRON,
         unread=_SHOWN_ELSEWHERE,
-        tag=re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER}|\.(?=\w))++)"),
+        tag=expression(rf"{_TAG_START}((?:{_TAG_CHARACTER}|\.(?=\w))++)"),
         title=_last_part,
         day=_dendron_day,
         moment=_epoch_date,
