@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=61_946, files=474, names=2_042)
+LIMIT = Size(lines=61_989, files=475, names=2_045)
 
 
 def measure(package: Path) -> Size:
