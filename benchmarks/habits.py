@@ -1,4 +1,4 @@
-"""Which planted habits and choices `djinn consolidate` finds in made years, and which it invents.
+"""Which planted habits and choices `djinn pattern find` finds in made years, and which it invents.
 
 The numbers of a year choose its habits, its rhythm and its words. The seeds are others than those
 that were used while the rules were written. Run: `python benchmarks/habits.py [YEARS]`, or

@@ -72,9 +72,9 @@ DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
         ),
         (
             NO_TRUST,
-            "not trusted; run `djinn trust`",
-            "not trusted; run `djinn trust`",
-            "not trusted; ask a person to run `djinn trust`",
+            "not trusted; run `djinn config trust`",
+            "not trusted; run `djinn config trust`",
+            "not trusted; ask a person to run `djinn config trust`",
         ),
     ],
 )

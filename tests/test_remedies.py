@@ -127,7 +127,7 @@ def wrong_commands(text: str) -> Iterator[str]:
         words = shlex.split(line) if line.count("'") % 2 == 0 else line.split()
         if not words or words[0].startswith("-"):
             continue
-        names = [" ".join(words[:count]) for count in (2, 1)]
+        names = [" ".join(words[:count]) for count in (3, 2, 1)]
         known = [name for name in names if tree.canonical(name) in tree.COMMANDS]
         if not known:
             if not (len(words) == 1 and words[0] in tree.NOUNS):

@@ -36,16 +36,21 @@ SYNONYMS = (
 CREATES = {"memory": "remember", "document": "ingest"}
 """The command that creates the object of a noun, if the noun has no such command."""
 
-OPTIONS = {"help": "--help", "man": "--help", "usage": "--help", "version": "--version"}
+OPTIONS = {"man": "--help", "usage": "--help", "version": "--version"}
 
 LIKENESS = 0.7
 """Minimum similarity by `difflib`; `serach` and `search` have 0.83."""
 
 
-def unknown_command(noun: str, name: str) -> UsageError:
-    """The error for an unknown command below a noun, or at the top level for an empty noun."""
+def unknown_command(noun: str, name: str, after: str = "") -> UsageError:
+    """The error for an unknown command below a noun, or at the top level for an empty noun.
+
+    `after` is the word after it.
+    """
     called = " ".join(filter(None, ("djinn", noun, name)))
     below = " ".join(filter(None, ("djinn", noun)))
+    if now := _moved(noun, name, after):
+        return UsageError(f"no command `{called}`", Remedy(purpose=f"it is now `djinn {now}`"))
     meant = [f"`djinn {words}`" for words in _meant(noun, name.lower())]
     if name.lower() in OPTIONS:
         meant = [f"`{below} {OPTIONS[name.lower()]}`"]
@@ -56,6 +61,15 @@ def unknown_command(noun: str, name: str) -> UsageError:
     return UsageError(
         f"no command `{called}`", *(Remedy(purpose=f"run {command}") for command in meant[:3])
     )
+
+
+def _moved(noun: str, name: str, after: str) -> str:
+    """The command that does what one of an earlier version did; empty if there was none."""
+    old = f"{noun} {name}".strip()
+    if f"{old} {after}" in tree.MOVED:
+        return tree.MOVED[f"{old} {after}"]
+    now = tree.MOVED.get(old, "")
+    return f"{now} {after}" if f"{now} {after}" in tree.COMMANDS else now
 
 
 def _meant(noun: str, name: str) -> list[str]:

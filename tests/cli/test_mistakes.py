@@ -26,7 +26,6 @@ MISTAKES = {
     "new decision": "run `djinn remember`",
     "edit 'Chart datum'": "run `djinn open`",
     "SEARCH tide": "run `djinn search`",
-    "help": "run `djinn --help`",
     "version": "run `djinn --version`",
     "export": "`djinn --help` to list the commands",
     "document add file.pdf": "run `djinn ingest`",

@@ -356,9 +356,9 @@ COMMANDS = [
     ("contradiction settle {} --keep A", "contradiction"),
     ("undo {} --yes", "change"),
     ("rate {} --useful 1", "recall"),
-    ("working get {}", "key"),
-    ("working get --task {}", "task"),
-    ("working clear {} --yes", "key"),
+    ("session working get {}", "key"),
+    ("session working get --task {}", "task"),
+    ("session working clear {} --yes", "key"),
 ]
 
 

@@ -159,7 +159,7 @@ def _show(call: Call, answer: requests.EpisodeDetail) -> None:
 
 @command("episodes.mark", fields={"names": Field("NAME")})
 def _mark(call: Call, answer: requests.MarkedEpisodes) -> None:
-    """Let the next `djinn consolidate` read episodes at any age.
+    """Let the next `djinn pattern find` read episodes at any age.
 
     Examples:
         djinn episode mark mem_7k2m9q4dxw30hv5t

@@ -16,6 +16,7 @@ from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
+    from djinn_memory.memories.recall.scores import MemoryScore
     from djinn_memory.memories.removal.purge import PurgeReport
     from djinn_memory.memories.removal.restore import RestoreReport
     from djinn_memory.memories.verbs import LinkEnd, MemoryDeletion, MemoryPage, MemoryWithOrigin
@@ -101,6 +102,9 @@ def _list(call: Call, answer: MemoryPage) -> None:
 @command("memories.show", fields={"name": NAME}, short="show", also={"memories.links": ""})
 def _show(call: Call, answer: MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
+
+    With `--why`: where it comes from, what happened to it, and how usage and ratings affect its
+    rank.
 
     Examples:
         djinn show "Project: Harbourlight"
@@ -254,3 +258,32 @@ def _print_origin(memory: MemoryWithOrigin, why: MemoryOrigin) -> None:
     say("history:")
     for event in why.history:
         say(f"  {local_day(event.at)}  {clean(event.what)}")
+    if memory.score:
+        _print_score(memory.score)
+
+
+def _print_score(memory: MemoryScore) -> None:
+    record, score = memory.record, memory.score
+    say("ranking:")
+    stated = {"importance": memory.importance, "confidence": memory.confidence}
+    any_stated = any(value is not None for value in stated.values())
+    numbers = {
+        "score": f"{score.adaptive:.4f} = 0.5 + 0.5 x {score.signal:.4f}, from the floor to 1",
+        "factor": f"{score.multiplier:.4f} (recall multiplies the search score by it)",
+        "usefulness": f"{score.usefulness:.4f} ({score.usefulness_raw:.4f} from ratings; "
+        f"bad ratings still count {score.rehabilitation:.0%})",
+        "recency": f"{score.recency:.4f}",
+        "frequency": f"{score.frequency:.4f}",
+        "rated": f"{count(record.valuations, 'time')}, useful {record.useful}"
+        + _last_time(record.last_valued),
+        "used": count(record.uses, "time") + _last_time(record.last_used),
+        **{key: "not set" if value is None else f"{value}" for key, value in stated.items()},
+        **({"weight": f"{memory.own:.4f} (from importance and confidence)"} if any_stated else {}),
+        "agents": ", ".join(memory.agents),
+    }
+    for label, text in numbers.items():
+        say(f"  {label:<11} {clean(text)}")
+
+
+def _last_time(time: str | None) -> str:
+    return f", last {time[:19]}Z" if time else ""
