@@ -91,7 +91,7 @@ class Runtime:
     def _problems_of_settings(self) -> list[Problem]:
         path = str(self.home.config_path)
         problems = [
-            Problem(path, f"{endpoint} is ignored until you {Remedy('trust')}")
+            Problem(path, f"{endpoint} is ignored until you {Remedy('config.trust')}")
             for endpoint in self.home.untrusted
         ]
         if self.home.relaxes:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from djinn_memory.cli.command import Declaration
 
 NOUNS = {
+    "review": "The inbox: what waits for a decision of yours, and why.",
     "memory": "Memories: notes, and sections of journals. These verbs change notes or count them.",
     "document": "Documents: files that became notes.",
     "fact": "Facts, each with a category and a key.",
@@ -29,8 +30,6 @@ NOUNS = {
     "config": "The settings in config.yaml, and the servers and models that they may use.",
     "agent": "Agents: the names that have a personal vault, their profiles and summaries.",
     "agent summary": "The narrative summary, with which `djinn wake` begins.",
-    "contradiction": "Contradictions: memories that say different things.",
-    "proposal": "Proposals: changes that upkeep suggests and a person decides on.",
     "hook": "Hooks, with which Claude Code and Codex record sessions and get memories.",
 }
 """The groups of commands, also those inside a group. Commands without a group come before them."""
@@ -54,6 +53,7 @@ SECTIONS = {
         "ingest": "read PDFs and other files",
         "import": "read chats and calendars",
         "watch": "index while files change",
+        "review": "what waits for you",
         "undo": "take a change back",
         "status": "what is in the home",
         "doctor": "what is wrong, and fixes",
@@ -84,18 +84,19 @@ SECTIONS = {
         "sync": "a server between homes",
         "backup": "one archive of a home",
         "config": "settings, trust",
-        "contradiction": "sides to settle",
-        "proposal": "what upkeep proposes",
     },
 }
 """The words of `djinn --help`, each with a few words of explanation."""
 
-DEFAULTS = {"agent summary": "show"}
+DEFAULTS = {"agent summary": "show", "review": "list"}
 """The command of a group that runs if none is named."""
 
 MOVED = {
     "consolidate": "pattern find",
+    "contradiction": "review",
+    "contradiction settle": "review accept",
     "outcome": "episode outcome",
+    "proposal": "review",
     "schema": "help --json",
     "score": "show NAME --why",
     "score show": "show NAME --why",

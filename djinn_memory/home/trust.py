@@ -114,7 +114,7 @@ def _read() -> dict[str, list[Endpoint]]:
         return {}
     except (OSError, msgspec.DecodeError) as error:
         raise ConfigError(
-            f"{path} cannot be read: {error}; correct or delete the file", Remedy("trust")
+            f"{path} cannot be read: {error}; correct or delete the file", Remedy("config.trust")
         ) from None
 
 

@@ -254,7 +254,7 @@ def test_values_are_those_that_the_agent_sees(kept: Home, ask: Ask) -> None:
         ("memory", "search", "--", "-"), ("memory", "search", "--limit", ""),
         ("session", "working", "get", ""), ("session", "working", "get", "--task", ""),
         ("maintain", "--only", ""),
-        ("undo", ""), ("proposal", "accept", ""), ("pattern", "show", ""), ("entity", "show", ""),
+        ("undo", ""), ("review", "accept", ""), ("pattern", "show", ""), ("entity", "show", ""),
     ],
     ids=" ".join,
 )  # fmt: skip

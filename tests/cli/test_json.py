@@ -77,9 +77,9 @@ def commands() -> Iterator[str]:
 
 
 RUNS = {
-    "proposal list": [["proposal", "list"], ["proposal", "list", "--all"]],
-    "proposal show": [["proposal", "show", "{proposal}"]],
-    "proposal dismiss": [["proposal", "dismiss", "{proposal}"]],
+    "review list": [["review"], ["review", "--kind", "archive"]],
+    "review show": [["review", "show", "{proposal}"]],
+    "review dismiss": [["review", "dismiss", "{proposal}"]],
     "init": [["init", "--agent", "finn"]],
     "index": [["index"], ["index", "--rebuild"], ["index", "--background"]],
     "status": [["status"]],
@@ -100,8 +100,6 @@ RUNS = {
     "recall": [["recall", "kettle"], ["recall", "kettle", "--profile", "planning"]],
     "context": [["context", "the kettle"], ["context", "--limit-per-type", "2"]],
     "rate": [["rate", "last", "--useful", "1", "--gap", "no word on tea"]],
-    "contradiction list": [["contradiction", "list"]],
-    "contradiction settle": [["contradiction", "settle", "{contradiction}", "--keep", "both"]],
     "gap report": [["gap", "report", "nothing on tea"]],
     "gap list": [["gap", "list"], ["gap", "list", "--closed"]],
     "gap suggest": [["gap", "suggest"]],
@@ -264,7 +262,7 @@ RUNS = {
         ["config", "set", "--user", "search.mode", "words"],
     ],
     "config path": [["config", "path"], ["config", "path", "--user"]],
-    "proposal accept": [["proposal", "accept", "--all"]],
+    "review accept": [["review", "accept", "{contradiction}", "--keep", "A"]],
 }  # fmt: skip
 """A few runs of each command, in an order in which they can be run."""
 
@@ -309,13 +307,14 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
     config = home.config_path.read_text()
     home.config_path.write_text(config + "\nllm:\n  model: m\n  url: http://localhost:9\n")
     Djinn(home).index()
-    gap = contradiction = ""
+    gap = ""
     djinn = Djinn(home)
     for shared_too in (False, True):
         djinn.facts.set("pier", "length", f"{40 + shared_too} m", shared=shared_too)
     djinn.home.edit((("upkeep", "stale_at"), 1e-9))
     djinn.maintain(["rot"])
     proposal = djinn.proposals.list().proposals[0].id
+    contradiction = djinn.contradictions.list().contradictions[0].id
     for command, runs in RUNS.items():
         titles = set(schemas(command))
         for words in runs:

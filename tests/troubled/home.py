@@ -92,14 +92,16 @@ def troubled(root: Path, run: Run) -> Troubled:
     djinn("index")
     djinn("maintain", "--only", "contradictions", "--only", "duplicates", "--only", "expire")
     listed = {
-        noun: json.loads(djinn(noun, "list", "--json"))
-        for noun in ("contradiction", "gap", "episode", "session")
+        noun: json.loads(djinn(noun, "list", "--json")) for noun in ("gap", "episode", "session")
     }
-    merges = json.loads(djinn("proposal", "list", "--kind", "merge", "--json"))
+    waiting = {
+        kind: json.loads(djinn("review", "--kind", kind, "--json"))["items"][0]["id"]
+        for kind in ("contradiction", "merge")
+    }
     return Troubled(root, {
         "recall": recalled["request_id"],
-        "contradiction": listed["contradiction"]["contradictions"][0]["id"],
-        "proposal": merges["proposals"][0]["id"],
+        "contradiction": waiting["contradiction"],
+        "proposal": waiting["merge"],
         "gap": listed["gap"]["groups"][0]["gaps"][0]["id"],
         "episode": listed["episode"]["episodes"][0]["id"],
         "session": next(

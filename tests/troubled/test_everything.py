@@ -174,6 +174,9 @@ def test_every_resource_and_prompt(place: Troubled) -> None:
             [message] = (await client.get_prompt(prompt.name)).messages
             said = getattr(message.content, "text", "")
             assert said and not BUG.search(said), prompt.name
-            assert prompt.name == "end_session" or "`djinn contradiction list` (ask" in said
+            assert (
+                prompt.name == "end_session"
+                or "`djinn review list --kind contradiction` (ask" in said
+            )
 
     asked(Home(place.root), work, agent="me")
