@@ -15,6 +15,7 @@ from msgspec.structs import fields
 
 import djinn_memory
 from djinn_memory.cli import tree
+from djinn_memory.cli.app import root
 from djinn_memory.errors import DjinnError, Remedy, Wording
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
@@ -22,6 +23,7 @@ from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.operations import OPERATIONS, VERBS
 from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.wording import CommandWording, PythonWording, command
+from tests.conftest import Run
 
 COMMANDS = VERBS.keys() - OPERATIONS.keys()
 
@@ -288,3 +290,74 @@ def test_a_text_that_quotes_a_remedy_names_its_operation() -> None:
 def test_every_command_in_a_text_exists() -> None:
     for path, module in trees("`djinn ").items():
         assert not [wrong for text in strings(module) for wrong in wrong_commands(text)], path
+
+
+NOT_PRINTED = ("Meta", "Field", "Option", "Argument", "Job", "CommandInfo", "ProposalKind")
+"""Calls whose texts describe commands and options."""
+
+
+def printed_texts(module: ast.Module) -> Iterator[str]:
+    """The texts of a module without docstrings and descriptions; `X` stands for what is put in."""
+    described: set[ast.AST] = set()
+    for node in ast.walk(module):
+        for statement in getattr(node, "body", ()) if not isinstance(node, ast.Lambda) else ():
+            if isinstance(statement, ast.Expr):
+                described.add(statement.value)
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            described.update(ast.walk(node) if called in NOT_PRINTED else ())
+    for node in ast.walk(module):
+        if node in described:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            described.update(node.values)
+            parts = ((getattr(value, "value", "X"), value) for value in node.values)
+            yield "".join(text if isinstance(value, ast.Constant) else "X" for text, value in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def hints() -> Iterator[tuple[str, str]]:
+    """Every command that a message tells to run, and its place in the code."""
+    for path, module in trees("`djinn ").items():
+        for text in printed_texts(module):
+            yield from ((path, line) for line in COMMAND.findall(text) if line[0] != "X")
+    for place, remedy in remedies():
+        written = CommandWording().written(remedy) if command(remedy.operation) else ""
+        yield from ((place, line) for line in COMMAND.findall(written))
+
+
+VALUES = {"RESULT": "success", "PROBLEM": "1", "KIND": "merge"}
+"""What is put in for words in capitals that take only some values."""
+
+
+def pasted(line: str) -> list[str]:
+    """The words of a hint as somebody types them, with something for each word in capitals."""
+    return [VALUES.get(word, word) for word in shlex.split(line)]
+
+
+def test_every_hint_parses_when_pasted() -> None:
+    found = {*hints()}
+    assert len(found) > 100
+    for place, line in sorted(found):
+        group: Any = root()
+        with group.make_context("djinn", pasted(line)) as ctx:
+            while hasattr(group, "lines"):
+                name, group, rest = group.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
+                try:
+                    ctx = group.make_context(name, rest, parent=ctx)
+                except Exception as error:
+                    pytest.fail(f"{place}: `djinn {line}`: {error}")
+
+
+def test_every_hint_that_reads_runs_when_pasted(run: Run, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run("init", home, "--agent", "me")
+    for line in sorted({line for _, line in hints() if not re.search(r"\b(X|[A-Z]{2,})\b", line)}):
+        words = tree.canonical(" ".join(line.split()[:2]).removesuffix(" "))
+        verb = next(
+            (verb for verb in VERBS.values() if words.startswith(verb.command or "-")), None
+        )
+        if verb and not verb.writes and verb.name not in ("watch", "mcp", "init"):
+            done = run(*shlex.split(line), home=home)
+            assert done.returncode in (0, 1, 4), (line, done)

@@ -239,7 +239,7 @@ class Memories(Namespace, name="memories"):
         with self.runtime.index(vaults) as index:
             return index.counts(Selection(filters))
 
-    @operation(ListValues, recover=False)
+    @operation(ListValues, recover=False, positional=("field",))
     def values(self, request: ListValues) -> FieldValues:
         """List the values of a field that an agent sees in the index, without refreshing it.
 

@@ -1,4 +1,4 @@
-"""djinn memory search, list, show, delete, restore, purge, stats."""
+"""djinn memory search, list, show, delete, restore, purge, stats, values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from djinn_memory.memories.recall.scores import MemoryScore
     from djinn_memory.memories.removal.purge import PurgeReport
     from djinn_memory.memories.removal.restore import RestoreReport
-    from djinn_memory.memories.verbs import LinkEnd, MemoryDeletion, MemoryPage, MemoryWithOrigin
+    from djinn_memory.memories.verbs import (
+        FieldValues,
+        LinkEnd,
+        MemoryDeletion,
+        MemoryPage,
+        MemoryWithOrigin,
+    )
     from djinn_memory.memories.writing.why import MemoryOrigin
     from djinn_memory.models import SearchResult
     from djinn_memory.store.index.records import CatalogStats
@@ -211,6 +217,22 @@ def _stats(call: Call, answer: CatalogStats) -> None:
         if counts:
             listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())
             say(f"{label:7} {clean(listed)}")
+
+
+@command("memories.values", fields={"field": Field("FIELD")})
+def _values(call: Call, answer: FieldValues) -> None:
+    """List the values of a field, such as all tags.
+
+    The values are those of the index, which `djinn index` updates.
+
+    Examples:
+        djinn memory values tag
+        djinn memory values entity --agent finn --json
+    """
+    for value in answer.values:
+        say(clean(value))
+    if not answer.values:
+        talk(f"No note has a {call.request.field}.")
 
 
 def _print_memory(detail: MemoryWithOrigin) -> None:
