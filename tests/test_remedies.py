@@ -132,7 +132,7 @@ def wrong_commands(text: str) -> Iterator[str]:
         names = [" ".join(words[:count]) for count in (3, 2, 1)]
         known = [name for name in names if tree.canonical(name) in tree.COMMANDS]
         if not known:
-            if not (len(words) == 1 and words[0] in tree.NOUNS):
+            if " ".join(words) not in tree.NOUNS:
                 yield f"no command `djinn {line}`"
             continue
         rest = words[known[0].count(" ") + 1 :]
@@ -300,7 +300,8 @@ def printed_texts(module: ast.Module) -> Iterator[str]:
     """The texts of a module without docstrings and descriptions; `X` stands for what is put in."""
     described: set[ast.AST] = set()
     for node in ast.walk(module):
-        for statement in getattr(node, "body", ()) if not isinstance(node, ast.Lambda) else ():
+        body = getattr(node, "body", ())
+        for statement in body if isinstance(body, list) else ():
             if isinstance(statement, ast.Expr):
                 described.add(statement.value)
         if isinstance(node, ast.Call):

@@ -41,6 +41,8 @@ class _CommandGroup(TyperGroup):
         """The names of its commands, with their lines in lists."""
         self.sections = tree.sections(noun)
         """The names and lines by section, for the help."""
+        self.default = tree.DEFAULTS.get(noun)
+        """The command that runs if none is named; None if one must be."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command with a name, or None."""
@@ -57,9 +59,8 @@ class _CommandGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words after the name. Options alone are those of the default command."""
-        default = tree.DEFAULTS.get(self.noun)
-        if default and (not args or (args[0][:1] == "-" and args[0] not in HELP)):
-            args = [default, *args]
+        if self.default and (not args or (args[0][:1] == "-" and args[0] not in HELP)):
+            args = [self.default, *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:

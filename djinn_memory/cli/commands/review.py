@@ -132,7 +132,7 @@ def _print_item(item: ReviewItem, name: str) -> None:
         say(dim(f"  {shortened(text, WIDEST)}"))
     for subject in item.subjects:
         where = place(subject) if subject.vault else subject.name
-        say(clean("  ".join(filter(None, ["", subject.title, where]))))
+        say(clean(f"  {'  '.join(filter(None, [subject.title, where]))}"))
     talk(f"Acceptance: {item.action}")
 
 
@@ -149,7 +149,7 @@ def _run_decide(call: Call) -> Any:
 
 @command(
     "review.accept",
-    fields={"items": ITEMS, "all": Field("KIND"), "keep": Field("A|B")},
+    fields={"items": ITEMS, "all": Field("KIND"), "keep": Field("A|B|both")},
     view=Confirm,
     run=_run_decide,
     schemas={"review.accept": "review.accept"},

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.memories.proposals.requests import ProposalSubject
+from djinn_memory.memories.proposals.requests import Keep, ProposalSubject
 from djinn_memory.models import Problem
 from djinn_memory.search.narrowing import OnlyAgent
 
@@ -58,8 +58,11 @@ class AcceptReview(_DecideReview, frozen=True):
     """Carry out what items propose."""
 
     keep: Annotated[
-        Literal["A", "B"] | None,
-        Meta(description="The side of a contradiction that holds. The other is closed."),
+        Keep | None,
+        Meta(
+            description="The side of a contradiction that holds. The other is closed. `both` "
+            "changes no note."
+        ),
     ] = None
 
 
