@@ -95,7 +95,9 @@ class Runtime:
             for endpoint in self.home.untrusted
         ]
         if self.home.relaxes:
-            remedy = Remedy("config.set", {"user": True}, "set it there")
+            remedy = Remedy(
+                "config.set", {"key": None, "value": None, "user": True}, "set it there"
+            )
             why = f"secrets.allow is only read from your own settings; {remedy}"
             problems.append(Problem(path, why))
         return problems

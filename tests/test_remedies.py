@@ -328,7 +328,7 @@ def hints() -> Iterator[tuple[str, str]]:
         yield from ((place, line) for line in COMMAND.findall(written))
 
 
-VALUES = {"RESULT": "success", "PROBLEM": "1", "KIND": "merge"}
+VALUES = {"RESULT": "success", "KEEP": "A", "STATUS": "running"}
 """What is put in for words in capitals that take only some values."""
 
 
@@ -337,28 +337,40 @@ def pasted(line: str) -> list[str]:
     return [VALUES.get(word, word) for word in shlex.split(line)]
 
 
+def refusal(line: str) -> str:
+    """Why the parser refuses a hint; empty if it does not."""
+    group: Any = root()
+    try:
+        ctx = group.make_context("djinn", pasted(line))
+        while hasattr(group, "lines"):
+            name, group, rest = group.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
+            ctx = group.make_context(name, rest, parent=ctx)
+    except SystemExit:
+        return ""
+    except Exception as error:
+        # A run puts something else than X in.
+        fine = type(error).__name__ == "NoArgsIsHelpError" or "'X' is not one of" in str(error)
+        return "" if fine else repr(error)
+    return ""
+
+
 def test_every_hint_parses_when_pasted() -> None:
     found = {*hints()}
     assert len(found) > 100
-    for place, line in sorted(found):
-        group: Any = root()
-        with group.make_context("djinn", pasted(line)) as ctx:
-            while hasattr(group, "lines"):
-                name, group, rest = group.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
-                try:
-                    ctx = group.make_context(name, rest, parent=ctx)
-                except Exception as error:
-                    pytest.fail(f"{place}: `djinn {line}`: {error}")
+    wrong = [(place, line, why) for place, line in sorted(found) if (why := refusal(line))]
+    assert not wrong
 
 
 def test_every_hint_that_reads_runs_when_pasted(run: Run, tmp_path: Path) -> None:
     home = tmp_path / "home"
     run("init", home, "--agent", "me")
+    reading = {
+        verb.command
+        for verb in VERBS.values()
+        if verb.path and not verb.writes and verb.name not in ("sync.migrate", "doctor")
+    }
     for line in sorted({line for _, line in hints() if not re.search(r"\b(X|[A-Z]{2,})\b", line)}):
-        words = tree.canonical(" ".join(line.split()[:2]).removesuffix(" "))
-        verb = next(
-            (verb for verb in VERBS.values() if words.startswith(verb.command or "-")), None
-        )
-        if verb and not verb.writes and verb.name not in ("watch", "mcp", "init"):
+        names = (tree.canonical(" ".join(line.split()[:size])) for size in (3, 2, 1))
+        if next((name for name in names if name in tree.COMMANDS), "") in reading:
             done = run(*shlex.split(line), home=home)
             assert done.returncode in (0, 1, 4), (line, done)

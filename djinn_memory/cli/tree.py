@@ -107,13 +107,15 @@ MOVED = {
 """Commands and groups of earlier versions, and what they are now."""
 
 IN_ORDER = {
-    "memory": ("search", "list", "show", "open"),
+    "memory": (
+        "search", "list", "show", "open", "delete", "restore", "purge", "rename", "move", "edit",
+    ),
     "sync": (
         "init", "status", "run", "pull", "push", "conflicts", "verify", "stats", "facts",
         "backfill", "forget", "migrate",
     ),
 }  # fmt: skip
-"""The first commands of nouns whose commands stand in two modules."""
+"""The first commands of nouns that are not listed in the order of the code."""
 
 TERMS = {
     "home": "The folder of one memory: config.yaml, the vaults in it, and `.djinn/` for databases.",

@@ -6,7 +6,7 @@ for the folder beside it.
 
 from __future__ import annotations
 
-NO_SERVER = "run `djinn sync init --url` to join one"
+NO_SERVER = "run `djinn sync init --url URL` to join one"
 DAMAGED = "me/damaged.md: invalid front matter"
 UNCHANGED = "vault archive is read-only"
 

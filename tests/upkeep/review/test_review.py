@@ -58,7 +58,9 @@ def test_nothing_waits_in_a_new_home(djinn: Djinn) -> None:
 
 
 def test_all_sources_are_in_one_list_the_gravest_first(djinn: Djinn, home: Home) -> None:
-    home.edit((("upkeep", "stale_at"), 1e-9))
+    old = home.root / "vaults" / "me" / "plan.md"
+    old.write_text("---\ntype: plan\ncreated: 2020-01-01T09:00:00Z\n---\nPaint the mole.\n")
+    os.utime(old, (1_577_869_200, 1_577_869_200))
     with Djinn(Home(home.root), clock=lambda: NOW - timedelta(days=2)) as earlier:
         earlier.episodes.record_interaction("I prefer tea over coffee.", session="dig")
     contradict(djinn)
