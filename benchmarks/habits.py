@@ -1,4 +1,4 @@
-"""Which planted habits and causes `djinn consolidate` finds in made years, and which it invents.
+"""Which planted habits and causes `djinn pattern find` finds in made years, and which it invents.
 
 Ten years of each noise, made by `planted_years.py` from seeds of which the rules know none.
 Run: `python benchmarks/habits.py [FIRST_SEED]`

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from djinn_memory.sync.verbs import Sync
     from djinn_memory.upkeep.backups import Backups
     from djinn_memory.upkeep.lint import LintReport
+    from djinn_memory.upkeep.review.verbs import Review
     from djinn_memory.upkeep.status import HomeStatus
     from djinn_memory.watch.heard import Heard, Tell
 
@@ -106,6 +107,8 @@ class Djinn(Namespace):
     """Operations on documents: files that became notes."""
     proposals: Proposals
     """Changes that upkeep proposes, and that a person accepts or dismisses."""
+    review: Review
+    """What waits for a decision of a person, from every source."""
     changes: Changes
     """Changes that djinn made to notes in bulk or by itself, and their undoing."""
     backups: Backups

@@ -91,11 +91,13 @@ class Runtime:
     def _problems_of_settings(self) -> list[Problem]:
         path = str(self.home.config_path)
         problems = [
-            Problem(path, f"{endpoint} is ignored until you {Remedy('trust')}")
+            Problem(path, f"{endpoint} is ignored until you {Remedy('config.trust')}")
             for endpoint in self.home.untrusted
         ]
         if self.home.relaxes:
-            remedy = Remedy("config.set", {"user": True}, "set it there")
+            remedy = Remedy(
+                "config.set", {"key": None, "value": None, "user": True}, "set it there"
+            )
             why = f"secrets.allow is only read from your own settings; {remedy}"
             problems.append(Problem(path, why))
         return problems

@@ -21,7 +21,7 @@ THERE = Refused(
 TOO_FEW = UsageError("0: give 1 at least", argument="max_characters")
 NO_OPEN_GAP = NotFound("no gap", Remedy("gaps.list", purpose="list the gaps"))
 NO_HOME = NotFound("no home", Remedy("init", {"folder": "/a b"}, "create one"))
-NO_TRUST = Refused("not trusted", Remedy("trust"))
+NO_TRUST = Refused("not trusted", Remedy("config.trust"))
 DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
 
 
@@ -72,9 +72,9 @@ DAMAGED = Refused("it is damaged", Remedy("doctor", {"fix": True}))
         ),
         (
             NO_TRUST,
-            "not trusted; run `djinn trust`",
-            "not trusted; run `djinn trust`",
-            "not trusted; ask a person to run `djinn trust`",
+            "not trusted; run `djinn config trust`",
+            "not trusted; run `djinn config trust`",
+            "not trusted; ask a person to run `djinn config trust`",
         ),
     ],
 )

@@ -15,6 +15,7 @@ from msgspec.structs import fields
 
 import djinn_memory
 from djinn_memory.cli import tree
+from djinn_memory.cli.app import root
 from djinn_memory.errors import DjinnError, Remedy, Wording
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
@@ -22,6 +23,7 @@ from djinn_memory.mcp.tools import TOOLS
 from djinn_memory.operations import OPERATIONS, VERBS
 from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.wording import CommandWording, PythonWording, command
+from tests.conftest import Run
 
 COMMANDS = VERBS.keys() - OPERATIONS.keys()
 
@@ -127,10 +129,10 @@ def wrong_commands(text: str) -> Iterator[str]:
         words = shlex.split(line) if line.count("'") % 2 == 0 else line.split()
         if not words or words[0].startswith("-"):
             continue
-        names = [" ".join(words[:count]) for count in (2, 1)]
+        names = [" ".join(words[:count]) for count in (3, 2, 1)]
         known = [name for name in names if tree.canonical(name) in tree.COMMANDS]
         if not known:
-            if not (len(words) == 1 and words[0] in tree.NOUNS):
+            if " ".join(words) not in tree.NOUNS:
                 yield f"no command `djinn {line}`"
             continue
         rest = words[known[0].count(" ") + 1 :]
@@ -288,3 +290,87 @@ def test_a_text_that_quotes_a_remedy_names_its_operation() -> None:
 def test_every_command_in_a_text_exists() -> None:
     for path, module in trees("`djinn ").items():
         assert not [wrong for text in strings(module) for wrong in wrong_commands(text)], path
+
+
+NOT_PRINTED = ("Meta", "Field", "Option", "Argument", "Job", "CommandInfo", "ProposalKind")
+"""Calls whose texts describe commands and options."""
+
+
+def printed_texts(module: ast.Module) -> Iterator[str]:
+    """The texts of a module without docstrings and descriptions; `X` stands for what is put in."""
+    described: set[ast.AST] = set()
+    for node in ast.walk(module):
+        body = getattr(node, "body", ())
+        for statement in body if isinstance(body, list) else ():
+            if isinstance(statement, ast.Expr):
+                described.add(statement.value)
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            described.update(ast.walk(node) if called in NOT_PRINTED else ())
+    for node in ast.walk(module):
+        if node in described:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            described.update(node.values)
+            parts = ((getattr(value, "value", "X"), value) for value in node.values)
+            yield "".join(text if isinstance(value, ast.Constant) else "X" for text, value in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def hints() -> Iterator[tuple[str, str]]:
+    """Every command that a message tells to run, and its place in the code."""
+    for path, module in trees("`djinn ").items():
+        for text in printed_texts(module):
+            yield from ((path, line) for line in COMMAND.findall(text) if line[0] != "X")
+    for place, remedy in remedies():
+        written = CommandWording().written(remedy) if command(remedy.operation) else ""
+        yield from ((place, line) for line in COMMAND.findall(written))
+
+
+VALUES = {"RESULT": "success", "KEEP": "A", "STATUS": "running"}
+"""What is put in for words in capitals that take only some values."""
+
+
+def pasted(line: str) -> list[str]:
+    """The words of a hint as somebody types them, with something for each word in capitals."""
+    return [VALUES.get(word, word) for word in shlex.split(line)]
+
+
+def refusal(line: str) -> str:
+    """Why the parser refuses a hint; empty if it does not."""
+    group: Any = root()
+    try:
+        ctx = group.make_context("djinn", pasted(line))
+        while hasattr(group, "lines"):
+            name, group, rest = group.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
+            ctx = group.make_context(name, rest, parent=ctx)
+    except SystemExit:
+        return ""
+    except Exception as error:
+        # A run puts something else than X in.
+        fine = type(error).__name__ == "NoArgsIsHelpError" or "'X' is not one of" in str(error)
+        return "" if fine else repr(error)
+    return ""
+
+
+def test_every_hint_parses_when_pasted() -> None:
+    found = {*hints()}
+    assert len(found) > 100
+    wrong = [(place, line, why) for place, line in sorted(found) if (why := refusal(line))]
+    assert not wrong
+
+
+def test_every_hint_that_reads_runs_when_pasted(run: Run, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run("init", home, "--agent", "me")
+    reading = {
+        verb.command
+        for verb in VERBS.values()
+        if verb.path and not verb.writes and verb.name not in ("sync.migrate", "doctor")
+    }
+    for line in sorted({line for _, line in hints() if not re.search(r"\b(X|[A-Z]{2,})\b", line)}):
+        names = (tree.canonical(" ".join(line.split()[:size])) for size in (3, 2, 1))
+        if next((name for name in names if name in tree.COMMANDS), "") in reading:
+            done = run(*shlex.split(line), home=home)
+            assert done.returncode in (0, 1, 4), (line, done)

@@ -39,7 +39,7 @@ provider than your own settings, your model, address, key, dimensions and prompt
 5. the option of a command, such as `--limit 20`
 
 What a home's settings would reach beyond djinn's own model (a server, or a model that would be
-fetched) does not count until you said `djinn trust`, so that a home that you cloned cannot send your
+fetched) does not count until you said `djinn config trust`, so that a home that you cloned cannot send your
 notes anywhere; until then your own settings hold in its place. What your own settings name needs no
 trust.
 

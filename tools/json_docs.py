@@ -64,8 +64,9 @@ nothing else. `schema` names the shape of the object and its version. `problems`
 wrong beside the answer. Characters that could control a terminal are escaped (`\\u001b`), and so is
 half a surrogate pair, which stands in a file name that is not text.
 
-`djinn schema` lists the shapes, `djinn schema memory.list` prints the JSON Schema of one. The
-schemas are part of the package, in `djinn_memory/schemas/`, and exact for this version of djinn.
+`djinn help --json` lists the shapes, and `djinn help --json list` prints the JSON Schema of what a
+command prints. The schemas are part of the package, in `djinn_memory/schemas/`, and exact for this
+version of djinn.
 The number of a shape rises when a field is removed or changes its meaning, not for a new field.
 
 A command that fails ends with 2, 3, 4 or 5, or with 130 when it was interrupted. It prints one

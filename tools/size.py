@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=61_989, files=475, names=2_045)
+LIMIT = Size(lines=62_523, files=480, names=2_056)
 
 
 def measure(package: Path) -> Size:

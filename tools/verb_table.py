@@ -87,14 +87,15 @@ def _words(declared: Declaration) -> str:
     """The command as a user types it: `gap list` for `gaps.list`."""
     noun, dot, verb = declared.verb.partition(".")
     singular = re.sub("ies$", "y", noun).removesuffix("s") if dot else noun
-    return declared.words or f"{singular} {verb}".strip()
+    group = next((name for name in NOUNS if name.split()[-1] == singular), singular)
+    return declared.words or f"{group} {verb}".strip()
 
 
 def _place(words: str) -> tuple[int, int]:
     """The place of a command in the help. Commands of one place stand in the order of the code."""
-    noun, _, verb = words.partition(" ")
-    if not verb:
-        return 0, [name for names in SECTIONS.values() for name in names].index(noun)
+    noun, _, verb = words.rpartition(" ")
+    if not noun:
+        return 0, [name for names in SECTIONS.values() for name in names].index(verb)
     first = IN_ORDER.get(noun, ())
     return 1 + [*NOUNS].index(noun), first.index(verb) if verb in first else len(first)
 

@@ -24,6 +24,9 @@ from djinn_memory.errors import DjinnError, current_wording, using_wording
 from djinn_memory.operations.wording import CommandWording
 from djinn_memory.system.waits import seconds_waited
 
+HELP = ("-h", "--help")
+"""The options that print the help."""
+
 
 class _CommandGroup(TyperGroup):
     """A group whose list comes from the tree; `noun` is empty for the top.
@@ -38,8 +41,8 @@ class _CommandGroup(TyperGroup):
         """The names of its commands, with their lines in lists."""
         self.sections = tree.sections(noun)
         """The names and lines by section, for the help."""
-        self.terms = {} if noun else tree.TERMS
-        """The terms that the help explains."""
+        self.default = tree.DEFAULTS.get(noun)
+        """The command that runs if none is named; None if one must be."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command with a name, or None."""
@@ -48,11 +51,17 @@ class _CommandGroup(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def _load(self, name: str) -> Any:
-        if not self.noun and name in tree.NOUNS:
-            line = self.lines[name]
-            return _CommandGroup(noun=name, name=name, help=line, no_args_is_help=True)
         words = tree.canonical(f"{self.noun} {name}".strip())
+        if words in tree.NOUNS:
+            line = self.lines[name]
+            return _CommandGroup(noun=words, name=name, help=line, no_args_is_help=True)
         return tree.load(words).build(words)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words after the name. Options alone are those of the default command."""
+        if self.default and (not args or (args[0][:1] == "-" and args[0] not in HELP)):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands. No command is imported."""
@@ -64,7 +73,7 @@ class _CommandGroup(TyperGroup):
         An unknown name raises an error that suggests similar commands.
         """
         if args[0] not in self.lines and not ctx.resilient_parsing:
-            raise unknown_command(self.noun, args[0])
+            raise unknown_command(self.noun, *args[:2])
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -154,8 +163,7 @@ def common(
         Path | None,
         typer.Option(
             "--home", metavar="DIR", parser=parsing.path,
-            help="The home to use. Default: DJINN_HOME, the nearest folder with `.djinn/`, "
-                "or ~/djinn.",
+            help="The home. Default: DJINN_HOME, the nearest, or ~/djinn.",
         ),
     ] = None,
     version: Annotated[
@@ -164,13 +172,12 @@ def common(
     ] = False,
     timings: Annotated[
         bool,
-        typer.Option("--timings", help="Print to stderr how long the command took and how long "
-                     "it waited for locks of other djinn processes."),
+        typer.Option("--timings", help="Say how long the command took, and waited for locks."),
     ] = False,
     install_completion: Annotated[
         bool,
         typer.Option("--install-completion", callback=completion.install, is_eager=True,
-                     help="Install command completion for the current shell: bash, zsh or fish."),
+                     help="Install completion for bash, zsh or fish."),
     ] = False,
     show_completion: Annotated[
         bool,
@@ -195,12 +202,11 @@ def root() -> Any:
         name="djinn",
         cls=_CommandGroup,  # type: ignore[arg-type]
         callback=common,
-        help="Long-term memory for people and their AI agents, stored as plain Markdown files that "
-        "they own. A home is a folder with settings, vaults and djinn's own data.",
+        help="Long-term memory for people and their AI agents, in plain Markdown files.",
         no_args_is_help=True,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        epilog="To start, run `djinn init`, put notes into `vaults/`, and run `djinn index` and "
-        '`djinn search "a question"`.',
+        context_settings={"help_option_names": [*HELP]},
+        epilog="Next: `djinn help WORD` explains a word above, `djinn help home` the terms, "
+        "`djinn help all` lists every command.",
     )
     return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
 

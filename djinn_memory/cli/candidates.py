@@ -151,8 +151,8 @@ changes = _of_home(
 )
 
 
-def _proposals(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
-    """The ids of recorded proposals. `proposals.list` would index notes first."""
+def _review_items(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
+    """The ids of recorded proposals. `review.list` would index notes first."""
     from djinn_memory.memories.proposals.log import recorded_proposals
 
     return [
@@ -164,12 +164,5 @@ def _proposals(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     ]
 
 
-proposals = _of_home(_proposals)
+review_items = _of_home(_review_items)
 profiles = _of_home(lambda djinn, line: ["auto", *djinn.home.config.recall.profiles])
-
-
-def proposal_kinds() -> list[str]:
-    """The kinds of proposals."""
-    from djinn_memory.memories.proposals.kinds import KINDS
-
-    return list(KINDS)

@@ -69,6 +69,7 @@ def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
         elif previous == "--" and not only_arguments:
             only_arguments = True
         elif _is_option(previous) and not only_arguments:
+            command = _default(command)
             name, equals, value = previous.partition("=")
             named = _options(command).get(name)
             if named is not None and not named.is_flag:
@@ -80,6 +81,7 @@ def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
                 return []
         else:
             arguments += 1
+    command = _default(command) if word.startswith("-") else command
     line = _line(command, values, word)
     if option is not None:
         return _values(root, option, line)
@@ -96,6 +98,12 @@ def complete(root: Any, words: list[str], word: str) -> list[Candidate] | None:
     if arguments < len(params):
         return _values(root, params[arguments], line)
     return []
+
+
+def _default(command: Any) -> Any:
+    """The command that options after a group belong to."""
+    name = getattr(command, "default", None)
+    return command.get_command(None, name) if name else command
 
 
 def _is_option(word: str) -> bool:

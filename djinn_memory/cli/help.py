@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import zip_longest
 from typing import Any
 
 import typer
@@ -15,7 +16,15 @@ LONGEST_NAME = 34
 WIDEST = 100
 """Maximum columns of a line: longer lines are hard to read."""
 
+HALF, TWO_HALVES = 42, 80
+"""Columns of the left half of a list in two columns, and of a line that holds both."""
+
 Rows = list[tuple[str, str]]
+
+
+def help_width() -> int:
+    """The columns of a line of help."""
+    return min(shutil.get_terminal_size().columns, WIDEST)
 
 
 def paragraphs(text: str | None) -> list[str]:
@@ -40,14 +49,16 @@ def write_help(command: Any, ctx: Any, formatter: Any) -> None:
     Typer's own writer imports a Markdown parser, a syntax highlighter and a traceback printer,
     which takes three times as long as the rest.
     """
-    width = min(shutil.get_terminal_size().columns, WIDEST)
+    width = help_width()
     usage = " ".join(command.get_usage(ctx).split())
     blocks = [wrap(typer.style(usage, bold=True), width, indent=1, hang=3)]
     blocks += [wrap(_styled(text), width, indent=1) for text in paragraphs(command.help)]
     arguments, options = parameters(command, ctx)
-    lists = {**getattr(command, "sections", {}), "Arguments": arguments, "Options": options}
-    lists["Terms"] = [*getattr(command, "terms", {}).items()]
-    blocks += [_list(title, rows, width) for title, rows in lists.items() if rows]
+    two = ctx.parent is None and width >= TWO_HALVES
+    sections = getattr(command, "sections", {}).items()
+    blocks += [(_halves if two else write_list)(title, rows, width) for title, rows in sections]
+    lists = {"Arguments": arguments, "Options": options}
+    blocks += [write_list(title, rows, width) for title, rows in lists.items() if rows]
     for text in paragraphs(command.epilog):
         label, _, listed = text.partition(": ")
         if label in ("Example", "Examples"):
@@ -59,7 +70,18 @@ def write_help(command: Any, ctx: Any, formatter: Any) -> None:
     formatter.write("\n\n".join(blocks) + "\n")
 
 
-def _list(title: str, rows: Rows, width: int) -> str:
+def _halves(title: str, rows: Rows, width: int) -> str:
+    """A list in two columns, read downwards."""
+    cells = [f"{typer.style(f'{name:11}', fg='cyan', bold=True)}{text}" for name, text in rows]
+    half = (len(cells) + 1) // 2
+    widths = [HALF - 3 - len(f"{name:11}{text}") for name, text in rows]
+    left = [cell + " " * space for cell, space in zip(cells, widths, strict=True)][:half]
+    lines = zip_longest(left, cells[half:], fillvalue="")
+    return "\n".join([_title(title), *(f"   {first}{second}".rstrip() for first, second in lines)])
+
+
+def write_list(title: str, rows: Rows, width: int) -> str:
+    """Names with their texts below a title."""
     lines = [_title(title)]
     column = 5 + max((cells(name) for name, _ in rows if len(name) <= LONGEST_NAME), default=0)
     for name, text in rows:

@@ -21,7 +21,7 @@ SYNONYMS = (
     ("ingest", "load", "upload", "pdf"),
     ("delete", "remove", "forget", "close", "clear", "rm", "del", "trash", "drop", "erase"),
     ("restore", "undelete", "recover", "undo"),
-    ("rename", "move", "mv"),
+    ("rename", "move", "mv", "retitle"),
     ("purge", "shred", "wipe"),
     ("stats", "count", "statistics"),
     ("init", "setup", "install", "begin"),
@@ -34,19 +34,71 @@ SYNONYMS = (
 )  # fmt: skip
 """Groups of similar verbs. The first existing command of a group is suggested."""
 
+WORDS = {
+    "memory values tag": ("tags", "tag", "labels"),
+    "memory values type": ("types",),
+    "list": ("notes", "memories", "recent", "last"),
+    "entity list": ("entities", "people", "persons", "places", "projects", "contacts"),
+    "fact list": ("facts",),
+    "gap list": ("gaps", "questions", "missing"),
+    "session list": ("sessions", "conversations", "chats"),
+    "session history": ("history", "transcript"),
+    "episode list": ("episodes", "journal", "diary", "events"),
+    "document list": ("documents", "docs", "files", "pdfs"),
+    "pattern list": ("patterns", "habits"),
+    "agent list": ("agents", "users"),
+    "agent set": ("profile",),
+    "vault list": ("vaults", "folders"),
+    "backup create": ("backups", "export", "archive", "dump"),
+    "backup restore": ("unarchive",),
+    "sync run": ("synchronize", "push", "pull"),
+    "review": ("inbox", "pending", "todo", "waiting", "approve", "accept", "dismiss", "reject",
+               "proposals", "contradictions", "conflicts", "decide"),
+    "undo": ("revert", "rollback", "back"),
+    "undo --list": ("log", "changes", "audit"),
+    "show NAME": ("links", "backlinks", "graph", "map"),
+    "show NAME --why": ("why", "scores", "origin", "provenance"),
+    "serve": ("web", "ui", "gui", "browser", "dashboard", "site"),
+    "hook install": ("hooks", "claude", "codex", "plugin", "integrate"),
+    "memory edit": ("edit", "modify"),
+    "memory move": ("move",),
+    "help all": ("commands", "man", "usage"),
+}  # fmt: skip
+"""Words that people try, by the command that is meant, if there is one of that name."""
+
+OPTION_WORDS = {
+    "--limit": ("--top-k", "--top", "--max", "--count", "--number", "--k", "--num", "-k"),
+    "--offset": ("--skip", "--start"),
+    "--since": ("--after", "--from", "--newer"),
+    "--until": ("--before", "--to", "--older"),
+    "--yes": ("--force", "--confirm", "--no-input", "--assume-yes", "-f"),
+    "--dry-run": ("--dry", "--preview", "--simulate", "--what-if", "--check"),
+    "--json": ("--output", "--as-json", "--machine", "-o"),
+    "--vault": ("--folder", "--path", "--dir", "--directory"),
+    "--tag": ("--label",),
+    "--type": ("--kind",),
+    "--kind": ("--type",),
+}
+"""Options that people try, by the one that is meant, if the command has it."""
+
 CREATES = {"memory": "remember", "document": "ingest"}
 """The command that creates the object of a noun, if the noun has no such command."""
 
-OPTIONS = {"help": "--help", "man": "--help", "usage": "--help", "version": "--version"}
+OPTIONS = {"version": "--version"}
 
 LIKENESS = 0.7
 """Minimum similarity by `difflib`; `serach` and `search` have 0.83."""
 
 
-def unknown_command(noun: str, name: str) -> UsageError:
-    """The error for an unknown command below a noun, or at the top level for an empty noun."""
+def unknown_command(noun: str, name: str, after: str = "") -> UsageError:
+    """The error for an unknown command below a noun, or at the top level for an empty noun.
+
+    `after` is the word after it.
+    """
     called = " ".join(filter(None, ("djinn", noun, name)))
     below = " ".join(filter(None, ("djinn", noun)))
+    if now := _moved(noun, name, after):
+        return UsageError(f"no command `{called}`", Remedy(purpose=f"it is now `djinn {now}`"))
     meant = [f"`djinn {words}`" for words in _meant(noun, name.lower())]
     if name.lower() in OPTIONS:
         meant = [f"`{below} {OPTIONS[name.lower()]}`"]
@@ -59,6 +111,15 @@ def unknown_command(noun: str, name: str) -> UsageError:
     )
 
 
+def _moved(noun: str, name: str, after: str) -> str:
+    """The command that does what one of an earlier version did; empty if there was none."""
+    old = f"{noun} {name}".strip()
+    if f"{old} {after}" in tree.MOVED:
+        return tree.MOVED[f"{old} {after}"]
+    now = tree.MOVED.get(old, "")
+    return f"{now} {after}" if f"{now} {after}" in tree.COMMANDS else now
+
+
 def _meant(noun: str, name: str) -> list[str]:
     """The likely commands as a user types them, the likeliest first."""
     names, synonyms = tree.below(noun), _synonyms(name)
@@ -66,10 +127,26 @@ def _meant(noun: str, name: str) -> list[str]:
     near = get_close_matches(name, [*names], 3, LIKENESS)
     if noun:
         inside = [f"{noun} {word}" for word in same or near]
-        return inside or [CREATES[noun]] if noun in CREATES and "add" in synonyms else inside
-    deeper = [f"memory {word}" for word in synonyms if f"memory {word}" in tree.COMMANDS][:1]
+        created = [CREATES[noun]] if noun in CREATES and "add" in synonyms else []
+        return inside or created or _by_meaning(name)
     elsewhere = [words for words in tree.COMMANDS if words.endswith(f" {name}")]
-    return same or deeper or elsewhere or near
+    return _by_meaning(name) or elsewhere or near
+
+
+def _by_meaning(name: str) -> list[str]:
+    """The command of the whole tree that a word means, if there is one."""
+    known = [words for words, tried in WORDS.items() if name in tried and _exists(words)]
+    words = _synonyms(name)
+    tried = [f"memory {name}", *words, *(f"memory {word}" for word in words)]
+    names = {*tree.COMMANDS, *tree.below("")}
+    return (known or [word for word in tried if word in names])[:1]
+
+
+def _exists(words: str) -> bool:
+    """Whether a line begins with a command or is a noun."""
+    parts = words.split()
+    begun = (tree.canonical(" ".join(parts[:size])) for size in range(1, len(parts) + 1))
+    return words in tree.NOUNS or any(name in tree.COMMANDS for name in begun)
 
 
 def _synonyms(name: str) -> list[str]:
@@ -133,7 +210,9 @@ def _option(error: Any, ctx: Any) -> str:
         words = ctx.command_path.removeprefix(root.command_path).strip()
         return f"write it before the command: `{root.command_path} {error.option_name} ... {words}`"
     names = [name for param in ctx.command.params for name in param.opts if name.startswith("-")]
-    near = get_close_matches(error.option_name, names, 1, 0.7)
+    tried = OPTION_WORDS.items()
+    near = [name for name, words in tried if error.option_name in words and name in names][:1]
+    near = near or get_close_matches(error.option_name, names, 1, 0.7)
     near = near or [name for name in names if name.startswith(f"{error.option_name}-")]
     if near:
         return f"did you mean {near[0]}?"

@@ -13,28 +13,26 @@ if TYPE_CHECKING:
     from djinn_memory.cli.command import Declaration
 
 NOUNS = {
-    "memory": "Find, read and manage memories.",
+    "review": "The inbox: what waits for a decision of yours, and why.",
+    "memory": "Memories: notes, and sections of journals. These verbs change notes or count them.",
+    "document": "Documents: files that became notes.",
     "fact": "Facts, each with a category and a key.",
     "entity": "Entities: people, places, projects, concepts and kinds of your own.",
-    "session": "Sessions of agents: their start, their end and their turns.",
-    "episode": "Episodes: messages and observations in the journals of a vault.",
-    "hook": "Hooks, with which Claude Code and Codex record sessions and get memories.",
-    "summary": "The narrative summary, with which `djinn wake` begins.",
-    "pattern": "Patterns: habits and correlations that consolidation finds in episodes.",
-    "outcome": "Outcomes: how actions ended, and how effective they are.",
-    "contradiction": "Contradictions: memories that say different things.",
-    "proposal": "Proposals: changes that upkeep suggests and a person decides on.",
+    "episode": "Episodes: messages, observations and outcomes in the journals of a vault.",
+    "episode outcome": "Outcomes: how actions ended, and how effective they are.",
+    "session": "Sessions of agents: their start, their end, their turns and their values.",
+    "session working": "Working memory: an agent's short-lived values and its tasks.",
+    "pattern": "Patterns: habits and correlations in episodes.",
     "gap": "Gaps: information that agents looked for and did not find.",
-    "score": "Scores that memories get from usage and ratings.",
-    "document": "Documents: files that became notes.",
     "vault": "Vaults: the folders of notes that djinn searches.",
-    "agent": "Agents: the names that have a personal vault, and their profiles.",
-    "working": "Working memory: an agent's short-lived values and its tasks.",
-    "config": "The settings in config.yaml.",
-    "backup": "Backups: one archive with vaults, ledger, working memory and settings.",
     "sync": "Synchronization: a Postgres server where the vaults of several homes meet.",
+    "backup": "Backups: one archive with vaults, ledger, working memory and settings.",
+    "config": "The settings in config.yaml, and the servers and models that they may use.",
+    "agent": "Agents: the names that have a personal vault, their profiles and summaries.",
+    "agent summary": "The narrative summary, with which `djinn wake` begins.",
+    "hook": "Hooks, with which Claude Code and Codex record sessions and get memories.",
 }
-"""The groups of commands. Commands without a group come before them."""
+"""The groups of commands, also those inside a group. Commands without a group come before them."""
 
 COMMANDS = {verb.command: verb.line for verb in VERBS.values() if verb.declaration}
 """All commands as a user types them, each with the first line of its help."""
@@ -43,27 +41,81 @@ ALIASES = {verb.short: verb.command for verb in VERBS.values() if verb.short}
 """The short names of commands. Both names run the same command."""
 
 SECTIONS = {
-    "Everyday": (
-        "search", "list", "show", "open", "remember", "recall", "context", "ingest", "import",
-        "memory", "document", "fact", "entity",
-    ),
-    "Agents": (
-        "wake", "checkpoint", "sleep", "rate", "mcp", "agent", "session", "episode", "summary",
-        "consolidate", "pattern", "outcome", "contradiction", "gap", "score", "working",
-    ),
-    "Vaults": ("init", "index", "watch", "vault", "config", "trust"),
-    "Upkeep": ("status", "lint", "doctor", "undo", "maintain", "schema"),
-}  # fmt: skip
-"""The sections of `djinn --help`. The last section has all names that no other section has."""
+    "Everyday": {
+        "init": "create a home",
+        "index": "read the notes",
+        "search": "find by words and meaning",
+        "show": "print a note",
+        "open": "open a note in an editor",
+        "list": "list notes, newest first",
+        "remember": "write a note",
+        "recall": "what helps with a question",
+        "ingest": "read PDFs and other files",
+        "import": "read chats and calendars",
+        "watch": "index while files change",
+        "review": "what waits for you",
+        "undo": "take a change back",
+        "status": "what is in the home",
+        "doctor": "what is wrong, and fixes",
+        "lint": "dead links, bad fields",
+        "maintain": "run the periodic jobs",
+        "help": "help on a word",
+    },
+    "Agents": {
+        "wake": "begin a session",
+        "checkpoint": "save the state of work",
+        "sleep": "end it with a handoff",
+        "rate": "say what helped",
+        "context": "what is known of a task",
+        "mcp": "serve over MCP",
+        "hook": "hooks of Claude Code, Codex",
+        "agent": "names, profiles, summary",
+    },
+    "Nouns": {
+        "memory": "delete, restore, purge",
+        "document": "files that became notes",
+        "fact": "values with a key",
+        "entity": "people, places, projects",
+        "episode": "what was said and done",
+        "session": "conversations, values",
+        "pattern": "habits in episodes",
+        "gap": "what was not found",
+        "vault": "folders of notes",
+        "sync": "a server between homes",
+        "backup": "one archive of a home",
+        "config": "settings, trust",
+    },
+}
+"""The words of `djinn --help`, each with a few words of explanation."""
+
+DEFAULTS = {"agent summary": "show", "review": "list"}
+"""The command of a group that runs if none is named."""
+
+MOVED = {
+    "consolidate": "pattern find",
+    "contradiction": "review",
+    "contradiction settle": "review accept",
+    "outcome": "episode outcome",
+    "proposal": "review",
+    "schema": "help --json",
+    "score": "show NAME --why",
+    "score show": "show NAME --why",
+    "summary": "agent summary",
+    "trust": "config trust",
+    "working": "session working",
+}
+"""Commands and groups of earlier versions, and what they are now."""
 
 IN_ORDER = {
-    "memory": ("search", "list", "show", "open"),
+    "memory": (
+        "search", "list", "show", "open", "delete", "restore", "purge", "rename", "move", "edit",
+    ),
     "sync": (
         "init", "status", "run", "pull", "push", "conflicts", "verify", "stats", "facts",
         "backfill", "forget", "migrate",
     ),
 }  # fmt: skip
-"""The first commands of nouns whose commands stand in two modules."""
+"""The first commands of nouns that are not listed in the order of the code."""
 
 TERMS = {
     "home": "The folder of one memory: config.yaml, the vaults in it, and `.djinn/` for databases.",
@@ -74,7 +126,7 @@ TERMS = {
     "leg": "One method of a search: keywords (`words`) or embeddings (`meaning`).",
     "ledger": "The log of uses, ratings, gaps and tool calls. Ranking learns from it.",
 }
-"""Terms that a newcomer may not know. The end of `djinn --help` explains them."""
+"""Terms that a newcomer may not know. `djinn help home` explains them."""
 
 
 def canonical(words: str) -> str:
@@ -91,23 +143,24 @@ def load(words: str) -> Declaration:
 
 def below(noun: str) -> dict[str, str]:
     """The command names below a noun (top level if empty), each with its help line."""
-    if noun:
-        prefix = f"{noun} "
-        return {
-            name.removeprefix(prefix): line
-            for name, line in COMMANDS.items()
-            if name.startswith(prefix)
-        }
-    short = {name: COMMANDS[words] for name, words in ALIASES.items()}
-    return short | {name: line for name, line in COMMANDS.items() if " " not in name} | NOUNS
+    prefix = f"{noun} " if noun else ""
+    short = {} if noun else {name: COMMANDS[words] for name, words in ALIASES.items()}
+    inside = {
+        name.removeprefix(prefix): line
+        for names in (COMMANDS, NOUNS)
+        for name, line in names.items()
+        if name.startswith(prefix)
+    }
+    return short | {name: line for name, line in inside.items() if " " not in name}
 
 
 def sections(noun: str) -> dict[str, list[tuple[str, str]]]:
-    """The command names below a noun (top level if empty) with help lines, by section."""
-    lines = below(noun)
-    if noun:
-        return {"Commands": [*lines.items()]}
-    listed = {title: [name for name in names if name in lines] for title, names in SECTIONS.items()}
-    placed = {name for names in listed.values() for name in names}
-    listed[next(reversed(listed))] += [name for name in lines if name not in placed]
-    return {title: [(name, lines[name]) for name in names] for title, names in listed.items()}
+    """The names that the help of a noun (top level if empty) lists, with lines, by section.
+
+    A command with a short name is listed by that name alone, at the top.
+    """
+    if not noun:
+        return {title: [*words.items()] for title, words in SECTIONS.items()}
+    hidden = {words.removeprefix(f"{noun} ") for words in ALIASES.values()}
+    lines = [(name, line) for name, line in below(noun).items() if name not in hidden]
+    return {"Commands": lines}

@@ -121,7 +121,7 @@ class Home(Struct, frozen=True, dict=True):
         if wanted and (wanted.url, wanted.key_env) not in known:
             raise Refused(
                 f"{self.config_path} names the {wanted}, which is not trusted; check it first",
-                Remedy("trust", {}, "allow it"),
+                Remedy("config.trust", {}, "allow it"),
             )
 
     def trust(self, endpoints: Sequence[Endpoint]) -> None:

@@ -1,8 +1,8 @@
 """The endpoints that a home may reach. The settings of a cloned home must not send notes anywhere.
 
 An endpoint is allowed when the user's own settings name it, or when the user trusted this home with
-it by `djinn trust`. When a setting changes, for example by `git pull`, the user must trust it
-again.
+it by `djinn config trust`. When a setting changes, for example by `git pull`, the user must trust
+it again.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _read() -> dict[str, list[Endpoint]]:
         return {}
     except (OSError, msgspec.DecodeError) as error:
         raise ConfigError(
-            f"{path} cannot be read: {error}; correct or delete the file", Remedy("trust")
+            f"{path} cannot be read: {error}; correct or delete the file", Remedy("config.trust")
         ) from None
 
 

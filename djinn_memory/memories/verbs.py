@@ -21,6 +21,7 @@ from djinn_memory.memories.catalog.requests import (
     ShowLinks,
     ShowMemory,
 )
+from djinn_memory.memories.recall.scores import MemoryScore, Scores
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
 from djinn_memory.memories.writing.why import MemoryOrigin, origin_of
@@ -106,6 +107,8 @@ class MemoryWithOrigin(Memory, frozen=True, kw_only=True):
     """The problem of its note; empty if there is none."""
     why: MemoryOrigin | None = None
     """The origin; null unless it was requested."""
+    score: MemoryScore | None = None
+    """How usage and ratings affect its rank; null unless the origin was requested."""
 
 
 class MemoryDeletion(Struct, frozen=True):
@@ -146,6 +149,7 @@ class Memories(Namespace, name="memories"):
         from djinn_memory.memories.recall.rating import log_use
 
         why: MemoryOrigin | None = None
+        score: MemoryScore | None = None
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             memory = catalog.find(index, request.name)
@@ -154,6 +158,7 @@ class Memories(Namespace, name="memories"):
             if request.why:
                 seen = {vault.name: vault for vault in vaults}
                 why = origin_of(self._state, index, memory, seen, agent)
+                [score] = Scores(self.runtime).of([memory], agent)
         [vault] = self.runtime.home.named((memory.vault,))
         text = decode(disk.read(vault, memory.path))[0]
         if memory.block is not UNSET:
@@ -173,6 +178,7 @@ class Memories(Namespace, name="memories"):
             backlinks=backlinks,
             problems=(Problem(place, memory.problem),) if memory.problem else (),
             why=why,
+            score=score,
         )
 
     @operation(FindMemory)
@@ -233,7 +239,7 @@ class Memories(Namespace, name="memories"):
         with self.runtime.index(vaults) as index:
             return index.counts(Selection(filters))
 
-    @operation(ListValues, recover=False)
+    @operation(ListValues, recover=False, positional=("field",))
     def values(self, request: ListValues) -> FieldValues:
         """List the values of a field that an agent sees in the index, without refreshing it.
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
+from msgspec.structs import fields
+
 from djinn_memory.errors import Remedy, Wording
 from djinn_memory.operations import OPERATIONS, VERBS, Verb
+from djinn_memory.operations.checks import field_types
 
 _OPTIONS = {
     "aliases": "--alias",
@@ -73,18 +76,30 @@ class CommandWording(Wording):
         return PythonWording()
 
     def written(self, remedy: Remedy) -> str:
-        """The command with its arguments, or only the options."""
-        parts = [self._part(name, value, remedy) for name, value in remedy.arguments.items()]
+        """The command with its arguments, or only the options.
+
+        A command has all that it needs: a word in capitals stands for what the user must put in.
+        """
         if not remedy.operation:
-            return " ".join(parts)
+            return " ".join(self._part(*each, "") for each in remedy.arguments.items())
+        verb = VERBS.get(remedy.operation, Verb())
+        needed = fields(verb.request) if verb.takes else ()
+        given = dict.fromkeys(field.name for field in needed if field.required)
+        given |= remedy.arguments
+        names = [name for name in verb.positional if name in given]
+        names += [name for name in given if name not in names]
+        parts = (self._part(name, given[name], remedy.operation) for name in names)
         return f"`{' '.join(['djinn', command(remedy.operation), *parts])}`"
 
-    def _part(self, name: str, value: object, remedy: Remedy) -> str:
-        if name in _positional(remedy.operation):
+    def _part(self, name: str, value: object, operation: str) -> str:
+        if name in _positional(operation):
             return name.upper() if value is None else _written(value)
         if name in _CHOICES and value is not None:
             return f"--{value}"
         flag = option(name)
+        if value is None and operation in OPERATIONS:
+            kind = field_types(VERBS[operation].request)[name]
+            return flag if kind.kinds == (bool,) else f"{flag} {flag.strip('-').upper()}"
         return flag if value is None or value is True else f"{flag} {_written(value)}"
 
 

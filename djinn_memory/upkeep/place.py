@@ -57,7 +57,9 @@ def settings(case: CheckedHome) -> Iterator[Check]:
 def _settings(home: Home) -> Iterator[Check]:
     for endpoint in home.untrusted:
         what = f"the {endpoint} is ignored because it is not trusted"
-        yield warning("config", what, Remedy("trust", purpose="allow it after you have checked it"))
+        yield warning(
+            "config", what, Remedy("config.trust", purpose="allow it after you have checked it")
+        )
     if not home.vaults:
         what = f"{home.config_path} lists no vault, so no note is indexed"
         yield warning("config", what, Remedy("init", {"folder": str(home.root)}))

@@ -571,16 +571,16 @@ class TestPermissions:
             assert (done.returncode, done.stderr.replace("shared/note-00001.md\n", "")) == (0, "")
 
     def test_what_is_held_there_is_told_and_no_use_counted(self, home: Home) -> None:
-        assert self.djinn(home, "working", "set", "a", "x").returncode == 0
+        assert self.djinn(home, "session", "working", "set", "a", "x").returncode == 0
         place = home.working_path
         place.chmod(0o444)
         place.parent.chmod(0o555)
         try:
-            done = self.djinn(home, "working", "get", "a")
+            done = self.djinn(home, "session", "working", "get", "a")
             assert (done.returncode, done.stdout) == (0, "x\n")
             assert "cannot be written" in done.stderr and "this use is not counted" in done.stderr
-            assert self.djinn(home, "working", "list").returncode == 0
-            done = self.djinn(home, "working", "set", "a", "y")
+            assert self.djinn(home, "session", "working", "list").returncode == 0
+            done = self.djinn(home, "session", "working", "set", "a", "y")
             assert (done.returncode, done.stderr.count("\n")) == (5, 1)
         finally:
             place.parent.chmod(0o755)

@@ -45,6 +45,30 @@ def test_help_breaks_no_word_and_draws_no_box(run: Run, width: int) -> None:
             assert len(line) <= width or len(line.split()) == 1, (words, line)
 
 
+def test_the_first_help_fits_a_screen(run: Run) -> None:
+    lines = run("--help", COLUMNS="80").stdout.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("words", ["memory", "list", "agent summary set"])
+def test_help_on_a_word_is_its_help(run: Run, words: str) -> None:
+    assert run("help", *words.split()).stdout == run(*words.split(), "--help").stdout
+
+
+def test_help_all_lists_every_command_and_home_the_terms(run: Run) -> None:
+    listed = run("help", "all").stdout
+    assert {name.split()[-1] for name in tree.COMMANDS} <= {*listed.split()}
+    assert {*tree.TERMS} <= {*run("help", "home").stdout.split()}
+
+
+@pytest.mark.parametrize("old", tree.MOVED)
+def test_what_has_moved_is_told(run: Run, old: str) -> None:
+    done = run(*old.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"it is now `djinn {tree.MOVED[old]}`" in done.stderr
+
+
 def test_every_name_at_the_top_is_in_one_group() -> None:
     listed = [name for rows in tree.sections("").values() for name, _ in rows]
     assert sorted(listed) == sorted(tree.below(""))
@@ -76,7 +100,6 @@ def test_a_short_name_is_the_same_command(short: str) -> None:
         "delete": "djinn memory delete",
         "trash": "djinn memory delete",
         "describe": "djinn vault describe",
-        "help": "djinn --help",
         "version": "djinn --version",
         "frobnicate": "djinn --help",
         "vault rm": "djinn vault remove",

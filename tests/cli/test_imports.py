@@ -45,7 +45,7 @@ def modules_of(place: Path, *words: str) -> set[str]:
 COMMANDS = "djinn_memory.cli.commands."
 
 
-@pytest.mark.parametrize("words", [[], ["memory"], ["working"], ["config"]])
+@pytest.mark.parametrize("words", [[], ["memory"], ["agent", "summary"], ["config"]])
 def test_a_list_of_commands_imports_none(tmp_path: Path, words: list[str]) -> None:
     loaded = modules_of(tmp_path, *words, "--help")
     assert "djinn_memory.cli.tree" in loaded
@@ -82,11 +82,11 @@ def test_the_line_of_a_command_is_the_first_of_its_help(words: str) -> None:
         "memory search --help",
         "index -h",
         "doctor -h",
-        "working set -h",
+        "session working set -h",
         "mcp -h",
         "vault add -h",
         "fact set -h",
-        "summary -h",
+        "agent summary -h",
         "--version",
     ],
 )

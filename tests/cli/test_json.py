@@ -77,15 +77,19 @@ def commands() -> Iterator[str]:
 
 
 RUNS = {
-    "proposal list": [["proposal", "list"], ["proposal", "list", "--all"]],
-    "proposal show": [["proposal", "show", "{proposal}"]],
-    "proposal dismiss": [["proposal", "dismiss", "{proposal}"]],
+    "review list": [["review"], ["review", "--kind", "archive"]],
+    "review show": [["review", "show", "{proposal}"]],
+    "review dismiss": [["review", "dismiss", "{proposal}"]],
     "init": [["init", "--agent", "finn"]],
     "index": [["index"], ["index", "--rebuild"], ["index", "--background"]],
     "status": [["status"]],
     "watch": [["watch", "--install-service"]],
     "doctor": [["doctor"], ["doctor", "--fix"]],
-    "trust": [["trust", "--list"], ["trust", "--yes"], ["trust", "--revoke"]],
+    "config trust": [
+        ["config", "trust", "--list"],
+        ["config", "trust", "--yes"],
+        ["config", "trust", "--revoke"],
+    ],
     "wake": [["wake", "--task", "the kettle"]],
     "checkpoint": [["checkpoint", "at the kettle", "--decision", "vinegar"]],
     "sleep": [["sleep", "--summary", "the kettle is clean", "--next", "tea"]],
@@ -96,14 +100,11 @@ RUNS = {
     "recall": [["recall", "kettle"], ["recall", "kettle", "--profile", "planning"]],
     "context": [["context", "the kettle"], ["context", "--limit-per-type", "2"]],
     "rate": [["rate", "last", "--useful", "1", "--gap", "no word on tea"]],
-    "contradiction list": [["contradiction", "list"]],
-    "contradiction settle": [["contradiction", "settle", "{contradiction}", "--keep", "both"]],
     "gap report": [["gap", "report", "nothing on tea"]],
     "gap list": [["gap", "list"], ["gap", "list", "--closed"]],
     "gap suggest": [["gap", "suggest"]],
     "gap close": [["gap", "close", "{gap}"]],
     "gap reopen": [["gap", "reopen", "{gap}"]],
-    "score show": [["score", "show"], ["score", "show", "note-00001"]],
     "fact set": [
         ["fact", "set", "anna", "city", "Warsaw"], ["fact", "set", "anna", "city", "Oslo"],
     ],
@@ -131,9 +132,9 @@ RUNS = {
     "entity remove": [
         ["entity", "remove", "Quay lamp", "--dry-run"], ["entity", "remove", "Quay lamp"],
     ],
-    "summary build": [["summary", "build"]],
-    "summary set": [["summary", "set", "Anna keeps bees."]],
-    "summary show": [["summary", "show"]],
+    "agent summary build": [["agent", "summary", "build"]],
+    "agent summary set": [["agent", "summary", "set", "Anna keeps bees."]],
+    "agent summary show": [["agent", "summary", "show"]],
     "fact verify": [["fact", "verify", "anna/city"], ["fact", "verify", "anna", "city"]],
     "fact forget": [["fact", "forget", "anna/city"]],
     "episode record": [
@@ -144,9 +145,11 @@ RUNS = {
     "episode show": [["episode", "show", "Anna keeps bees."]],
     "episode stats": [["episode", "stats"]],
     "episode mark": [["episode", "mark", "Anna keeps bees."]],
-    "outcome record": [["outcome", "record", "smoke the bees", "success", "--context", "rain"]],
-    "outcome list": [["outcome", "list"]],
-    "consolidate": [["consolidate", "--dry-run"], ["consolidate", "--min-age", "0d"]],
+    "episode outcome record": [
+        ["episode", "outcome", "record", "smoke the bees", "success", "--context", "rain"],
+    ],
+    "episode outcome list": [["episode", "outcome", "list"]],
+    "pattern find": [["pattern", "find", "--dry-run"], ["pattern", "find", "--min-age", "0d"]],
     "pattern correlations": [["pattern", "correlations"]],
     "pattern list": [["pattern", "list", "--habits"]],
     "pattern show": [["pattern", "show", "Keeps bees"]],
@@ -227,15 +230,28 @@ RUNS = {
     "hook install": [["hook", "install", "claude", "--print"], ["hook", "install", "codex"]],
     "hook status": [["hook", "status"]],
     "hook remove": [["hook", "remove", "codex"], ["hook", "remove", "codex"]],
-    "working set": [
-        ["working", "set", "a", "x"], ["working", "set", "a", "[1]", "--json-value", "--short"],
-        ["working", "set", "b", "x", "--task", "t"],
-        ["working", "set", "s", "{{}}", "--json-value", "--task", "t", "--status", "running"],
+    "session working set": [
+        ["session", "working", "set", "a", "x"],
+        ["session", "working", "set", "a", "[1]", "--json-value", "--short"],
+        ["session", "working", "set", "b", "x", "--task", "t"],
+        [
+            "session", "working", "set", "s", "{{}}", "--json-value",
+            "--task", "t", "--status", "running",
+        ],
     ],
-    "working get": [["working", "get", "a"], ["working", "get", "--task", "t"]],
-    "working list": [["working", "list"], ["working", "list", "--tasks"]],
-    "working share": [["working", "share", "a", "--to", "finn"]],
-    "working clear": [["working", "clear", "a"], ["working", "clear", "--yes"]],
+    "session working get": [
+        ["session", "working", "get", "a"],
+        ["session", "working", "get", "--task", "t"],
+    ],
+    "session working list": [
+        ["session", "working", "list"],
+        ["session", "working", "list", "--tasks"],
+    ],
+    "session working share": [["session", "working", "share", "a", "--to", "finn"]],
+    "session working clear": [
+        ["session", "working", "clear", "a"],
+        ["session", "working", "clear", "--yes"],
+    ],
     "lint": [["lint"], ["lint", "--fix"]],
     "undo": [["undo", "--list"], ["undo", "--dry-run"], ["undo", "--yes"], ["undo", "--list"]],
     "maintain": [["maintain"], ["maintain", "--dry-run"]],
@@ -246,7 +262,7 @@ RUNS = {
         ["config", "set", "--user", "search.mode", "words"],
     ],
     "config path": [["config", "path"], ["config", "path", "--user"]],
-    "proposal accept": [["proposal", "accept", "--all"]],
+    "review accept": [["review", "accept", "{contradiction}", "--keep", "A"]],
 }  # fmt: skip
 """A few runs of each command, in an order in which they can be run."""
 
@@ -258,13 +274,13 @@ def test_every_command_has_a_schema_and_a_run() -> None:
 
 
 def test_the_schema_of_a_command_is_printed(run: Run) -> None:
-    listed = run("schema").stdout.split()
+    listed = run("help", "--json").stdout.split()
     assert sorted(f"djinn.{name}/1" for name in listed) == sorted(CHECKS)
     for name in ("gap.list", "djinn.gap.list/1"):
-        assert json.loads(run("schema", name).stdout) == CHECKS["djinn.gap.list/1"].schema
-    done = run("schema", "nothing")
+        assert json.loads(run("help", "--json", name).stdout) == CHECKS["djinn.gap.list/1"].schema
+    done = run("help", "--json", "nothing")
     assert (done.returncode, done.stdout) == (4, "")
-    assert "run `djinn schema` to list the names" in done.stderr
+    assert "run `djinn help --json` to list the names" in done.stderr
 
 
 def test_the_schemas_are_schemas_that_describe_every_field() -> None:
@@ -291,13 +307,14 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
     config = home.config_path.read_text()
     home.config_path.write_text(config + "\nllm:\n  model: m\n  url: http://localhost:9\n")
     Djinn(home).index()
-    gap = contradiction = ""
+    gap = ""
     djinn = Djinn(home)
     for shared_too in (False, True):
         djinn.facts.set("pier", "length", f"{40 + shared_too} m", shared=shared_too)
     djinn.home.edit((("upkeep", "stale_at"), 1e-9))
     djinn.maintain(["rot"])
     proposal = djinn.proposals.list().proposals[0].id
+    contradiction = djinn.contradictions.list().contradictions[0].id
     for command, runs in RUNS.items():
         titles = set(schemas(command))
         for words in runs:

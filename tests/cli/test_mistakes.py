@@ -26,7 +26,6 @@ MISTAKES = {
     "new decision": "run `djinn remember`",
     "edit 'Chart datum'": "run `djinn open`",
     "SEARCH tide": "run `djinn search`",
-    "help": "run `djinn --help`",
     "version": "run `djinn --version`",
     "export": "`djinn --help` to list the commands",
     "document add file.pdf": "run `djinn ingest`",
@@ -83,8 +82,10 @@ MISTAKES = {
     "entity add Tern --kind boat --set colour": "--set 'colour': give KEY=VALUE",
     "entity add Tern --kind boat --alias ?": "--alias '?': an alias has",
     "memory list --offset=-1": "--offset",
-    "proposal accept": "give the ids of proposals, or pass --all to choose all open ones",
-    "proposal dismiss --all prp_3v9qk2m7xd": "both ids and all are given",
+    "review accept": "give the numbers or ids of items, or pass --all to choose all of a kind",
+    "review dismiss --all merge prp_3v9qk2m7xd": "both items and a kind are given",
+    "proposal list": "it is now `djinn review list`",
+    "contradiction settle con_3v9qk2m7xd --keep A": "it is now `djinn review accept`",
     "--home /nope search tide": "`djinn init /nope`",
 }
 

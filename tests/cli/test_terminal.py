@@ -36,7 +36,7 @@ COMMANDS = (
     "vault list",
     "agent list",
     "gap list",
-    "score show 'Chart datum'",
+    "show 'Chart datum' --why",
     "fact list",
     "wake",
     "show 'Chart daum'",

@@ -67,7 +67,7 @@ COMMANDS = (
     ["status"],
     ["config", "show"],
     ["vault", "list"],
-    ["trust", "--list"],
+    ["config", "trust", "--list"],
     ["trust"],
 )
 
@@ -88,7 +88,7 @@ def test_nothing_is_sent_from_a_home_that_was_cloned(
         assert "Traceback" not in done.stderr
     assert server.asked == []
     told = run("memory", "search", "kettle", home=clone)
-    assert "djinn trust" in told.stderr
+    assert "djinn config trust" in told.stderr
     assert server.url in told.stderr
     assert told.returncode == 0
 
@@ -100,7 +100,7 @@ def test_what_is_trusted_is_used_and_what_changes_is_asked_anew(
     home.edit((("search", "rerank"), None), (("embedding", "key_env"), None))
     nobody = run("trust", home=home.root)
     assert (nobody.returncode, "--yes" in nobody.stderr) == (2, True)
-    done = run("trust", "--yes", "--json", home=home.root)
+    done = run("config", "trust", "--yes", "--json", home=home.root)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert [one["use"] for one in answer["trusted"]] == ["embedding", "llm"]
@@ -114,7 +114,7 @@ def test_what_is_trusted_is_used_and_what_changes_is_asked_anew(
     assert home.config.embedding.provider == "auto"
     home.edit((("embedding", "url"), server.url))
     assert home.untrusted == []
-    revoked = run("trust", "--revoke", home=home.root)
+    revoked = run("config", "trust", "--revoke", home=home.root)
     assert revoked.returncode == 0
     assert "waiting  embedding provider ollama with model nomic-embed-text" in revoked.stdout
     assert Djinn(Home(home.root)).search("kettle").mode == "words"
@@ -126,8 +126,13 @@ def test_working_memory_goes_to_no_server_of_a_clone(home: Home, run: Run) -> No
         spy.setblocking(False)
         url = f"redis://127.0.0.1:{spy.getsockname()[1]}"
         home.edit((("working_memory",), url), (("working", "key_env"), "PATH"))
-        assert run("working", "set", "plan", "swim", home=home.root).returncode == 0
-        for command in ("working get plan", "working list --json", "maintain", "doctor"):
+        assert run("session", "working", "set", "plan", "swim", home=home.root).returncode == 0
+        for command in (
+            "session working get plan",
+            "session working list --json",
+            "maintain",
+            "doctor",
+        ):
             done = run(*command.split(), home=home.root)
             assert "working_memory provider redis at redis://" in done.stderr + done.stdout
         with pytest.raises(BlockingIOError):

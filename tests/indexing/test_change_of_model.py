@@ -273,7 +273,7 @@ def test_an_address_of_the_home_is_not_trusted_by_naming_a_model(
 ) -> None:
     home.edit((("embedding", "provider"), "ollama"), (("embedding", "url"), server.url))
     before = home.config_path.read_bytes()
-    with pytest.raises(Refused, match="run `djinn trust` to allow it"):
+    with pytest.raises(Refused, match="run `djinn config trust` to allow it"):
         Djinn(home).use_model("ollama:nomic-embed-text")
     assert home.config_path.read_bytes() == before
     assert home.config.embedding.provider == "auto"

@@ -131,6 +131,6 @@ def test_nor_does_a_problem_of_the_settings(pair: Home) -> None:
     async def work(client: Client) -> None:
         answer = await call(client, "search", query="lamp")
         [problem, *_] = [each["why"] for each in answer["problems"] if "is ignored" in each["why"]]
-        assert "ask a person to run `djinn trust`" in problem and not command_line(problem)
+        assert "ask a person to run `djinn config trust`" in problem and not command_line(problem)
 
     asked(Home(pair.root), work)

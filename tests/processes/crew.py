@@ -321,15 +321,15 @@ class Holder(Writer):
 
     def step(self) -> None:
         word = word_of("holder", self.number, self.steps)
-        self.site.run("working", "set", f"own {self.number}", word, "--ttl", 3600)
+        self.site.run("session", "working", "set", f"own {self.number}", word, "--ttl", 3600)
         self.value = word
-        self.site.run("working", "set", "all", word, "--append", "--task", "crew")
+        self.site.run("session", "working", "set", "all", word, "--append", "--task", "crew")
         self.added.append(word)
-        if self.site.run("working", "get", f"own {self.number}").strip() != word:
+        if self.site.run("session", "working", "get", f"own {self.number}").strip() != word:
             self.site.fault(f"own {self.number} is not what was set")
 
     def check(self) -> None:
-        held = json.loads(self.site.run("working", "get", "all", "--task", "crew"))
+        held = json.loads(self.site.run("session", "working", "get", "all", "--task", "crew"))
         mine = [word for word in held if word in self.added]
         # It keeps the last 50.
         if mine != self.added[-len(mine) :] or (len(held) < 50 and mine != self.added):

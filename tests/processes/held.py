@@ -38,28 +38,26 @@ READS = {
     "session list": "session list",
     "session history": "session history dinner",
     "hook status": "hook status",
-    "summary show": "summary show",
+    "agent summary show": "agent summary show",
     "pattern list": "pattern list",
     "pattern show": "pattern show {pattern}",
     "pattern correlations": "pattern correlations",
-    "outcome list": "outcome list",
-    "contradiction list": "contradiction list",
-    "proposal list": "proposal list",
-    "proposal show": "proposal show {proposal}",
+    "episode outcome list": "episode outcome list",
+    "review list": "review",
+    "review show": "review show {proposal}",
     "gap list": "gap list",
     "gap suggest": "gap suggest",
-    "score show": "score show",
     "document list": "document list",
     "document show": "document show paper.txt",
     "vault list": "vault list",
     "agent profile": "agent profile",
     "agent list": "agent list",
-    "working get": "working get cursor",
-    "working list": "working list",
+    "session working get": "session working get cursor",
+    "session working list": "session working list",
     "config show": "config show",
     "config get": "config get agents",
     "config path": "config path",
-    "schema": "schema search",
+    "help": "help search",
     "mcp": "mcp --print-config claude",
 }
 """Commands that read, by name. Some record uses."""
@@ -73,7 +71,7 @@ WRITES = {
     "rate": "rate last --useful 1",
     "checkpoint": "checkpoint Half-of-it-is-done.",
     "sleep": "sleep --summary All-of-it-is-done.",
-    "trust": "trust",
+    "config trust": "config trust",
     "undo": "undo {change} --yes",
     "memory delete": "memory delete Kettle --yes",
     "memory restore": "memory restore Gone",
@@ -87,12 +85,11 @@ WRITES = {
     "episode record": "episode record --message The-bell-rang.",
     "hook install": "hook install claude",
     "hook remove": "hook remove claude",
-    "summary set": "summary set Anna-keeps-the-lamps.",
-    "summary build": "summary build --force",
-    "outcome record": "outcome record reboot success",
-    "contradiction settle": "contradiction settle {contradiction} --keep both",
-    "proposal accept": "proposal accept {proposal}",
-    "proposal dismiss": "proposal dismiss {proposal}",
+    "agent summary set": "agent summary set Anna-keeps-the-lamps.",
+    "agent summary build": "agent summary build --force",
+    "episode outcome record": "episode outcome record reboot success",
+    "review accept": "review accept {proposal}",
+    "review dismiss": "review dismiss {contradiction}",
     "gap report": "gap report Why-the-kettle-whistles.",
     "gap close": "gap close {gap}",
     "gap reopen": "gap reopen {closed}",
@@ -105,9 +102,9 @@ WRITES = {
     "agent remove": "agent remove grace --yes",
     "agent set": "agent set voice brief",
     "agent unset": "agent unset identity",
-    "working set": "working set cursor other",
-    "working clear": "working clear cursor",
-    "working share": "working share cursor --to grace",
+    "session working set": "session working set cursor other",
+    "session working clear": "session working clear cursor",
+    "session working share": "session working share cursor --to grace",
     "config set": "config set search.limit 7",
 }
 """Commands that write little, by name."""
@@ -117,7 +114,7 @@ RUNS = {
     "lint": "lint --fix",
     "doctor": "doctor",
     "maintain": "maintain",
-    "consolidate": "consolidate --min-age 0d",
+    "pattern find": "pattern find --min-age 0d",
     "ingest": "ingest {tmp}/other.txt",
     "import": "import {tmp}/turns.jsonl",
     "memory purge": "memory purge Kettle --yes",
@@ -217,12 +214,12 @@ def prepare(place: Path, sample: Path) -> dict[str, str]:
     (place / "turns.jsonl").write_text(
         (place / "turns.jsonl").read_text().replace("harbour", "quay").replace("talk", "chat")
     )
-    do("consolidate", "--min-age", "0d")
+    do("pattern", "find", "--min-age", "0d")
     do("agent", "set", "identity", "Keeps the log.")
-    do("working", "set", "cursor", "line 7", "--ttl", "36000")
+    do("session", "working", "set", "cursor", "line 7", "--ttl", "36000")
     do("gap", "report", "Why the kettle sings.")
     do("gap", "report", "Why the lamp is dark.")
-    do("summary", "set", "Anna keeps the kettle.")
+    do("agent", "summary", "set", "Anna keeps the kettle.")
     do("memory", "delete", "Gone", "--yes")
     do("config", "set", "upkeep.stale_at", "0.00001")
     do("maintain")
@@ -233,8 +230,8 @@ def prepare(place: Path, sample: Path) -> dict[str, str]:
         "gap": gaps[1],
         "closed": gaps[0],
         "episode": found("episode", "list")["episodes"][0]["id"],
-        "contradiction": found("contradiction", "list")["contradictions"][0]["id"],
-        "proposal": found("proposal", "list", "--kind", "archive")["proposals"][0]["id"],
+        "contradiction": found("review", "--kind", "contradiction")["items"][0]["id"],
+        "proposal": found("review", "--kind", "archive")["items"][0]["id"],
         "change": found("undo", "--list")["changes"][0]["id"],
         "pattern": found("pattern", "list")["patterns"][0]["id"],
     }

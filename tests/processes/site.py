@@ -207,7 +207,7 @@ def checkpoint(site: Site) -> Arguments:
 
 def hold(site: Site) -> Arguments:
     text = site.sentence()
-    return "working", "set", f"held-{site.dice.randint(1, 3)}", text, "--ttl", 3600
+    return "session", "working", "set", f"held-{site.dice.randint(1, 3)}", text, "--ttl", 3600
 
 
 def promote(site: Site) -> Arguments:

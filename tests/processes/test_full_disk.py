@@ -160,7 +160,8 @@ QUESTIONS: tuple[Arguments, ...] = (
     ("memory", "search", "kettle"), ("recall", "kettle"), ("wake", "--task", "kettle"), ("wake",),
     ("context", "kettle"),
     ("memory", "show", "Kettle"), ("memory", "list"), ("memory", "stats"), ("status",),
-    ("score", "show"), ("gap", "list"), ("fact", "list"), ("document", "list"), ("working", "list"),
+    ("show", "Kettle", "--why"), ("gap", "list"), ("fact", "list"), ("document", "list"),
+    ("session", "working", "list"),
 )  # fmt: skip
 """What answers without room as on a disk that is only read from."""
 

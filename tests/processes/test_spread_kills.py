@@ -115,7 +115,7 @@ def papers(djinn: Djinn, place: Path) -> Names:
 
 KINDS: dict[str, tuple[Prepare, str]] = {
     "import": (export, "import {place}/turns.jsonl"),
-    "consolidate": (year, "consolidate"),
+    "pattern find": (year, "pattern", "find"),
     "extract": (stated, "session extract --session said"),
     "merge": (twins, "entity merge Rob Robert"),
     "undo": (merged, "undo {change} --yes"),

@@ -229,7 +229,7 @@ def test_the_gate_stands_before_every_write(home: Home, run: Run, tmp_path: Path
         ["remember", "lesson", "Deploying", "quickly", "--source", TOKEN],
         ["fact", "set", "deploy", "token", TOKEN],
         ["fact", "set", "deploy", "day", "Monday", "--context", TOKEN],
-        ["summary", "set", f"Deploys with {TOKEN}."],
+        ["agent", "summary", "set", f"Deploys with {TOKEN}."],
         ["vault", "describe", "shared", f"Deployed with {TOKEN}"],
         ["config", "set", "exclude", f"{TOKEN}"],
         ["checkpoint", f"deploying with {TOKEN}"],

@@ -445,7 +445,7 @@ def test_nothing_is_sent_unless_asked(home: Home, run: Run) -> None:
         home.trust(Home(home.root).untrusted)
         for command in (
             "remember lesson Lamp white --shared", "index", "search lamp", "recall lamp", "wake",
-            "maintain", "status", "sleep", "memory list", "agent list", "trust --list",
+            "maintain", "status", "sleep", "memory list", "agent list", "config trust --list",
         ):  # fmt: skip
             assert run(*command.split(), home=home.root).returncode in (0, 1, 2), command
         with pytest.raises(BlockingIOError):

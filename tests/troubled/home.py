@@ -77,11 +77,11 @@ def troubled(root: Path, run: Run) -> Troubled:
     djinn("entity", "add", "Anna Kowalska", "--kind", "person", "--alias", "Anna")
     djinn("entity", "add", "Anna K.", "--kind", "person", "--force")
     djinn("episode", "record", "--message", "The lamp is dark.", "--response", "I see.")
-    djinn("outcome", "record", "restart the lamp", "failure")
+    djinn("episode", "outcome", "record", "restart the lamp", "failure")
     djinn("agent", "set", "identity", "Keeps the lamp.")
-    djinn("working", "set", "plan", "rig the mast", "--task", "regatta")
-    djinn("working", "set", "sail", "--task", "regatta", "--status", "running")
-    djinn("working", "set", "wind", "north")
+    djinn("session", "working", "set", "plan", "rig the mast", "--task", "regatta")
+    djinn("session", "working", "set", "sail", "--task", "regatta", "--status", "running")
+    djinn("session", "working", "set", "wind", "north")
     djinn("gap", "report", "How many watts has the mole lamp?", "--query", "mole lamp watts")
     djinn("remember", "idea", "Gone", "Nobody needs it.", "--force")
     djinn("memory", "delete", "Gone", "--yes")
@@ -92,14 +92,16 @@ def troubled(root: Path, run: Run) -> Troubled:
     djinn("index")
     djinn("maintain", "--only", "contradictions", "--only", "duplicates", "--only", "expire")
     listed = {
-        noun: json.loads(djinn(noun, "list", "--json"))
-        for noun in ("contradiction", "gap", "episode", "session")
+        noun: json.loads(djinn(noun, "list", "--json")) for noun in ("gap", "episode", "session")
     }
-    merges = json.loads(djinn("proposal", "list", "--kind", "merge", "--json"))
+    waiting = {
+        kind: json.loads(djinn("review", "--kind", kind, "--json"))["items"][0]["id"]
+        for kind in ("contradiction", "merge")
+    }
     return Troubled(root, {
         "recall": recalled["request_id"],
-        "contradiction": listed["contradiction"]["contradictions"][0]["id"],
-        "proposal": merges["proposals"][0]["id"],
+        "contradiction": waiting["contradiction"],
+        "proposal": waiting["merge"],
         "gap": listed["gap"]["groups"][0]["gaps"][0]["id"],
         "episode": listed["episode"]["episodes"][0]["id"],
         "session": next(

@@ -67,7 +67,7 @@ def _wrong(
 def test_every_command_is_listed() -> None:
     listed = [*commands.READING, *commands.WRITING]
     words = [shlex.split(line) for line in listed]
-    named = {tree.canonical(" ".join(each[:count])) for each in words for count in (1, 2)}
+    named = {tree.canonical(" ".join(each[:count])) for each in words for count in (1, 2, 3)}
     assert tree.COMMANDS.keys() <= named
 
 
@@ -84,8 +84,8 @@ def test_every_command_that_writes(place: Troubled, run: Run) -> None:
 
 @pytest.mark.soak
 def test_every_command_as_a_program_reads_it(place: Troubled, run: Run) -> None:
-    plain = {"schema", "schema wake", "mcp --print-config claude", "open 'Bilge pump' --print",
-             "watch --install-service"}  # fmt: skip
+    plain = {"help --json", "help --json wake", "mcp --print-config claude",
+             "open 'Bilge pump' --print", "watch --install-service"}  # fmt: skip
     lines = {
         line: outcome
         for line, outcome in {**commands.READING, **commands.WRITING}.items()
@@ -174,6 +174,9 @@ def test_every_resource_and_prompt(place: Troubled) -> None:
             [message] = (await client.get_prompt(prompt.name)).messages
             said = getattr(message.content, "text", "")
             assert said and not BUG.search(said), prompt.name
-            assert prompt.name == "end_session" or "`djinn contradiction list` (ask" in said
+            assert (
+                prompt.name == "end_session"
+                or "`djinn review list --kind contradiction` (ask" in said
+            )
 
     asked(Home(place.root), work, agent="me")

@@ -13,9 +13,9 @@ CANNOT_BE_SUPERSEDED = "in a read-only vault and cannot be superseded"
 Call = tuple[str, dict[str, Any], str]
 
 READING: tuple[Call, ...] = (
-    ("wake", {}, r"`djinn contradiction list` \(ask a person\)"),
+    ("wake", {}, r"`djinn review list --kind contradiction` \(ask a person\)"),
     ("wake", {"task": "the mole lamp"}, "Session s20.* was not ended"),
-    ("build_context", {}, r"`djinn contradiction list` \(ask a person\)"),
+    ("build_context", {}, r"`djinn review list --kind contradiction` \(ask a person\)"),
     (
         "build_context",
         {"task": "mole lamp"},

@@ -430,7 +430,7 @@ LEFT: dict[str, tuple[Callable[[Home], object], str, str, str, str]] = {
         lambda h: h.config_path.write_text(
             h.config_path.read_text() + "\nllm:\n  model: m\n  url: http://localhost:9\n"
         ),
-        "warning", "config", "the llm provider", "djinn trust",
+        "warning", "config", "the llm provider", "djinn config trust",
     ),
 }  # fmt: skip
 

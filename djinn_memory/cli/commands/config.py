@@ -1,4 +1,4 @@
-"""djinn config show, get, set, path, and djinn trust: the settings, and their permissions."""
+"""djinn config show, get, set, path, trust: the settings, and what they may use."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _text(value: Any) -> str:
 
 
 class _TrustHome(Struct, frozen=True):
-    """Options of `djinn trust`."""
+    """Options of `djinn config trust`."""
 
     listing: Annotated[
         bool, Meta(description="List trusted servers and models, and those waiting for trust.")
@@ -196,7 +196,7 @@ def _run_trust(call: Call) -> _TrustedEndpoints:
 
 
 @command(
-    "trust",
+    "config.trust",
     request=_TrustHome,
     fields={"listing": Field(name="--list")},
     view=Confirm,
@@ -209,8 +209,8 @@ def _trust(call: Call, answer: _TrustedEndpoints) -> None:
     setting that changes later must be trusted again.
 
     Examples:
-        djinn trust
-        djinn trust --list
+        djinn config trust
+        djinn config trust --list
     """
     for endpoint in answer.trusted:
         say(f"trusted  {clean(str(endpoint))}")

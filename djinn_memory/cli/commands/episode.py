@@ -60,12 +60,12 @@ def _context(path: Path) -> dict[str, Any]:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         value = json.loads(data)
     except FileNotFoundError:
-        raise NotFound(f"--context {path}: no such file; check the path") from None
+        raise NotFound(f"--context-file {path}: no such file; check the path") from None
     except (ValueError, RecursionError) as error:
         where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise UsageError(f"--context {path}: not valid JSON{where}") from None
+        raise UsageError(f"--context-file {path}: not valid JSON{where}") from None
     if not isinstance(value, dict):
-        raise UsageError(f"--context {path}: give a JSON object, such as {{}}")
+        raise UsageError(f"--context-file {path}: give a JSON object, such as {{}}")
     return value
 
 
@@ -76,6 +76,7 @@ def _context(path: Path) -> dict[str, Any]:
     fields={
         "message": Field(stdin="text", help="What was said, or seen."),
         "response": Field(help="What the agent answered."),
+        "context": Field("FILE", name="--context-file"),
         "at": Field("TIME"),
     },
     view=_EpisodeOptions,
@@ -94,7 +95,7 @@ def _record(call: Call, answer: requests.RecordedEpisode) -> None:
     Examples:
         djinn episode record --message "When do we ship?" --response "On Friday."
         djinn episode record --kind observation --message "The build is red." --channel api
-        djinn episode record --message - --context state.json --explain < said.txt
+        djinn episode record --message - --context-file state.json --explain < said.txt
     """
     say(clean(f"{answer.id}  {place(answer)}  importance {answer.importance.total}"))
     if answer.masked:
@@ -159,7 +160,7 @@ def _show(call: Call, answer: requests.EpisodeDetail) -> None:
 
 @command("episodes.mark", fields={"names": Field("NAME")})
 def _mark(call: Call, answer: requests.MarkedEpisodes) -> None:
-    """Let the next `djinn consolidate` read episodes at any age.
+    """Let the next `djinn pattern find` read episodes at any age.
 
     Examples:
         djinn episode mark mem_7k2m9q4dxw30hv5t

@@ -1,4 +1,4 @@
-"""djinn memory search, list, show, delete, restore, purge, stats."""
+"""djinn memory search, list, show, delete, restore, purge, stats, values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
+    from djinn_memory.memories.recall.scores import MemoryScore
     from djinn_memory.memories.removal.purge import PurgeReport
     from djinn_memory.memories.removal.restore import RestoreReport
-    from djinn_memory.memories.verbs import LinkEnd, MemoryDeletion, MemoryPage, MemoryWithOrigin
+    from djinn_memory.memories.verbs import (
+        FieldValues,
+        LinkEnd,
+        MemoryDeletion,
+        MemoryPage,
+        MemoryWithOrigin,
+    )
     from djinn_memory.memories.writing.why import MemoryOrigin
     from djinn_memory.models import SearchResult
     from djinn_memory.store.index.records import CatalogStats
@@ -101,6 +108,9 @@ def _list(call: Call, answer: MemoryPage) -> None:
 @command("memories.show", fields={"name": NAME}, short="show", also={"memories.links": ""})
 def _show(call: Call, answer: MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
+
+    With `--why`: where it comes from, what happened to it, and how usage and ratings affect its
+    rank.
 
     Examples:
         djinn show "Project: Harbourlight"
@@ -209,6 +219,22 @@ def _stats(call: Call, answer: CatalogStats) -> None:
             say(f"{label:7} {clean(listed)}")
 
 
+@command("memories.values", fields={"field": Field("FIELD")})
+def _values(call: Call, answer: FieldValues) -> None:
+    """List the values of a field, such as all tags.
+
+    The values are those of the index, which `djinn index` updates.
+
+    Examples:
+        djinn memory values tag
+        djinn memory values entity --agent finn --json
+    """
+    for value in answer.values:
+        say(clean(value))
+    if not answer.values:
+        talk(f"No note has a {call.request.field}.")
+
+
 def _print_memory(detail: MemoryWithOrigin) -> None:
     """Print the text of a note, and its links in both directions."""
     talk(dim(output.link(place(detail), detail.file, sys.stderr)))
@@ -254,3 +280,32 @@ def _print_origin(memory: MemoryWithOrigin, why: MemoryOrigin) -> None:
     say("history:")
     for event in why.history:
         say(f"  {local_day(event.at)}  {clean(event.what)}")
+    if memory.score:
+        _print_score(memory.score)
+
+
+def _print_score(memory: MemoryScore) -> None:
+    record, score = memory.record, memory.score
+    say("ranking:")
+    stated = {"importance": memory.importance, "confidence": memory.confidence}
+    any_stated = any(value is not None for value in stated.values())
+    numbers = {
+        "score": f"{score.adaptive:.4f} = 0.5 + 0.5 x {score.signal:.4f}, from the floor to 1",
+        "factor": f"{score.multiplier:.4f} (recall multiplies the search score by it)",
+        "usefulness": f"{score.usefulness:.4f} ({score.usefulness_raw:.4f} from ratings; "
+        f"bad ratings still count {score.rehabilitation:.0%})",
+        "recency": f"{score.recency:.4f}",
+        "frequency": f"{score.frequency:.4f}",
+        "rated": f"{count(record.valuations, 'time')}, useful {record.useful}"
+        + _last_time(record.last_valued),
+        "used": count(record.uses, "time") + _last_time(record.last_used),
+        **{key: "not set" if value is None else f"{value}" for key, value in stated.items()},
+        **({"weight": f"{memory.own:.4f} (from importance and confidence)"} if any_stated else {}),
+        "agents": ", ".join(memory.agents),
+    }
+    for label, text in numbers.items():
+        say(f"  {label:<11} {clean(text)}")
+
+
+def _last_time(time: str | None) -> str:
+    return f", last {time[:19]}Z" if time else ""

@@ -1,4 +1,4 @@
-"""djinn consolidate, and djinn pattern and outcome: patterns in episodes."""
+"""djinn pattern, and djinn episode outcome: patterns in episodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.patterns import requests
 
 
-@command("patterns.consolidate", fields={"min_age": Field("AGE")}, words="consolidate")
+@command("patterns.consolidate", fields={"min_age": Field("AGE")}, words="pattern find")
 def _consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
     """Find patterns in episodes, and write a note for each.
 
@@ -24,9 +24,9 @@ def _consolidate(call: Call, answer: requests.ConsolidationReport) -> None:
     written again, and a field that you edit is kept. Running it twice changes nothing.
 
     Examples:
-        djinn consolidate --dry-run
-        djinn consolidate
-        djinn consolidate --min-age 0d --json
+        djinn pattern find --dry-run
+        djinn pattern find
+        djinn pattern find --min-age 0d --json
     """
     for change in answer.changes:
         verb = "would be " if answer.dry_run else ""
@@ -63,7 +63,7 @@ def _list(call: Call, answer: requests.PatternList) -> None:
             for pattern in answer.patterns
         ],
         head="confidence status category habit pattern",
-        empty="No patterns. `djinn consolidate` finds patterns in episodes.",
+        empty="No patterns. `djinn pattern find` finds patterns in episodes.",
     )
     if len(answer.patterns) < answer.total:
         talk(f"{count(answer.total - len(answer.patterns), 'more pattern')}; -n shows more.")
@@ -133,12 +133,12 @@ def _correlations(call: Call, answer: requests.CorrelationList) -> None:
 def _record_outcome(call: Call, answer: RecordedEpisode) -> None:
     """Record how an action ended, as an episode.
 
-    `djinn outcome list` shows how effective each action is, and `djinn consolidate` finds the
-    contexts in which an action succeeds or fails more often.
+    `djinn episode outcome list` shows how effective each action is, and `djinn pattern find` finds
+    the contexts in which an action succeeds or fails more often.
 
     Examples:
-        djinn outcome record "restart the router" success
-        djinn outcome record "deploy" failure --context "on a Friday"
+        djinn episode outcome record "restart the router" success
+        djinn episode outcome record "deploy" failure --context "on a Friday"
     """
     say(clean(f"{answer.id}  {place(answer)}"))
 
@@ -150,8 +150,8 @@ def _list_outcomes(call: Call, answer: requests.OutcomeList) -> None:
     Effectiveness is the share of successes. A partial success counts half.
 
     Examples:
-        djinn outcome list
-        djinn outcome list --json
+        djinn episode outcome list
+        djinn episode outcome list --json
     """
     columns(
         [
@@ -165,5 +165,5 @@ def _list_outcomes(call: Call, answer: requests.OutcomeList) -> None:
             for row in answer.actions
         ],
         head="effect success partial failure action",
-        empty="No outcomes. `djinn outcome record ACTION RESULT` records one.",
+        empty="No outcomes. `djinn episode outcome record ACTION RESULT` records one.",
     )

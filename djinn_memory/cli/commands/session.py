@@ -1,4 +1,4 @@
-"""djinn wake, context, checkpoint, sleep, and djinn session and summary."""
+"""djinn wake, context, checkpoint, sleep, and djinn session and agent summary."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def _show_summary(call: Call, answer: NarrativeSummary) -> None:
     """Print the summary.
 
     Examples:
-        djinn summary show
+        djinn agent summary show
     """
     talk(dim(clean(f"{place(answer)}, by {answer.by}")))
     say(clean_lines(answer.text))
@@ -236,13 +236,13 @@ def _set_summary(call: Call, answer: SummaryChange) -> None:
     """Write the summary. The previous one is kept.
 
     Examples:
-        djinn summary set "Maren runs the harbour office."
-        djinn summary set - < summary.md
+        djinn agent summary set "Maren runs the harbour office."
+        djinn agent summary set - < summary.md
     """
     _print_summary_change(answer)
 
 
-@command("summary.build", schemas={"summary.set": "summary.build"})
+@command("summary.build", schemas={"agent.summary.set": "summary.build"})
 def _build_summary(call: Call, answer: SummaryChange) -> None:
     """Build the summary: three to eight sentences from what is known.
 
@@ -251,7 +251,7 @@ def _build_summary(call: Call, answer: SummaryChange) -> None:
     asked.
 
     Examples:
-        djinn summary build
+        djinn agent summary build
     """
     _print_summary_change(answer)
 

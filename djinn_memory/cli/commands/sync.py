@@ -190,4 +190,4 @@ def _print_exchange(report: requests.SyncReport) -> None:
     for vault in report.unregistered:
         say(_not_there(vault))
     if any(exchanged.conflicts for exchanged in report.vaults):
-        talk("Next: compare each conflict with its note; `djinn sync conflicts` lists them.")
+        talk("Next: `djinn review --kind conflict` takes one text of each conflict.")

@@ -1,4 +1,4 @@
-"""djinn lint, doctor, undo, schema, and djinn backup create, restore."""
+"""djinn lint, doctor, undo, help, and djinn backup create, restore."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates, output
+from djinn_memory.cli import candidates, output, tree
 from djinn_memory.cli.command import Call, NoRequest, command
+from djinn_memory.cli.help import help_width, write_list
 from djinn_memory.cli.output import clean, dim, place, problems, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound, Remedy
@@ -163,15 +164,17 @@ def _print_content(content: BackupContent) -> None:
 _SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 
-class _ShowSchema(Struct, frozen=True):
-    """Which schema to print."""
+class _ShowHelp(Struct, frozen=True):
+    """Which help to print."""
 
-    name: Annotated[
-        str | None,
-        Meta(
-            description="The schema, such as gap.list or djinn.gap.list/1. Default: list all names."
-        ),
-    ] = None
+    words: Annotated[
+        tuple[str, ...],
+        Meta(description="A command, a noun, `home` for the terms, or `all` for every command."),
+    ] = ()
+    json: Annotated[
+        bool,
+        Meta(description="Print the JSON Schema of the output. Without a command: list the names."),
+    ] = False
 
 
 def _schema_names() -> list[str]:
@@ -179,34 +182,60 @@ def _schema_names() -> list[str]:
     return sorted(file.stem for file in _SCHEMAS.glob("*.json"))
 
 
-def _print_schema(call: Call) -> None:
-    if call.request.name is None:
-        for name in _schema_names():
-            say(name)
-        return
-    name = call.request.name.removeprefix("djinn.").partition("/")[0]
+def _print_schema(name: str) -> None:
+    words = tree.canonical(name)
+    if words in tree.COMMANDS:
+        declared = tree.load(words)
+        declared.build(words)
+        name = next(iter(declared.schemas))
+    name = name.removeprefix("djinn.").partition("/")[0]
     if name not in _schema_names():
-        remedy = Remedy("schema", purpose="list the names")
-        raise NotFound(f"no schema {call.request.name!r}", remedy)
+        raise NotFound(f"no schema {name!r}", Remedy("help", {"json": True}, "list the names"))
     sys.stdout.write((_SCHEMAS / f"{name}.json").read_text("utf-8"))
 
 
-@command(
-    "schema",
-    request=_ShowSchema,
-    arguments=["name"],
-    fields={"name": Field("[NAME]", _schema_names)},
-    prints=NoRequest,
-    run=_print_schema,
-)
-def _schema(call: Call, answer: Struct) -> None:
-    """Print the JSON Schema of the output of a command.
+def _print_help(call: Call) -> None:
+    words, width = call.request.words, help_width()
+    lists = {"Terms": tree.TERMS} if words == ("home",) else {}
+    if words == ("all",):
+        lists = {f"djinn {noun}".strip(): tree.below(noun) for noun in ("", *tree.NOUNS)}
+    if call.request.json and words:
+        _print_schema(" ".join(words))
+    elif call.request.json:
+        for name in _schema_names():
+            say(name)
+    elif lists:
+        texts = (write_list(title, [*rows.items()], width) for title, rows in lists.items())
+        typer.echo("\n\n".join(texts))
+    else:
+        root = call.ctx.find_root().command
+        root.main([*words, "--help"], prog_name="djinn", standalone_mode=False)
 
-    With `--json` a command prints one object. Its `schema` field names the schema of the object.
+
+def _topics() -> list[str]:
+    """The words that help explains."""
+    return [*tree.below(""), "home", "all"]
+
+
+@command(
+    "help",
+    request=_ShowHelp,
+    arguments=["words"],
+    fields={"words": Field("[WORD]...", _topics)},
+    prints=NoRequest,
+    run=_print_help,
+)
+def _help(call: Call, answer: Struct) -> None:
+    """Explain a command, a noun, or the terms.
+
+    With `--json` a command prints one object. Its `schema` field names the schema of the object,
+    which `djinn help --json COMMAND` prints.
 
     Examples:
-        djinn schema
-        djinn schema memory.list
+        djinn help memory
+        djinn help all
+        djinn help home
+        djinn help --json list
     """
 
 

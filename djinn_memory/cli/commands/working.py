@@ -1,4 +1,4 @@
-"""djinn working set, get, list, clear, share."""
+"""djinn session working set, get, list, clear, share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GIVER = Field("NAME", candidates.agents)
 
 
 class _SetOptions(Struct, frozen=True):
-    """Options of `djinn working set` in addition to those of a value."""
+    """Options of `djinn session working set` in addition to those of a value."""
 
     status: Annotated[
         requests.StepStatus | None,
@@ -51,7 +51,7 @@ def _run_set(call: Call) -> Any:
         raise UsageError(
             "--status sets a step and needs --task; only --after and --ttl can be added"
         )
-    call.schema = "working.step"
+    call.schema = "session.working.step"
     return call.run("working.step", result=given["value"])
 
 
@@ -70,7 +70,10 @@ def _run_set(call: Call) -> Any:
     },
     view=_SetOptions,
     run=_run_set,
-    schemas={"working.set": "working.set", "working.step": "working.step"},
+    schemas={
+        "session.working.set": "working.set",
+        "session.working.step": "working.step",
+    },
     also={"working.step": ""},
 )
 def _set(call: Call, answer: Any) -> None:
@@ -81,11 +84,11 @@ def _set(call: Call, answer: Any) -> None:
     not a note, so searches do not find it.
 
     Examples:
-        djinn working set cursor 1204 --ttl 60
-        djinn working set plan - < plan
-        djinn working set finding "The mole's lamp is dark." --short --type observation
-        djinn working set chat "user: hello" --append
-        djinn working set build --task deploy --status completed
+        djinn session working set cursor 1204 --ttl 60
+        djinn session working set plan - < plan
+        djinn session working set finding "The mole's lamp is dark." --short --type observation
+        djinn session working set chat "user: hello" --append
+        djinn session working set build --task deploy --status completed
     """
     if call.schema:
         say(f"{clean(answer.title)}  {answer.status}, a step of task {clean(call.values['task'])}")
@@ -100,7 +103,7 @@ def _run_get(call: Call) -> Any:
         return call.run()
     if call.values["task"] is None or call.values["session"] or call.values["giver"]:
         raise UsageError("no key was given; give a key, or pass --task to print the whole task")
-    call.schema = "working.task"
+    call.schema = "session.working.task"
     return call.run("working.resume")
 
 
@@ -108,7 +111,10 @@ def _run_get(call: Call) -> Any:
     "working.get",
     fields={"key": KEY._replace(optional=True), "giver": GIVER},
     run=_run_get,
-    schemas={"working.get": "working.get", "working.task": "working.resume"},
+    schemas={
+        "session.working.get": "working.get",
+        "session.working.task": "working.resume",
+    },
     also={"working.resume": ""},
 )
 def _get(call: Call, answer: Any) -> None:
@@ -117,9 +123,9 @@ def _get(call: Call, answer: Any) -> None:
     Printing a value counts as a use of it.
 
     Examples:
-        djinn working get cursor
-        djinn working get --task deploy
-        djinn working get plan --from grace --json
+        djinn session working get cursor
+        djinn session working get --task deploy
+        djinn session working get plan --from grace --json
     """
     if call.schema:
         _print_task(answer)
@@ -133,7 +139,7 @@ def _get(call: Call, answer: Any) -> None:
 
 
 class _ListOptions(Struct, frozen=True):
-    """Options of `djinn working list`."""
+    """Options of `djinn session working list`."""
 
     tasks: Annotated[bool, Meta(description="List tasks instead of values.")] = False
 
@@ -141,7 +147,7 @@ class _ListOptions(Struct, frozen=True):
 def _run_list(call: Call) -> Any:
     if not call.view.tasks:
         return call.run()
-    call.schema = "working.tasks"
+    call.schema = "session.working.tasks"
     return call.run("working.tasks")
 
 
@@ -149,15 +155,18 @@ def _run_list(call: Call) -> Any:
     "working.list",
     view=_ListOptions,
     run=_run_list,
-    schemas={"working.list": "working.list", "working.tasks": "working.tasks"},
+    schemas={
+        "session.working.list": "working.list",
+        "session.working.tasks": "working.tasks",
+    },
     also={"working.tasks": "--tasks"},
 )
 def _list(call: Call, answer: Any) -> None:
     """List the values of a session or task, and values that other agents shared.
 
     Examples:
-        djinn working list
-        djinn working list --tasks --json
+        djinn session working list
+        djinn session working list --tasks --json
     """
     if call.schema:
         rows = [
@@ -186,11 +195,11 @@ def _run_clear(call: Call) -> Any:
 
 @command("working.clear", fields={"key": KEY, "giver": GIVER}, view=Confirm, run=_run_clear)
 def _clear(call: Call, answer: requests.ClearedValues) -> None:
-    """Remove a value, or all values that `djinn working list` shows.
+    """Remove a value, or all values that `djinn session working list` shows.
 
     Examples:
-        djinn working clear cursor
-        djinn working clear --task deploy --yes
+        djinn session working clear cursor
+        djinn session working clear --task deploy --yes
     """
     say(f"cleared {count(len(answer.cleared), 'value')}")
 
@@ -202,8 +211,8 @@ def _share(call: Call, answer: requests.WorkingChange) -> None:
     The other agent sees who shared the value.
 
     Examples:
-        djinn working share plan --to grace
-        djinn working share branch --task deploy --to grace --ttl 3600
+        djinn session working share plan --to grace
+        djinn session working share branch --task deploy --to grace --ttl 3600
     """
     request = call.request
     say(f"{clean(request.key)}  for {clean(request.to)}, until {answer.value.expires}")

@@ -117,7 +117,7 @@ class CountMemories(Narrowing, frozen=True):
 
 
 class ListValues(Struct, frozen=True):
-    """List the values of a field in the index, for completion, without refreshing it."""
+    """List the values of a field in the index, such as all tags, without refreshing it."""
 
     field: Annotated[CatalogField, Meta(description="What to list.")]
     agent: AgentName = None

@@ -131,9 +131,11 @@ def dismiss(
     agent: str | None,
     command: str,
     note: str | None = None,
+    *,
+    dry_run: bool = False,
 ) -> Acceptance:
     """Dismiss proposals, with the changes of notes that their kinds make then. `note` says why."""
-    return _decide(runtime, proposals, "dismissed", agent, command, note=note)
+    return _decide(runtime, proposals, "dismissed", agent, command, note=note, dry_run=dry_run)
 
 
 def _decide(

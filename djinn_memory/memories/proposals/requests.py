@@ -44,7 +44,7 @@ class _ChosenProposals(Struct, frozen=True):
 
     proposals: Annotated[
         Sequence[Annotated[str, Meta(max_length=40)]],
-        Meta(description="The ids of the proposals, as `djinn proposal list` shows them."),
+        Meta(description="The ids of the proposals, as their list shows them."),
     ] = ()
     all: Annotated[
         bool, Meta(description="All open proposals but contradictions, instead of some ids.")
@@ -53,21 +53,18 @@ class _ChosenProposals(Struct, frozen=True):
         Annotated[str, Meta(max_length=40)] | None,
         Meta(description="All open proposals of this kind, instead of some ids."),
     ] = None
-
-
-class AcceptProposals(_ChosenProposals, frozen=True):
-    """Carry out proposals."""
-
     dry_run: Annotated[bool, Meta(description="Report what would be done, without doing it.")] = (
         False
     )
     agent: OnlyAgent = None
 
 
+class AcceptProposals(_ChosenProposals, frozen=True):
+    """Carry out proposals."""
+
+
 class DismissProposals(_ChosenProposals, frozen=True):
     """Dismiss proposals. They are not made again."""
-
-    agent: OnlyAgent = None
 
 
 Keep = Literal["A", "B", "both"]

@@ -46,7 +46,7 @@ from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.system.choices import one_of
 from djinn_memory.system.locks import lock
 
-ACCEPT, DISMISS = "proposal accept", "proposal dismiss"
+ACCEPT, DISMISS = "review accept", "review dismiss"
 """The commands of the change sets."""
 
 _LISTING = Remedy("proposals.list", purpose="list the open proposals")
@@ -110,8 +110,10 @@ class Proposals(Namespace, name="proposals"):
         """
         with lock(self._state.home.state / LOCK):
             proposals, problems = self._chosen(request)
-            dismissed = dismiss(self.runtime, proposals, request.agent, DISMISS)
-        return self._report(dismissed, "dismissed", problems)
+            dismissed = dismiss(
+                self.runtime, proposals, request.agent, DISMISS, dry_run=request.dry_run
+            )
+        return self._report(dismissed, "open" if request.dry_run else "dismissed", problems)
 
     def _proposals(self, agent: str | None) -> Sequence[LiveProposal]:
         """The proposals that an agent sees, or all of the home, with their notes as they are."""
@@ -177,10 +179,6 @@ def _why(proposal: LiveProposal) -> str:
     return f"already {proposal.status}"
 
 
-SETTLE = "contradiction settle"
-"""The command of the change sets."""
-
-
 class ContradictionList(Struct, frozen=True):
     """The contradictions that an agent sees."""
 
@@ -236,10 +234,10 @@ class Contradictions(Namespace, name="contradictions"):
         with lock(home.state / LOCK):
             contradiction, proposal = self._named(request)
             if request.keep == "both":
-                dismiss(self.runtime, [proposal], request.agent, SETTLE, note)
+                dismiss(self.runtime, [proposal], request.agent, DISMISS, note)
                 return SettledContradiction(contradiction, request.keep)
             accepted = accept(
-                self.runtime, [proposal], request.agent, SETTLE, keep=request.keep, note=note
+                self.runtime, [proposal], request.agent, ACCEPT, keep=request.keep, note=note
             )
         for _, error in accepted.failed:
             raise error

@@ -130,9 +130,9 @@ class Scores(Namespace, name="scores"):
                 memories: Sequence[IndexedMemory] = [find(index, request.name)]
             else:
                 memories = self._rated(index, agent)
-        return MemoryScores(tuple(self._scores(memories, agent)))
+        return MemoryScores(tuple(self.of(memories, agent)))
 
-    def _scores(self, memories: Sequence[IndexedMemory], agent: str) -> Iterator[MemoryScore]:
+    def of(self, memories: Sequence[IndexedMemory], agent: str) -> Iterator[MemoryScore]:
         """The current scores of these memories for an agent."""
         known = records_of(self._state, self._state.ledger_if_any, memories, agent)
         config, now = self._state.home.config.scoring, self.runtime.now().isoformat()

@@ -79,7 +79,7 @@ class NarrativeSummary(MemoryRef, frozen=True, kw_only=True):
     text: str
     """The text of the summary."""
     by: SummaryAuthor
-    """The author: a person or an agent, `djinn summary build`, or a chat model."""
+    """The author: a person or an agent, `djinn agent summary build`, or a chat model."""
 
 
 class SummaryChange(Struct, frozen=True):

@@ -284,7 +284,7 @@ def _as_json(value: object, key: str) -> str:
         raise UsageError(
             f"the value of {key!r} takes {len(text):,} bytes, more than {MOST_BYTES:,}",
             Remedy("remember", purpose="write a note instead"),
-            Remedy("documents.ingest", purpose="turn a file into a document"),
+            Remedy("documents.ingest", {"paths": None}, "turn a file into a document"),
         )
     return text.decode()
 

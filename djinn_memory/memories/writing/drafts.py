@@ -74,7 +74,7 @@ def draft_of(
     if not kind or len(kind) > MAX_TYPE or not kind.isprintable():
         raise UsageError("a memory needs a type such as decision, lesson or preference")
     if kind == DOCUMENT:
-        ingest = Remedy("documents.ingest", purpose="turn a file into a document")
+        ingest = Remedy("documents.ingest", {"paths": None}, "turn a file into a document")
         raise UsageError("documents are made from files", ingest)
     if not inline(title):
         raise UsageError("a memory needs a title with at least one letter")

@@ -89,7 +89,7 @@ def server_address(home: Home) -> ServerAddress:
         if refused:
             raise Refused(
                 f"{home.config_path} names the {refused[0]}, which is not trusted; check it first",
-                Remedy("trust", {}, "allow it"),
+                Remedy("config.trust", {}, "allow it"),
             )
         raise Unavailable(
             "this home has no Postgres server",

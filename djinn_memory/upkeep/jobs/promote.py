@@ -240,7 +240,7 @@ JOB = Job(
     "promote",
     every=timedelta(days=1),
     at="04:00",
-    does="Turns short-term entries of `djinn working` that were used at least three times "
+    does="Turns short-term entries of `djinn session working` that were used at least three times "
     "into notes.",
     cost="Reads working memory. Embeds a text and writes a note for each entry to promote.",
     run=_run,

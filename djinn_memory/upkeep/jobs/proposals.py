@@ -99,8 +99,7 @@ CONTRADICTIONS = Job(
     "contradictions",
     every=timedelta(days=1),
     at="04:30",
-    does="Reports contradictions between memories, each once. `djinn contradiction settle` settles "
-    "one.",
+    does="Reports contradictions between memories, each once; see `djinn review`.",
     cost="Compares the facts and the sentences of the newest 20,000 memories. Writes no note.",
     run=lambda context: _propose(context, "contradictions", contradiction.KIND),
 )
@@ -119,7 +118,7 @@ DUPLICATES = Job(
     "duplicates",
     every=timedelta(days=1),
     at="04:00",
-    does="Proposes to merge notes that say the same; see `djinn proposal list`.",
+    does="Proposes to merge notes that say the same; see `djinn review`.",
     cost="Reads the texts and vectors of the notes in the vaults that djinn manages. Embeds "
     "nothing and changes no note.",
     run=lambda context: _propose(context, "duplicates", merge.KIND),
@@ -129,7 +128,7 @@ ROT = Job(
     "rot",
     every=timedelta(days=1),
     at="04:00",
-    does="Proposes to archive notes that nobody has used for long; see `djinn proposal list`.",
+    does="Proposes to archive notes that nobody has used for long; see `djinn review`.",
     cost="Reads dates, uses and links of all notes in the vaults that djinn manages. Changes no "
     "note.",
     run=lambda context: _propose(context, "rot", archive.KIND),

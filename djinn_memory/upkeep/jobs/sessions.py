@@ -203,7 +203,7 @@ def _pattern_action(agent: str, pattern: PatternChange, dry_run: bool) -> JobAct
 CONSOLIDATE = Job(
     "consolidate",
     every=timedelta(days=1),
-    does="Finds patterns in episodes, as `djinn consolidate` does.",
+    does="Finds patterns in episodes, as `djinn pattern find` does.",
     cost="Counts the episodes. If there are new ones, reads those of the last 400 days and writes "
     "or changes a note for each pattern.",
     run=_consolidate,

@@ -177,7 +177,7 @@ def test_a_contradiction_is_a_proposal(home: Home, djinn: Djinn) -> None:
     djinn.contradictions.settle(proposal.id, "A")
     assert djinn.proposals.show(proposal.id).proposal.status == "accepted"
     [change] = djinn.changes.list().changes
-    assert change.command == "contradiction settle"
+    assert change.command == "review accept"
     djinn.changes.undo()
     assert light.read_bytes() == before
     assert djinn.proposals.show(proposal.id).proposal.status == "open"

@@ -88,7 +88,7 @@ def test_several_are_accepted_in_one_step(djinn: Djinn, shared: Path, stale: lis
     report = djinn.proposals.accept(all=True, kind="archive")
     [change] = djinn.changes.list().changes
     assert change.id == report.change and change.what == "Accepted 3 proposals"
-    assert change.command == "proposal accept" and len(change.files) == 3
+    assert change.command == "review accept" and len(change.files) == 3
     assert djinn.proposals.show(stale[0]).proposal.change == report.change
     assert djinn.proposals.accept(all=True).proposals == ()
     djinn.changes.undo()
@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written(
     shared.chmod(0o500)
     command = [sys.executable, "-m", "djinn_memory", "--home", str(home.root)]
     done = subprocess.run(
-        [*command, "proposal", "accept", "--all"],
+        [*command, "review", "accept", "--all", "archive"],
         capture_output=True, text=True, check=False, preexec_fn=_powerless,
     )  # fmt: skip
     shared.chmod(0o700)
@@ -209,7 +209,7 @@ def test_kills_at_random_points(home: Home, shared: Path, stale: list[str]) -> N
     for _ in range(40):
         command = [sys.executable, "-m", "djinn_memory", "--home", str(home.root)]
         process = subprocess.Popen(
-            [*command, "proposal", "accept", "--all"],
+            [*command, "review", "accept", "--all", "archive"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         time.sleep(seconds.uniform(0.1, 1.5))

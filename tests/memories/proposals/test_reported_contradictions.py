@@ -63,5 +63,5 @@ def test_no_acceptance_without_a_side(djinn: Djinn, home: Home, run: Run) -> Non
         report = djinn.proposals.accept([proposal.id], dry_run=dry_run)
         assert report.proposals == ()
         assert "does not say which side holds" in report.problems[0].why
-    hint = run("proposal", "list", home=home.root).stderr
-    assert "contradiction settle ID" in hint and "proposal accept" not in hint
+    hint = run("review", home=home.root).stderr
+    assert "djinn review accept N" in hint

@@ -71,8 +71,8 @@ def _check_access(place: str, vault: Vault, keeper: Vault) -> None:
 
 KIND = ProposalKind(
     CONTRADICTION,
-    action="`djinn contradiction settle` closes the side that does not hold. Dismissal records "
-    "that both hold.",
+    action="Closes the side that does not hold: its note gets `valid_to` and `status: superseded`. "
+    "Dismissal records that both hold.",
     describe=lambda titles: f"Settled the contradiction of {' and '.join(titles)}",
     find=_find,
     carry_out=_carry_out,

@@ -1,0 +1,100 @@
+"""Operations on the inbox: list and show what waits, accept and dismiss it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import get_args
+
+from msgspec.structs import replace
+
+from djinn_memory.errors import NotFound, Remedy, UsageError
+from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.search.suggest import near_names
+from djinn_memory.upkeep.review.requests import (
+    AcceptReview,
+    DismissReview,
+    ListReview,
+    ReviewItem,
+    ReviewKind,
+    ReviewList,
+    ReviewReport,
+    ShowReview,
+)
+from djinn_memory.upkeep.review.sources import SOURCES, Decision
+
+_LISTING = Remedy("review.list", purpose="list what waits")
+
+
+class Review(Namespace, name="review"):
+    """What waits for a decision of a person."""
+
+    @operation(ListReview, rights="person")
+    def list(self, request: ListReview) -> ReviewList:
+        """List what waits for a decision, the gravest kind first and the newest of a kind first.
+
+        With an agent, what concerns this agent alone.
+        """
+        items = self._items(request.agent)
+        chosen = [item for item in items if request.kind in (None, item.kind)]
+        kinds = Counter[str](item.kind for item in items)
+        return ReviewList(tuple(chosen[: request.limit]), len(chosen), dict(kinds))
+
+    @operation(ShowReview, rights="person", positional=("item",))
+    def show(self, request: ShowReview) -> ReviewItem:
+        """Show an item. Raises `NotFound` with similar ids."""
+        [item] = _named(self._items(request.agent), [request.item])
+        return item
+
+    @operation(AcceptReview, writes=True, rights="person", positional=("items",))
+    def accept(self, request: AcceptReview) -> ReviewReport:
+        """Carry out what items propose. `djinn undo` takes changes of notes back.
+
+        An item that cannot be carried out is a problem, and the others are carried out.
+        """
+        return self._decide(request)
+
+    @operation(DismissReview, writes=True, rights="person", positional=("items",))
+    def dismiss(self, request: DismissReview) -> ReviewReport:
+        """Dismiss items. They do not come back for the same reason."""
+        return self._decide(request)
+
+    def _items(self, agent: str | None) -> Sequence[ReviewItem]:
+        order = [*get_args(ReviewKind)]
+        found = [item for source in SOURCES.values() for item in source.items(self.runtime, agent)]
+        found.sort(key=lambda item: item.since, reverse=True)
+        found.sort(key=lambda item: order.index(item.kind))
+        return [replace(item, number=number) for number, item in enumerate(found, 1)]
+
+    def _decide(self, request: AcceptReview | DismissReview) -> ReviewReport:
+        if bool(request.items) == bool(request.all):
+            raise UsageError(
+                "both items and a kind are given" if request.all else "no items are given",
+                Remedy(purpose="give the numbers or ids of items"),
+                Remedy("", {"all": None}, "choose all of a kind"),
+            )
+        items = self._items(request.agent)
+        if request.all:
+            chosen: Sequence[ReviewItem] = [item for item in items if item.kind == request.all]
+        else:
+            chosen = _named(items, request.items)
+        accept = isinstance(request, AcceptReview)
+        keep = request.keep if isinstance(request, AcceptReview) else None
+        decision = Decision(
+            self.runtime, accept, request.agent, keep, request.note, request.dry_run
+        )
+        for kinds, source in SOURCES.items():
+            if own := [item for item in chosen if item.kind in kinds]:
+                source.decide(decision, own)
+        return ReviewReport(tuple(decision.done), tuple(decision.changes), tuple(decision.problems))
+
+
+def _named(items: Sequence[ReviewItem], names: Sequence[str]) -> Sequence[ReviewItem]:
+    """The items with these numbers or ids, each once. `NotFound` suggests similar ids."""
+    by_name = {name: item for item in items for name in (str(item.number), item.id)}
+    for name in names:
+        if name not in by_name:
+            near = " or ".join(near_names(name, [item.id for item in items]))
+            remedy = Remedy(purpose=f"did you mean {near}?") if near else _LISTING
+            raise NotFound(f"nothing waits as {name!r}", remedy)
+    return [*{by_name[name].id: by_name[name] for name in names}.values()]
