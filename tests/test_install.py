@@ -189,7 +189,7 @@ def test_a_built_file_installs_and_works(
     output(*djinn, "init", home, cwd=tmp_path, env=env)
     (home / "vaults" / "shared" / "boat.md").write_text("The hull lies aground at low water.\n")
     output(*djinn, "index", cwd=tmp_path, env=env)
-    search = ("search", "stuck in the mud", "--mode", "meaning")
+    search = ("search", "is the ship stuck in shallow water", "--mode", "meaning")
     assert "boat.md" in output(*djinn, *search, cwd=tmp_path, env=env)
     output(*djinn, "doctor", cwd=tmp_path, env=env)
 
@@ -218,7 +218,13 @@ def test_an_installation_is_small_and_complete(tmp_path: Path, user_folder: Path
     note.write_text("The hull lies aground at low water.\n")
     run(place / "djinn", "index", cwd=tmp_path)
     answer = run(
-        place / "djinn", "memory", "search", "stuck in the mud", "--mode", "meaning", cwd=tmp_path
+        place / "djinn",
+        "memory",
+        "search",
+        "is the ship stuck in shallow water",
+        "--mode",
+        "meaning",
+        cwd=tmp_path,
     )
     assert "boat.md" in answer.stdout and not answer.stderr
 

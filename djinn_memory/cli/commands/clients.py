@@ -40,7 +40,7 @@ def _install(call: Call, answer: requests.HookSettings) -> None:
 
     Examples:
         djinn hook install claude
-        djinn hook install codex --agent finn
+        djinn hook install gemini --agent finn
         djinn hook install claude --project --print
     """
     if answer.text is not None:
