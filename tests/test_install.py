@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import djinn_memory
 from tests.conftest import environment_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,6 +110,17 @@ def test_the_wheel_has_every_file_of_the_package() -> None:
     assert packed == files | {"djinn_memory/config.example.yaml"}
 
 
+def test_a_release_is_of_the_version_that_its_tag_names() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    assert set(workflow["jobs"]) == {"build", "install", "publish"}
+    [check] = [
+        step["run"] for step in workflow["jobs"]["build"]["steps"] if "tag" in step.get("name", "")
+    ]
+    for tag, code in ((f"v{djinn_memory.__version__}", 0), ("v9.9.9", 1)):
+        environment = {**os.environ, "GITHUB_REF_NAME": tag}
+        assert subprocess.run(["sh", "-c", check], cwd=ROOT, env=environment).returncode == code
+
+
 class Built(NamedTuple):
     """What `python -m build` makes of a clone."""
 
@@ -156,7 +169,7 @@ def test_the_sdist_is_what_a_clone_has(built: Built) -> None:
     """All that is needed to build, to test and to read; needs a package index."""
     with tarfile.open(built.sdist) as archive:
         sdist = {member.name.partition("/")[2] for member in archive if not member.isdir()}
-    of_host = (".ci/", ".github/", ".gitattributes")
+    of_host = (".ci/", ".gitattributes")
     assert sdist - {"PKG-INFO"} == {name for name in built.tracked if not name.startswith(of_host)}
 
 
