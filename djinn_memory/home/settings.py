@@ -354,6 +354,7 @@ class HooksConfig(Struct, forbid_unknown_fields=True):
     """Settings of `djinn hook`."""
 
     recall: bool = False
+    checkpoint: Annotated[int, Meta(ge=0, le=10_000)] = 10
 
 
 class UpkeepConfig(Struct, forbid_unknown_fields=True):
