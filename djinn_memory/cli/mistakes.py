@@ -136,7 +136,7 @@ def _by_meaning(name: str) -> list[str]:
     """The command of the whole tree that a word means, if there is one."""
     known = [words for words, tried in WORDS.items() if name in tried and _exists(words)]
     words = _synonyms(name)
-    tried = [f"memory {name}", *words, *(f"memory {word}" for word in words)]
+    tried = [name, f"memory {name}", *words, *(f"memory {word}" for word in words)]
     names = {*tree.COMMANDS, *tree.below("")}
     return (known or [word for word in tried if word in names])[:1]
 

@@ -27,7 +27,7 @@ MISTAKES = {
     "edit 'Chart datum'": "run `djinn open`",
     "SEARCH tide": "run `djinn search`",
     "version": "run `djinn --version`",
-    "export": "`djinn --help` to list the commands",
+    "export": "run `djinn backup create`",
     "document add file.pdf": "run `djinn ingest`",
     "vault rm notes": "run `djinn vault remove`",
     "agent bob": "`djinn agent --help` to list the commands",
