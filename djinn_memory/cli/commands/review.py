@@ -126,7 +126,7 @@ def _show(call: Call, answer: ReviewItem) -> None:
 
 
 def _print_item(entry: ReviewItem, name: str) -> None:
-    say(f"{typer.style(clean(name), bold=True)}  {entry.kind}  {local_day(item.since)}")
+    say(f"{typer.style(clean(name), bold=True)}  {entry.kind}  {local_day(entry.since)}")
     say(clean(entry.reason))
     for text in entry.evidence:
         say(dim(f"  {shortened(text, WIDEST)}"))
