@@ -73,7 +73,8 @@ def commands() -> Iterator[str]:
         for name in getattr(command, "lines", ()):
             yield from walk(command.get_command(None, name), [*path, name])
 
-    yield from (words for words in walk(COMMAND, []) if words not in ALIASES)
+    # With `--json`, help prints a schema.
+    yield from (words for words in walk(COMMAND, []) if words not in {*ALIASES, "help"})
 
 
 RUNS = {
@@ -196,6 +197,7 @@ RUNS = {
     ],
     "memory restore": [["memory", "restore"], ["memory", "restore", "note-00001.md"]],
     "memory stats": [["memory", "stats"]],
+    "memory values": [["memory", "values", "tag"]],
     "vault add": [["vault", "add", "more", "{more}", "--for", "finn", "--read-only"]],
     "vault list": [["vault", "list"]],
     "vault describe": [
