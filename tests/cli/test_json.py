@@ -189,7 +189,10 @@ RUNS = {
         ["document", "remove", "broken.pdf", "--yes"],
     ],
     "memory list": [["memory", "list"], ["memory", "list", "--type", "none"]],
-    "memory show": [["memory", "show", "note-00001"], ["memory", "show", "broken"]],
+    "memory show": [
+        ["memory", "show", "note-00001"], ["memory", "show", "broken"],
+        ["memory", "show", "note-00001", "--why"],
+    ],
     "memory open": [["memory", "open", "note-00001", "--print"]],
     "memory delete": [
         ["memory", "delete", "note-00001", "--dry-run"],
