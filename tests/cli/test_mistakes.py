@@ -103,4 +103,4 @@ def test_a_mistake_is_answered_by_what_to_do(kept: Home, run: Run, typed: str) -
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1, done.stderr
     assert done.stderr.startswith("error: ")
-    assert MISTAKES[typed] in done.stderr
+    assert MISTAKES[typed].removesuffix("`") in done.stderr
