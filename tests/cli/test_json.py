@@ -73,7 +73,8 @@ def commands() -> Iterator[str]:
         for name in getattr(command, "lines", ()):
             yield from walk(command.get_command(None, name), [*path, name])
 
-    yield from (words for words in walk(COMMAND, []) if words not in ALIASES)
+    # With `--json`, help prints a schema.
+    yield from (words for words in walk(COMMAND, []) if words not in {*ALIASES, "help"})
 
 
 RUNS = {
@@ -188,7 +189,10 @@ RUNS = {
         ["document", "remove", "broken.pdf", "--yes"],
     ],
     "memory list": [["memory", "list"], ["memory", "list", "--type", "none"]],
-    "memory show": [["memory", "show", "note-00001"], ["memory", "show", "broken"]],
+    "memory show": [
+        ["memory", "show", "note-00001"], ["memory", "show", "broken"],
+        ["memory", "show", "note-00001", "--why"],
+    ],
     "memory open": [["memory", "open", "note-00001", "--print"]],
     "memory delete": [
         ["memory", "delete", "note-00001", "--dry-run"],
@@ -196,6 +200,7 @@ RUNS = {
     ],
     "memory restore": [["memory", "restore"], ["memory", "restore", "note-00001.md"]],
     "memory stats": [["memory", "stats"]],
+    "memory values": [["memory", "values", "tag"]],
     "vault add": [["vault", "add", "more", "{more}", "--for", "finn", "--read-only"]],
     "vault list": [["vault", "list"]],
     "vault describe": [

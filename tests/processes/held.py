@@ -27,6 +27,7 @@ READS = {
     "memory show": "memory show Kettle",
     "memory open": "memory open Kettle",
     "memory stats": "memory stats",
+    "memory values": "memory values tag",
     "fact get": "fact get anna city",
     "fact list": "fact list",
     "fact search": "fact search city",

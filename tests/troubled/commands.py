@@ -36,6 +36,7 @@ READING = {
     "show nothing": (4, "no note 'nothing'"),
     "open 'Bilge pump' --print": (0, "bilge-pump.md"),
     "memory stats": (0, "archive 1"),
+    "memory values tag": (0, "."),
     "memory restore": (0, "Gone"),
     "fact list": (0, "Warsaw"),
     "fact list --expired": (0, "boat/berth"),

@@ -183,7 +183,7 @@ def _schema_names() -> list[str]:
 
 
 def _print_schema(name: str) -> None:
-    words = tree.canonical(name)
+    words = " ".join(filter(None, (tree.canonical(name), tree.DEFAULTS.get(name))))
     if words in tree.COMMANDS:
         declared = tree.load(words)
         declared.build(words)
