@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from msgspec import structs
 
@@ -16,6 +16,7 @@ from djinn_memory.notes import links
 from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.frontmatter import Fields, FrontMatter
 from djinn_memory.notes.links import UUID, LinkSyntax
+from djinn_memory.notes.slugs import slug
 
 _TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
 _TAG_CHARACTER = r"[\w/-]|[^\x00-\x7f\s\u2010-\u206f\u3000-\u303f]"
@@ -51,6 +52,8 @@ class DialectRules:
     """The UUIDs of the note's blocks."""
     title: Callable[[str], str] = lambda name: ""
     """The title from a file's name; empty when a heading gives a better title."""
+    stem: Callable[[str, str], str] | None = None
+    """The name of a note's file after the note got a title, from the name before and the title."""
     day: Callable[[str], str | None] = _day
     """The day in a file's name."""
     journals: bool = False
@@ -180,6 +183,8 @@ _BLOCK_REFERENCE = re.compile(
     re.VERBOSE,
 )
 _PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
+_UNNAMED = re.compile(r'[\\:*?"<>|#%^\[\]\x00-\x1f]|^\.')
+"""Characters that Logseq writes into file names only percent-encoded."""
 _JOURNAL = re.compile(r"(\d{4})[_-](\d{2})[_-](\d{2})")
 _TITLE_FORMAT = re.compile(r'^[^;"\n]*:journal/page-title-format\s+"([^"\n]{1,100})"', re.MULTILINE)
 _FORMATS = (
@@ -320,6 +325,7 @@ RULES: dict[Dialect, DialectRules] = {
         unread=_SHOWN_ELSEWHERE,
         tag=re.compile(rf"{_TAG_START}((?:{_TAG_CHARACTER}|\.(?=\w))++)"),
         title=_last_part,
+        stem=lambda name, title: f"{name.rpartition('.')[0]}.{slug(title)}".lstrip("."),
         day=_dendron_day,
         moment=_epoch_date,
         journals=True,
@@ -335,6 +341,7 @@ RULES: dict[Dialect, DialectRules] = {
         unread=_BLOCK_REFERENCE,
         blocks=_block_ids,
         title=_page_name,
+        stem=lambda _, title: _UNNAMED.sub(lambda sign: quote(sign[0]), title).replace("/", "___"),
         day=lambda name: _journal_day(name) or _day(name),
         moment=_epoch_date,
         created=("created", "created-at"),
