@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.editing.requests import MemoryEdit, MemoryMove
+    from djinn_memory.memories.editing.requests import LinksLeft, MemoryEdit, MemoryMove
 
 NAME = Field(complete=candidates.titles)
 
@@ -91,8 +92,13 @@ def _print_move(call: Call, answer: MemoryMove) -> None:
     else:
         links = f", {count(answer.links, 'link')} in {count(len(answer.notes), 'note')}"
         say(f"moved {clean(answer.was)} to {place(answer.memory)}{links if answer.links else ''}")
-    for left in answer.left:
-        stay = "stays" if left.links == 1 else "stay"
-        say(f"{count(left.links, 'link')} in `{clean(left.vault)}` {stay}: {left.why}")
+    print_left(answer.left)
     for alias in answer.aliases:
         say(f"{clean(repr(alias))} is an alias now")
+
+
+def print_left(listed: Sequence[LinksLeft]) -> None:
+    """Print which links stay as they are."""
+    for left in listed:
+        stay = "stays" if left.links == 1 else "stay"
+        say(f"{count(left.links, 'link')} in `{clean(left.vault)}` {stay}: {left.why}")

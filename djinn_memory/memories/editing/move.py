@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,9 +48,6 @@ from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.ledger import MEMORY_MOVED, Event
 
-if TYPE_CHECKING:
-    from djinn_memory.memories.entities.requests import EditEntity
-
 READ_ONLY, IN_JOURNALS, UNEDITABLE = "read only", "in journals", "cannot be edited"
 """Why links stay."""
 
@@ -65,6 +62,22 @@ class Target(Struct, frozen=True):
     """Changes the bytes of the note."""
     heading: Heading | None = None
     """The heading that has the title, before and after."""
+
+
+class MoveRequest(Protocol):
+    """A request that moves a note."""
+
+    @property
+    def name(self) -> str:
+        """The name of the note."""
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that moves it."""
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing is changed."""
 
 
 Find = Callable[[Index, str], IndexedMemory]
@@ -114,7 +127,7 @@ def move(runtime: Runtime, request: MoveMemory) -> MemoryMove:
 def moved(
     runtime: Runtime,
     command: str,
-    request: RenameMemory | MoveMemory | EditEntity,
+    request: MoveRequest,
     plan: Plan,
     find: Find = find,
 ) -> MemoryMove:
@@ -131,7 +144,7 @@ def moved(
 def _moved(
     runtime: Runtime,
     command: str,
-    request: RenameMemory | MoveMemory | EditEntity,
+    request: MoveRequest,
     plan: Plan,
     find: Find,
 ) -> MemoryMove:
@@ -151,8 +164,8 @@ def _moved(
         vault = relinking.vaults[memory.vault]
         check_writable(vault)
         target = plan(relinking.vaults, memory, disk.read(vault, memory.path))
-        was = f"{memory.vault}/{memory.path}"
-        changes.what = f"Moved {was} to {target.vault.name}/{target.path}"
+        was, to = f"{memory.vault}/{memory.path}", f"{target.vault.name}/{target.path}"
+        changes.what = f"Edited {was}" if was == to else f"Moved {was} to {to}"
         answer = _Move(runtime, changes, relinking, memory, target).add()
     if request.dry_run:
         return replace(answer, diff=changes.diff())
@@ -163,7 +176,9 @@ def _moved(
 def _remember(runtime: Runtime, memory: IndexedMemory, target: Target) -> Iterator[Problem]:
     """Let the uses and ratings of a note without an id follow it."""
     if not (memory.id and memory.owns_id):
-        data = {"vault": target.vault.id, "hash": memory.hash}
+        [vault] = runtime.home.named((memory.vault,))
+        was = f"{vault.id}/{memory.path}"
+        data = {"vault": target.vault.id, "hash": memory.hash, "was": was}
         event = Event(MEMORY_MOVED, f"{target.vault.id}/{target.path}", data)
         try:
             runtime.state.ledger.append([event])
@@ -238,7 +253,8 @@ class _Move:
         """The bytes of notes before and after, those with changed links, and their number."""
         contents: dict[Place, tuple[bytes, bytes]] = {}
         notes, total = [], 0
-        for source in dict.fromkeys((self._place, *self._links.sources())):
+        renamed = self._links.is_renamed(self._place)
+        for source in dict.fromkeys((self._place, *(self._links.sources() if renamed else ()))):
             vault, moves = self._links.vaults[source[0]], self._links.moved(source) != source
             if vault.read_only or source in self._links.journals:
                 continue
@@ -255,7 +271,7 @@ class _Move:
             self._strays += [(stray, UNEDITABLE) for stray in strays]
             total += number
             notes += ["/".join(source)] if number else []
-        for source in self._links.places():
+        for source in self._links.places() if renamed else ():
             if source in self._links.journals:
                 self._strays += [(stray, IN_JOURNALS) for stray in self._links.quoted(source)]
             elif self._links.vaults[source[0]].read_only:

@@ -78,8 +78,8 @@ class Relinking:
             place = sources[memory.memory_id] = memory.vault, memory.path
             key = len(self._targets)
             if memory.block is UNSET:
-                names = memory.id, memory.title, memory.aliases
-                self._targets[place] = LinkTarget(key, *place, *names)
+                names = memory.title, memory.aliases
+                self._targets[place] = LinkTarget(key, *place, memory.id, *names)
             else:
                 self.journals.add(place)
                 title = PurePosixPath(memory.path).stem
@@ -117,6 +117,10 @@ class Relinking:
         """The place of a note after the change."""
         target = self._after[place]
         return target.vault, target.path
+
+    def is_renamed(self, place: Place) -> bool:
+        """Whether a note gets another place or title."""
+        return self._after[place] != self._targets[place]
 
     def sources(self) -> list[Place]:
         """The notes whose links may need another address, sorted."""
@@ -264,7 +268,7 @@ class Relinking:
         parts = stem.split("/")
         tails = ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
         rules = RULES[self.vaults[target.vault].dialect]
-        names = [*rules.names(target.path, ""), *rules.parts(target.path)] if rules.renames else []
+        names = [*(rules.parts(target.path) if how == "part" else rules.names(target.path, ""))]
         place = self.vaults[source[0]].dialect == "dendron" and written.startswith("dendron://")
         prefix = f"dendron://{target.vault}/" if place else ""
         address = written.rpartition("//")[2].partition("/")[2] if place else written
@@ -273,7 +277,8 @@ class Relinking:
         if address.startswith("."):
             yield self._relative(source, target, stem, dotted=address.startswith("./"))
         by_file = how in ("path", "suffix", "name", "part")
-        own = [tails[min(address.strip("/").count("/"), len(tails) - 1)]]
+        depth = address.strip("/").count("/")
+        own = [stem if how == "path" and depth else tails[min(depth, len(tails) - 1)]]
         forms = [*names, *own, target.title or ""] if by_file else [target.title or "", *own]
         yield from (f"{prefix}{name}" for name in (*forms, *names, *tails, f"/{stem}"))
 

@@ -43,8 +43,8 @@ def stem_for(vault: Vault, path: str, data: bytes, title: str) -> str:
     A note whose title stands in it keeps a slug as its name. Otherwise the name is the title.
     """
     stem = PurePosixPath(path).stem
-    if name := RULES[vault.dialect].stem:
-        return name(stem, title)
+    if named := RULES[vault.dialect].stem:
+        return named(stem, title)
     own = parse("\0.md", data, vault.dialect).title == parse(path, data, vault.dialect).title
     if own and slug(stem) == stem:
         return slug(title)

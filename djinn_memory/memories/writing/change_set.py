@@ -144,7 +144,7 @@ class ChangeSet:
     def diff(self) -> str:
         """The steps so far as a unified diff."""
         moved = {new: old for new, (old, _) in self._moved.items()}
-        parts = []
+        parts: list[str] = []
         for key in self._changed():
             if key not in moved.values():
                 old = moved.get(key, key)
@@ -180,8 +180,8 @@ class ChangeSet:
 
 def _diff(old: str, new: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
     """The lines of a unified diff of a file, also of one that only moves."""
-    texts = [decode(data or b"")[0].splitlines(keepends=True) for data in (before, after)]
-    lines = [*unified_diff(*texts, old, new, n=1)] or [f"--- {old}\n", f"+++ {new}\n"]
+    first, second = (decode(data or b"")[0].splitlines(keepends=True) for data in (before, after))
+    lines = [*unified_diff(first, second, old, new, n=1)] or [f"--- {old}\n", f"+++ {new}\n"]
     yield from (line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 

@@ -17,8 +17,9 @@ EPISODE_PURGED = "episode.purged"
 record the episode again."""
 
 MEMORY_MOVED = "memory.moved"
-"""The kind of the event that a memory without an id has another place. Its subject is the new one,
-and its data has the hash of the text that it had, by which its earlier events are found."""
+"""The kind of the event that a memory without an id has another place. Its subject is the new one.
+Its data has the place before, and the hash of the text that it had, by which its earlier events are
+found."""
 
 _TAIL = 62
 """Number of random bits in a UUID, after the bits that sort it."""
@@ -118,6 +119,7 @@ class _MemoryRated(_Actor, kw_only=True):
 class _MemoryMoved(Struct):
     """`memory.moved`, of a memory: it has a new place."""
 
+    was: str
     hash: str
 
 
@@ -207,7 +209,8 @@ def _rated(stored: StoredEvent, data: _MemoryRated) -> Statements:
 
 
 def _moved(stored: StoredEvent, data: _MemoryMoved) -> Statements:
-    yield from _seen(stored.event.subject, data.hash)
+    for memory in (data.was, stored.event.subject):
+        yield from _seen(memory, data.hash)
 
 
 def _reported(stored: StoredEvent, data: _GapReported) -> Statements:
