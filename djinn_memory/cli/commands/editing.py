@@ -63,8 +63,7 @@ def _run_edit(call: Call) -> Any:
     "memories.edit",
     fields={
         "name": NAME,
-        "fields": Field("KEY=VALUE", name="--set"),
-        "tags": Field("TAG", candidates.tags, name="--tag"),
+        "fields": Field("KEY=VALUE"),
         "untag": Field("TAG", candidates.tags),
     },
     run=_run_edit,

@@ -139,8 +139,10 @@ def _tagged(path: str, data: bytes, added: Sequence[str], removed: Sequence[str]
     if missing := [tag for tag in removed if fold(tag) not in known]:
         raise UsageError(f"the note has no tag {missing[0]!r}", argument="untag")
     left = [entry for entry in entries if fold(_bare(entry)) not in gone]
-    left += [tag for tag in added if fold(tag) not in known]
     changed = data if left == entries else frontmatter.edit_fields(data, {key: left or None})
+    # One after the other, so that the other entries stay as written.
+    if new := [tag for tag in added if fold(tag) not in known]:
+        changed = frontmatter.edit(changed, (key,), [*left, *new])
     for tag in parse(path, changed).tags:
         if fold(tag) in gone:
             raise UsageError(f"#{tag} stands in the text; edit the note", argument="untag")

@@ -8,6 +8,7 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused, UsageError
+from tests.conftest import Run
 
 HEAD = "---\r\ntags:\r\n  - lamp # first\r\n  - 'harbour'\r\n  - #none\r\nstatus: open  \r\n"
 BODY = "---\r\n# Lamp\r\n\r\nIt turns. #pier  \r\n"
@@ -88,3 +89,17 @@ def test_whom_it_refuses(djinn: Djinn, note: Path) -> None:
         djinn.memories.edit("Lamp", status="done")
     with pytest.raises(NotFound):
         djinn.memories.edit("Nowhere", status="done")
+
+
+def test_an_editor_opens_and_what_it_saved_is_found(
+    djinn: Djinn, note: Path, run: Run, tmp_path: Path
+) -> None:
+    editor = tmp_path / "edit.sh"
+    editor.write_text('#!/bin/sh\nprintf "A quokka.\\n" >> "$1"\n')
+    editor.chmod(0o755)
+    home = djinn.home.root
+    done = run("memory", "edit", "Lamp", home=home, EDITOR=str(editor), VISUAL="")
+    assert (done.returncode, done.stdout) == (0, "edited shared/lamp.md\n")
+    assert len(djinn.search("quokka").hits) == 1
+    done = run("memory", "edit", "Lamp", home=home, EDITOR="true", VISUAL="")
+    assert done.stdout == "unchanged shared/lamp.md\n"
