@@ -31,7 +31,7 @@ def test_only_the_lines_of_the_fields_change(djinn: Djinn, note: Path) -> None:
         "Lamp", fields=["importance=0.8", "who=[Ann, Bob]"], tags=["x/y"], untag=["Harbour"],
         status="done",
     )  # fmt: skip
-    head = "---\r\ntags:\r\n  - lamp # first\r\n  - x/y\r\nstatus: done\r\n"
+    head = "---\r\ntags:\r\n  - lamp # first\r\n  - x/y\r\nstatus: done  \r\n"
     fields = "importance: 0.8\r\nwho: [Ann, Bob]\r\n"
     assert note.read_bytes() == (head + fields + BODY).encode()
     assert done.changed and djinn.memories.list(tags=["x/y"]).total == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
+from tests.conftest import Run
 
 NOTE = (
     "---\ntitle: Harbour lamp\n---\n"
@@ -219,3 +221,18 @@ def test_each_dialect_writes_links_in_its_own_form(
     assert done.memory.path == new_path
     assert (shared / "links.md").read_text() == new_links
     assert Djinn(Home(djinn.home.root)).memories.show(new_path).title == title
+
+
+def test_two_processes_at_once(djinn: Djinn, shared: Path, spawn: Run) -> None:
+    for name in ("lamp", "pier"):
+        (shared / f"{name}.md").write_text("[[lamp]] [[pier]]\n")
+    (shared / "links.md").write_text("[[lamp]] [[pier]]\n")
+    djinn.index()
+    with ThreadPoolExecutor(2) as pool:
+        runs = [
+            pool.submit(spawn, "memory", "rename", name, f"new {name}", home=djinn.home.root)
+            for name in ("lamp", "pier")
+        ]
+    assert [run.result().returncode for run in runs] == [0, 0], [run.result() for run in runs]
+    for name in ("links", "new lamp", "new pier"):
+        assert (shared / f"{name}.md").read_text() == "[[new lamp]] [[new pier]]\n"
