@@ -91,27 +91,25 @@ class _NoteAnswer(Answer):
 
 
 @tool(
-    "Forget, rename, move or edit a note",
+    "Forget or change a note",
     "memories",
     actions=("delete", "rename", "move", "edit"),
-    without=frozenset({"digest", "dry_run", "json_value"}),
+    without=frozenset({"digest", "dry_run", "json_value", "status"}),
     hints={
-        "title": "The new title.",
-        "to": "A folder, a vault or vault:folder.",
-        "fields": "KEY=VALUE; KEY= removes.",
-        "tags": "To add.",
-        "untag": "To remove.",
-        "status": "Such as done.",
+        "title": "",
+        "to": "Folder, vault or vault:folder.",
+        "fields": "KEY=VALUE.",
+        "tags": "",
+        "untag": "",
     },
     arguments={"action": Argument(Literal["delete", "rename", "move", "edit"], "delete")},
 )
 def forget(answer: _NoteAnswer) -> list[str]:
-    """Move a note to the trash, from which a person can restore it, or rename, move or edit it.
+    """Move a note to the trash, rename or move it (links follow), or edit its front matter.
 
-    Links follow a renamed or moved note; edit changes its front matter. Forget when the user asks,
-    or what you wrote by mistake. Not for outdated content: `remember` with existing=revise keeps
-    the old version. {actions}
-    Example: {"action": "rename", "name": "shared:ideas/old.md", "title": "A better idea"}
+    Forget when the user asks, or what you wrote by mistake. Not for outdated content: `remember`
+    with existing=revise keeps the old version. {actions}
+    Example: {"action": "rename", "name": "shared:old.md", "title": "A better idea"}
     """
     if answer.moved_to and answer.memory:
         return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
