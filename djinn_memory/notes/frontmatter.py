@@ -25,6 +25,7 @@ from djinn_memory.system.yaml_edit import (
     repeated_keys,
     scalar,
     set_value,
+    shrink_value,
     tags,
 )
 
@@ -181,9 +182,9 @@ def _code_tag(source: str) -> str | None:
 def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
     """The note's bytes with one field set. All bytes outside the field's lines are unchanged.
 
-    A field that already has the value stays as written. A list that only grows keeps its entries as
-    written. A note without front matter gets a block. Raises `Refused` when the block is broken,
-    because an edit would have to guess.
+    A field that already has the value stays as written. A list that only grows or shrinks keeps its
+    entries as written. A note without front matter gets a block. Raises `Refused` when the block is
+    broken, because an edit would have to guess.
     """
     new = load(scalar(value), typed=False)
 
@@ -196,6 +197,9 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
         entries = value if isinstance(value, (list, tuple)) else ()
         if isinstance(old, list) and 0 < len(old) < len(entries) and new[: len(old)] == old:
             return extend_value(text, keys, entries)
+        if isinstance(old, list) and 0 < len(entries) < len(old):
+            with suppress(UnspliceableYaml):
+                return shrink_value(text, keys, entries)
         return set_value(text, keys, value, newline=newline)
 
     return _splice(data, change)

@@ -15,6 +15,7 @@ _OPTIONS = {
     "aliases": "--alias",
     "decisions": "--decision",
     "document_type": "--doc-type",
+    "fields": "--set",
     "giver": "--from",
     "links": "--link",
     "paths": "--path",

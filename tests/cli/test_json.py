@@ -119,6 +119,7 @@ RUNS = {
     "entity set": [
         ["entity", "set", "Quay lamp", "led-by", "[[Ada Holt]]", "--valid-from", "2026-05-01"],
     ],
+    "entity edit": [["entity", "edit", "Quay lamp", "--kind", "boat", "--text", "It glows."]],
     "entity alias": [["entity", "alias", "add", "Ada Holt", "Addy"]],
     "entity list": [["entity", "list"], ["entity", "list", "--kind", "person"]],
     "entity show": [
@@ -194,6 +195,12 @@ RUNS = {
         ["memory", "show", "note-00001", "--why"],
     ],
     "memory open": [["memory", "open", "note-00001", "--print"]],
+    "memory rename": [["memory", "rename", "note-00002", "A lamp", "--dry-run"]],
+    "memory move": [["memory", "move", "note-00002", "lamps"]],
+    "memory edit": [
+        ["memory", "edit", "note-00002", "--status", "done"],
+        ["memory", "edit", "note-00002", "--tag", "lamp", "--dry-run"],
+    ],
     "memory delete": [
         ["memory", "delete", "note-00001", "--dry-run"],
         ["memory", "delete", "note-00001", "--yes"],

@@ -24,7 +24,7 @@ MISTAKES = {
     "rm 'Chart datum'": "run `djinn memory delete`",
     "cat 'Chart datum'": "run `djinn show`",
     "new decision": "run `djinn remember`",
-    "edit 'Chart datum'": "run `djinn open`",
+    "edit 'Chart datum'": "run `djinn memory edit`",
     "SEARCH tide": "run `djinn search`",
     "version": "run `djinn --version`",
     "export": "run `djinn backup create`",
