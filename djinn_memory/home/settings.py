@@ -369,6 +369,12 @@ class UpkeepConfig(Struct, forbid_unknown_fields=True):
     half_lives: dict[str, Days] = field(default_factory=dict)
 
 
+class BackupConfig(Struct, forbid_unknown_fields=True):
+    """Settings of `djinn backup create`."""
+
+    keep: Annotated[int, Meta(ge=1, le=10_000)] = 7
+
+
 class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
     """All settings of `config.yaml`."""
 
@@ -399,6 +405,7 @@ class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
     recall: RecallConfig = field(default_factory=RecallConfig)
     context: ContextConfig = field(default_factory=ContextConfig)
     upkeep: UpkeepConfig = field(default_factory=UpkeepConfig)
+    backup: BackupConfig = field(default_factory=BackupConfig)
     hooks: HooksConfig = field(default_factory=HooksConfig)
 
 

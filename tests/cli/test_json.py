@@ -214,7 +214,7 @@ RUNS = {
         ["vault", "describe", "more", "Of the council"], ["vault", "describe", "shared"],
         ["vault", "list"],
     ],
-    "vault move": [["vault", "move", "more", "moved"]],
+    "vault move": [["vault", "move", "more", "moved", "--yes"]],
     "vault remove": [["vault", "remove", "more"]],
     "agent add": [["agent", "add", "hal"], ["agent", "add", "hal"]],
     "agent list": [["agent", "list"]],

@@ -98,7 +98,7 @@ WRITES = {
     "document remove": "document remove paper.txt --yes",
     "vault add": "vault add notes {tmp}/notes",
     "vault describe": "vault describe me Mine.",
-    "vault move": "vault move me {tmp}/moved",
+    "vault move": "vault move me {tmp}/moved --yes",
     "vault remove": "vault remove added",
     "agent add": "agent add hal",
     "agent remove": "agent remove grace --yes",

@@ -160,7 +160,7 @@ WRITING = {
     "agent add finn": (0, "finn"),
     "agent remove finn --yes": (0, "finn"),
     "vault describe me/lessons 'Lessons of the boat.'": (0, "Lessons of the boat"),
-    "vault move archive {folder}/moved": (0, "moved"),
+    "vault move archive {folder}/moved --yes": (0, "moved"),
     "vault remove archive": (0, "removed"),
     "vault add archive {folder}/moved --read-only": (0, "archive"),
     "hook install claude": (0, "settings.json"),
