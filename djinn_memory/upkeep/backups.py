@@ -78,8 +78,9 @@ class Backups(Namespace, name="backups"):
             make_folder(file.parent, private=True)
         else:
             file = expand(request.file).absolute()
-        created = _create_backup(home, file, request.vaults, now)
-        kind = request.vaults if request.file is None else None
+        vaults = tuple(request.vaults)
+        created = _create_backup(home, file, vaults, now)
+        kind = vaults if request.file is None else None
         written = WrittenBackup(home.root, file, moment(now), file_version(file), kind)
         return replace(created, deleted=record(home, written, home.config.backup.keep))
 
