@@ -66,8 +66,8 @@ def _holds_notes(state: State, vault: Vault, folder: Path) -> bool:
         return next(folder.rglob("*.md"), None) is not None
     with state.reading([vault]) as index:
         paths = {memory.path for memory in index.memories(Selection(), limit=SAMPLE)}
-    found = sum((folder / path).is_file() for path in paths)
-    return 0 < len(paths) <= 2 * found
+    present = sum((folder / path).is_file() for path in paths)
+    return 0 < len(paths) <= 2 * present
 
 
 def _require_room(home: Home, vault: Vault, source: Path, target: Path, *, moved: bool) -> None:

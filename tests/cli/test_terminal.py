@@ -36,7 +36,6 @@ COMMANDS = (
     "vault list",
     "agent list",
     "gap list",
-    "show 'Chart datum' --why",
     "fact list",
     "wake",
     "show 'Chart daum'",

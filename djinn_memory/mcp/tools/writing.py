@@ -66,8 +66,8 @@ def remember(answer: RememberResult) -> list[str]:
     why, a lesson, a preference, a commitment, what a person or project is like. One memory for
     one thing, in words that make sense without this conversation. `recall` or `search` first.
     Not for temporary values (`working`), single values with a name (`fact`), nor for handing over
-    (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
-    call again with `existing` or `force`. Passwords and keys are refused.
+    (`checkpoint`, `sleep`). If a note has the title or says the same, call again with
+    `existing` or `force`.
     Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks.
     Considered SQLite (rejected: one writer).", "tags": ["project/myapp"]}
     """
@@ -77,9 +77,7 @@ def remember(answer: RememberResult) -> list[str]:
 class _NoteAnswer(Answer):
     """A note that was changed, and what became of links to it."""
 
-    memory: MemoryPlace | None = None
-    path: str | None = None
-    """The path of a note whose front matter was edited."""
+    memory: MemoryPlace
     moved_to: Path | None = None
     """The path of the file in the trash."""
     was: str | None = None
@@ -91,30 +89,22 @@ class _NoteAnswer(Answer):
 
 
 @tool(
-    "Forget or change a note",
+    "Forget, rename or move a note",
     "memories",
-    actions=("delete", "rename", "move", "edit"),
-    without=frozenset({"digest", "dry_run", "json_value", "status"}),
-    hints={
-        "title": "",
-        "to": "Folder, vault or vault:folder.",
-        "fields": "KEY=VALUE.",
-        "tags": "",
-        "untag": "",
-    },
-    arguments={"action": Argument(Literal["delete", "rename", "move", "edit"], "delete")},
+    actions=("delete", "rename", "move"),
+    without=frozenset({"digest", "dry_run"}),
+    hints={"title": "", "to": "Folder or vault."},
+    arguments={"action": Argument(Literal["delete", "rename", "move"], "delete")},
 )
 def forget(answer: _NoteAnswer) -> list[str]:
-    """Move a note to the trash, rename or move it (links follow), or edit its front matter.
+    """Move a note to the trash, or rename or move it.
 
-    Forget when the user asks, or what you wrote by mistake. Not for outdated content: `remember`
-    with existing=revise keeps the old version. {actions}
-    Example: {"action": "rename", "name": "shared:old.md", "title": "A better idea"}
+    Use it when the user asks, or for your mistakes. Not for outdated content: `remember` with
+    existing=revise. {actions}
+    Example: {"name": "shared:old.md"}
     """
-    if answer.moved_to and answer.memory:
+    if answer.moved_to:
         return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
-    if answer.memory is None:
-        return [f"Edited {answer.path}"]
     lines = [f"Moved {answer.was} to {answer.memory.vault}/{answer.memory.path}"]
     lines += [f"{answer.links} links changed."] if answer.links else []
     return lines + [f"{left.links} links in {left.vault} stay: {left.why}" for left in answer.left]

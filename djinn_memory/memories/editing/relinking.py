@@ -7,11 +7,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.home import access
@@ -46,8 +46,7 @@ _QUOTED = re.compile(r"\[\[([^\[\]|#\n]+)")
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True)
-class Stray:
+class Stray(Struct, frozen=True):
     """A link that is not written anew, although it would lead elsewhere."""
 
     source: Place
@@ -57,8 +56,7 @@ class Stray:
     """The note that it leads to."""
 
 
-@dataclass(frozen=True)
-class Heading:
+class TitleHeading(Struct, frozen=True):
     """The first heading of a note that is renamed, before and after it."""
 
     old: str
@@ -86,14 +84,14 @@ class Relinking:
                 self._targets.setdefault(place, LinkTarget(key, *place, None, title, ()))
         self._places = {target.key: place for place, target in self._targets.items()}
         self._after = dict(self._targets)
-        self._headings: dict[int, Heading] = {}
+        self._headings: dict[int, TitleHeading] = {}
         self._links: defaultdict[Place, Counter[tuple[str, Kind]]] = defaultdict(Counter)
         for link in index.links([*sources]):
             if link.source in sources:
                 self._links[sources[link.source]][link.text, link.kind] += 1
 
     def change(
-        self, place: Place, to: Place, title: str | None = None, heading: Heading | None = None
+        self, place: Place, to: Place, title: str | None = None, heading: TitleHeading | None = None
     ) -> None:
         """Give a note another place and another title."""
         target = self._after[place]
@@ -254,10 +252,10 @@ class Relinking:
         for text in dict.fromkeys(names(source, link.target, target)):
             if wiki and (not text or _UNLINKABLE.search(text)):
                 continue
-            found = self._now(source, text.removesuffix(".md"), link.kind)
-            if found.key == key and not found.ambiguous:
+            resolution = self._now(source, text.removesuffix(".md"), link.kind)
+            if resolution.key == key and not resolution.ambiguous:
                 return text
-            if found.key == key:
+            if resolution.key == key:
                 ambiguous = ambiguous or text
         return ambiguous
 
