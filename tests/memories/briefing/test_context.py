@@ -66,8 +66,8 @@ TASK = "descale the kettle at the harbour"
 
 def test_one_ranking_covers_all_planes(djinn: Djinn) -> None:
     bundle = djinn.context(TASK)
-    assert {memory.title for memory in bundle.patterns} == {"kettle", "plain"}
-    assert {memory.title for memory in bundle.entities} == {"ada"}
+    assert {memory.title for memory in bundle.patterns} == {"kettle", "tea", "plain"}
+    assert {memory.title for memory in bundle.entities} == {"ada", "kettle/limescale"}
     assert [memory.title for memory in bundle.documents] == ["manual"]
     assert len(bundle.episodes) == 1
     listed = memories(bundle)
