@@ -264,6 +264,9 @@ class _Move:
             except (OSError, DjinnError):
                 if source == self._place or moves:
                     raise
+                if not os.path.lexists(vault.root / source[1]):
+                    # Another process renames it: the next attempt sees its links elsewhere.
+                    raise Changed(vault.root / source[1]) from None
                 strays = [*self._links.strays(source)]
                 number = 0
             else:
