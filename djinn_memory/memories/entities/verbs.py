@@ -243,7 +243,7 @@ class Entities(Namespace, name="entities"):
         text = writable(request.value)
         if (field := fold(request.key.strip())) in ("kind", "type", "confidence"):
             edit = (
-                Remedy("entities.edit", {"name": request.name, "confidence": 0.9}, "change it")
+                Remedy("entities.edit", {"name": request.name, "confidence": text}, "change it")
                 if field == "confidence"
                 else Remedy("entities.edit", {"name": request.name, "kind": text}, "change it")
             )

@@ -39,7 +39,7 @@ def test_set_names_the_verb_for_kind_and_confidence(djinn: Djinn, run: Run) -> N
     done = run("entity", "set", "Aurora", "kind", "boat", home=djinn.home.root)
     assert done.returncode == 2 and "djinn entity edit Aurora --kind boat" in done.stderr
     done = run("entity", "set", "Aurora", "confidence", "0.5", home=djinn.home.root)
-    assert done.returncode == 2 and "djinn entity edit Aurora --confidence 0.9" in done.stderr
+    assert done.returncode == 2 and "djinn entity edit Aurora --confidence 0.5" in done.stderr
 
 
 def test_lists_and_objects_are_yaml(djinn: Djinn) -> None:
