@@ -62,7 +62,8 @@ def record(home: Home, new: WrittenBackup, keep: int) -> list[Path]:
     """Remember an archive, and delete those of its kind before the last `keep`. Returns these.
 
     Archives of the same vaults are of one kind. An archive whose file the user named is never
-    deleted, and neither is a file that is not as this home wrote it.
+    deleted, and neither is a file that is not as this home wrote it. A path that looks like a
+    secret is not kept.
     """
     written = [*written_backups(home), new]
     mine = [backup for backup in written if backup.left and backup.vaults is not None]

@@ -28,7 +28,7 @@ from djinn_memory.notes.link_resolution import (
 )
 from djinn_memory.notes.links import Kind, Link
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import letters
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import Selection
 
@@ -42,8 +42,6 @@ _DEFINITION = re.compile(rb"(?m)^ {0,3}\[[^\]\n]+\]:[ \t]+[^\n]*\.md", re.IGNORE
 """A definition of a reference-style link, which the index does not have."""
 
 _QUOTED = re.compile(r"\[\[([^\[\]|#\n]+)")
-
-_NO_LETTERS = re.compile(r"[\W_]+")
 
 
 class Stray(Struct, frozen=True):
@@ -310,14 +308,10 @@ class Relinking:
         key = self._led(source, link.target, link.kind)
         heading = None if key is None else self._headings.get(key)
         first, mark, rest = link.heading.partition("#")
-        if not heading or _letters(first) != _letters(heading.old):
+        if not heading or letters(first) != letters(heading.old):
             return None
         new = re.sub(r"[#|^\[\]]", "", heading.new)
         if link.kind == "markdown":
             new = re.sub(r"\s+", "-" if " " not in first else "%20", new)
             new = new.lower() if first == first.lower() else new
         return f"{new}{mark}{rest}" + (f"#^{link.block}" if link.block else "")
-
-
-def _letters(text: str) -> str:
-    return _NO_LETTERS.sub("", fold(text))
