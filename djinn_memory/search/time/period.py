@@ -268,7 +268,8 @@ class _QuestionPeriod(Now):
     def _arrange(self, search: Search) -> _Arranged:
         memories = search.memories_of(search.candidates)
         candidates = sorted(search.candidates, key=lambda candidate: -candidate.score)
-        same = self._same_subject(search, candidates, memories)
+        best_match_first = sorted(search.candidates, key=lambda candidate: -candidate.fused)
+        same = self._same_subject(search, best_match_first, memories)
         arranged = _Arranged([], [], [], {})
         self.values.clear()
         self.answered.clear()
@@ -284,7 +285,7 @@ class _QuestionPeriod(Now):
                 verdict = FROM_PERIOD
             elif candidate.chunk_id in same and memory.field("status") not in CANCELLED:
                 is_from = self._has(memory)
-                if self._matches(search, candidate, candidates[0]):
+                if self._matches(search, candidate, best_match_first[0]):
                     if is_from or held:
                         verdict = FROM_PERIOD
                     elif read and self._may_be_from(search, candidate, memory):
@@ -300,7 +301,7 @@ class _QuestionPeriod(Now):
     def _matches(self, search: Search, candidate: Candidate, best: Candidate) -> bool:
         """Whether a candidate matches the question about as well as the best one."""
         return self._dates.everything or (
-            candidate.score >= MATCH * best.score
+            candidate.fused >= MATCH * best.fused
             and all(
                 candidate.value(leg.name) >= MATCH * best.value(leg.name) for leg in search.asked
             )
@@ -322,7 +323,7 @@ class _QuestionPeriod(Now):
             chosen = [
                 each
                 for each in candidates
-                if each.score >= SAME_SUBJECT * candidates[0].score
+                if each.fused >= SAME_SUBJECT * candidates[0].fused
                 and all(leg.scores_all or each.value(leg.name) for leg in search.asked)
             ]
         first, chunks = chosen[:READ], {each.chunk_id for each in chosen}

@@ -273,6 +273,24 @@ def test_a_statement_holds_from_the_day_that_it_names_until_the_next(
         assert first in told.search(question).hits[0].snippet
 
 
+def test_a_recall_gives_what_held_although_later_statements_repeat_it(tmp_path: Path) -> None:
+    home, _ = init(tmp_path / "home")
+    for day, text in {
+        "2025-11-06": "Mira Falk lives at 60 Orchard Way.",
+        "2025-12-15": "Mira Falk now lives at 3 Abbey Close, I think.",
+        "2026-02-07": "Mira Falk lives at 3 Abbey Close.",
+        "2026-03-07": "Mira Falk lives at 3 Abbey Close.",
+        "2026-03-09": "Mira Falk lives at 3 Abbey Close.",
+        "2026-04-08": "The pump was repaired.",
+    }.items():
+        path = home.root / "vaults" / "shared" / f"{day}.md"
+        path.write_text(f"---\ncreated: {day}\n---\n{text}\n")
+    djinn = Djinn(home, clock=lambda: NOW)
+    djinn.index()
+    [memory, *_] = djinn.recall("where did Mira Falk live on 5 January 2026?").memories
+    assert memory.path == "2025-12-15.md"
+
+
 def test_a_note_of_the_period_about_something_else_displaces_nothing(told: Djinn) -> None:
     result = told.search("who led the dredging survey in May?")
     assert "dredging survey" in result.hits[0].snippet
