@@ -57,8 +57,6 @@ QUESTIONS = [
 ]
 GAP = re.compile(r"gap_[0-9a-z]{10}")
 """Stands for the first gap of the answers so far."""
-PROPOSAL = re.compile(r"prp_[0-9a-z]{10}")
-"""The same for a proposal."""
 CONTRADICTION = re.compile(r"con_[0-9a-z]{10}")
 """The same for a contradiction."""
 
@@ -84,7 +82,6 @@ ASKED: list[Question] = [
     ("memories.delete", {"name": "Tides", "dry_run": True}),
     ("maintain", {"only": ["duplicates", "rot"]}),
     ("review.list", {}),
-    ("review.show", {"name": PROPOSAL}),
     ("review.show", {"name": "1"}),
     ("review.accept", {"items": ["1"], "dry_run": True}),
     ("review.dismiss", {"items": ["1"], "dry_run": True}),
