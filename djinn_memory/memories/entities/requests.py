@@ -25,6 +25,7 @@ KINDS = ("person", "place", "project", "concept")
 
 _Short = Annotated[str, Meta(max_length=500)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
+_Confidence = Annotated[_Share | None, Meta(description="How certain the entity is, from 0 to 1.")]
 _Name = Annotated[RawText, Meta(min_length=1, max_length=1000)]
 _EntityName = Annotated[_Name, Meta(description="The entity: its name, an alias, an id or a path.")]
 _Kind = Annotated[
@@ -57,9 +58,7 @@ class AddEntity(Struct, frozen=True):
         Sequence[Annotated[RawText, Meta(max_length=20_000)]],
         Meta(max_length=50, description="Properties that hold from now on, as KEY=VALUE."),
     ] = ()
-    confidence: Annotated[
-        _Share | None, Meta(description="How certain the entity is, from 0 to 1.")
-    ] = None
+    confidence: _Confidence = None
     force: Annotated[bool, Meta(description="Add it even if another entity has the name.")] = False
     shared: WriteShared = False
     agent: AgentName = None
@@ -143,9 +142,7 @@ class EditEntity(Struct, frozen=True):
         Annotated[str, Meta(max_length=100)] | None,
         Meta(description=f"The kind: {', '.join(KINDS)}, or a kind of your own."),
     ] = None
-    confidence: Annotated[
-        _Share | None, Meta(description="How certain the entity is, from 0 to 1.")
-    ] = None
+    confidence: _Confidence = None
     text: Annotated[
         RawText | None, Meta(description="The description, in Markdown; the history stays.")
     ] = None
