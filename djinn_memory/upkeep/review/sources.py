@@ -28,7 +28,7 @@ from djinn_memory.memories.proposals.lifecycle import (
     undecided,
 )
 from djinn_memory.memories.proposals.log import CONTRADICTION, recorded_proposals
-from djinn_memory.memories.proposals.requests import ProposalSubject
+from djinn_memory.memories.proposals.requests import Keep, ProposalSubject
 from djinn_memory.memories.sessions.extraction.turns import ExtractionLog, unread_sessions
 from djinn_memory.memories.sessions.requests import ExtractSessions
 from djinn_memory.memories.sessions.verbs import Sessions
@@ -133,6 +133,7 @@ def _item(
     return ReviewItem(0, identity, kind, title, reason, action, evidence, subjects, since, agent)
 
 
+@within(WRITE_SECONDS)
 def _decide_proposals(decision: Decision, items: Sequence[ReviewItem]) -> None:
     """Decide about proposals in one change, which `djinn undo` takes back.
 
@@ -143,21 +144,23 @@ def _decide_proposals(decision: Decision, items: Sequence[ReviewItem]) -> None:
         _decide(decision, items, _open_proposals(runtime, agent), agent)
 
 
-def _settle(decision: Decision, entry: ReviewItem) -> None:
-    with lock(decision.runtime.home.state / LOCK):
-        pairs = _open_contradictions(decision.runtime, entry.agent or "")
-        _decide(decision, [entry], [proposal for proposal, _ in pairs], entry.agent)
-
-
 @within(WRITE_SECONDS)
+def _settle(decision: Decision, entry: ReviewItem) -> None:
+    request, runtime = decision.request, decision.runtime
+    keep = request.keep if isinstance(request, AcceptReview) else None
+    with lock(runtime.home.state / LOCK):
+        proposals = [each for each, _ in _open_contradictions(runtime, entry.agent or "")]
+        _decide(decision, [entry], proposals, entry.agent, keep)
+
+
 def _decide(
     decision: Decision,
     items: Sequence[ReviewItem],
     still_open: Sequence[LiveProposal],
     agent: str | None,
+    keep: Keep | None = None,
 ) -> None:
-    request, by_id = decision.request, {entry.id: entry for entry in items}
-    keep = request.keep if isinstance(request, AcceptReview) else None
+    by_id = {entry.id: entry for entry in items}
     chosen = [each for each in still_open if each.record.id in by_id]
     decided = decide(
         decision.runtime,
@@ -166,8 +169,8 @@ def _decide(
         agent,
         decision.command,
         keep=keep,
-        note=request.note,
-        dry_run=request.dry_run,
+        note=decision.request.note,
+        dry_run=decision.request.dry_run,
     )
     gone = by_id.keys() - {each.record.id for each in chosen}
     decision.done += [by_id[each.record.id] for each in decided.done]

@@ -72,6 +72,13 @@ def test_a_note_that_nobody_used_is_proposed_and_archived(djinn: Djinn, shared: 
     assert djinn.review.list().kinds == {"archive": 1}
 
 
+def test_a_side_is_chosen_for_contradictions_alone(djinn: Djinn, shared: Path) -> None:
+    note = write(shared / "lamp.md", "type: plan")
+    assert stale(djinn) == {"shared/lamp.md"}
+    assert djinn.review.accept(all="archive", keep="both").changes
+    assert "status: archived" in note.read_text()
+
+
 def test_what_is_never_proposed(djinn: Djinn, shared: Path) -> None:
     for name, front in {
         "pinned": "pinned: true",
