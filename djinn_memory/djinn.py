@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from djinn_memory.memories.patterns.outcomes import Outcomes
     from djinn_memory.memories.patterns.verbs import Patterns
     from djinn_memory.memories.proposals.gaps import Gaps
-    from djinn_memory.memories.proposals.verbs import Contradictions, Proposals
     from djinn_memory.memories.recall.rating import RatingResult
     from djinn_memory.memories.recall.recall import RecallResult
     from djinn_memory.memories.recall.scores import Scores
@@ -85,8 +84,6 @@ class Djinn(Namespace):
     """Operations on patterns that consolidation learns from episodes."""
     outcomes: Outcomes
     """Operations on outcomes: how actions ended."""
-    contradictions: Contradictions
-    """Operations on contradictions: memories that say different things."""
     gaps: Gaps
     """Operations on gaps: information that agents looked for and did not find."""
     scores: Scores
@@ -105,8 +102,6 @@ class Djinn(Namespace):
     """Working memory: values that expire, and tasks."""
     documents: Documents
     """Operations on documents: files that became notes."""
-    proposals: Proposals
-    """Changes that upkeep proposes, and that a person accepts or dismisses."""
     review: Review
     """What waits for a decision of a person, from every source."""
     changes: Changes

@@ -151,8 +151,8 @@ def has_proposals(djinn: Djinn) -> None:
         os.utime(note, (1.5e9, 1.5e9))
     djinn.memories.show("Lamp", agent="grace")
     djinn.maintain(["duplicates", "rot"], agent="grace")
-    djinn.proposals.accept(all=True, kind="merge", agent="grace")
-    djinn.proposals.dismiss(all=True, agent="grace")
+    djinn.review.accept(all="merge", agent="grace")
+    djinn.review.dismiss(all="archive", agent="grace")
 
 
 def corrects_links(djinn: Djinn) -> None:

@@ -63,7 +63,7 @@ def test_the_reference_names_every_public_name_and_namespace() -> None:
         "memories",
         "facts",
         "gaps",
-        "contradictions",
+        "review",
         "scores",
         "summary",
         "working",

@@ -191,9 +191,7 @@ def said(words: Wording, remedy: Remedy) -> str:
 def test_all_remedies_are_found() -> None:
     found = remedies()
     assert len(found) > 100
-    assert {"contradictions.list", "config.set", ""} <= {
-        source.remedy.operation for source in found
-    }
+    assert {"review.list", "config.set", ""} <= {source.remedy.operation for source in found}
 
 
 def test_a_remedy_names_an_operation_and_fields_of_its_request() -> None:

@@ -16,11 +16,22 @@ import djinn_memory
 from djinn_memory import operations
 from djinn_memory.cli import commands
 from djinn_memory.cli.command import Declaration
-from djinn_memory.cli.tree import IN_ORDER, NOUNS, SECTIONS
+from djinn_memory.cli.tree import NOUNS, SECTIONS
 from djinn_memory.operations import Verb
 from djinn_memory.operations.operation import Namespace, OperationMethod
 
 TABLE = Path(operations.__file__).with_name("verbs.tsv")
+
+IN_ORDER = {
+    "memory": (
+        "search", "list", "show", "open", "delete", "restore", "purge", "rename", "move", "edit",
+    ),
+    "sync": (
+        "init", "status", "run", "pull", "push", "conflicts", "verify", "stats", "facts",
+        "backfill", "forget", "migrate",
+    ),
+}  # fmt: skip
+"""The first commands of nouns that are not listed in the order of the code."""
 
 
 def table() -> str:

@@ -101,22 +101,18 @@ def unknown_command(noun: str, name: str, *rest: str) -> UsageError:
     """
     called = " ".join(filter(None, ("djinn", noun, name)))
     below = " ".join(filter(None, ("djinn", noun)))
-    if now := _moved(noun, name, next(iter(rest), "")):
-        return UsageError(f"no command `{called}`", Remedy(purpose=f"it is now `djinn {now}`"))
     kept = shlex.join(rest) if len(" ".join(rest)) <= LONGEST_REST else ""
-    meant = [
-        f"`djinn {words} {kept if tree.canonical(words) in tree.COMMANDS else ''}".rstrip() + "`"
-        for words in _meant(noun, name.lower())
-    ]
-    if name.lower() in OPTIONS:
-        meant = [f"`{below} {OPTIONS[name.lower()]}`"]
-    if not meant:
-        return UsageError(
-            f"no command `{called}`", Remedy(purpose=f"run `{below} --help` to list the commands")
-        )
-    return UsageError(
-        f"no command `{called}`", *(Remedy(purpose=f"run {command}") for command in meant[:3])
-    )
+    if now := _moved(noun, name, next(iter(rest), "")):
+        purposes = [f"it is now `djinn {now}`"]
+    elif name.lower() in OPTIONS:
+        purposes = [f"run `{below} {OPTIONS[name.lower()]}`"]
+    else:
+        purposes = [
+            f"run `djinn {words} {kept if tree.canonical(words) in tree.COMMANDS else ''}".rstrip()
+            + "`"
+            for words in _meant(noun, name.lower())[:3]
+        ] or [f"run `{below} --help` to list the commands"]
+    return UsageError(f"no command `{called}`", *(Remedy(purpose=each) for each in purposes))
 
 
 def _moved(noun: str, name: str, after: str) -> str:

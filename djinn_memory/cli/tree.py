@@ -106,17 +106,6 @@ MOVED = {
 }
 """Commands and groups of earlier versions, and what they are now."""
 
-IN_ORDER = {
-    "memory": (
-        "search", "list", "show", "open", "delete", "restore", "purge", "rename", "move", "edit",
-    ),
-    "sync": (
-        "init", "status", "run", "pull", "push", "conflicts", "verify", "stats", "facts",
-        "backfill", "forget", "migrate",
-    ),
-}  # fmt: skip
-"""The first commands of nouns that are not listed in the order of the code."""
-
 TERMS = {
     "home": "The folder of one memory: config.yaml, the vaults in it, and `.djinn/` for databases.",
     "vault": "A folder of Markdown notes, such as an Obsidian vault. It may be outside the home.",

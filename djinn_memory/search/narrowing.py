@@ -27,6 +27,14 @@ WHOLE_HOME = "Show only what this agent may see. Default: the whole home."
 OnlyAgent = Annotated[RawText | None, Meta(description=WHOLE_HOME)]
 """The agent of a request about the whole home."""
 
+DryRun = Annotated[bool, Meta(description="Report what would be done, without doing it.")]
+DiffOnly = Annotated[bool, Meta(description="Show the changes as a diff, without making them.")]
+AllowSecret = Annotated[
+    bool, Meta(description="Write it even if it looks like a key or a password.")
+]
+KeepSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
+WriteShared = Annotated[bool, Meta(description="Write into the shared vault instead of your own.")]
+
 DomainName = Annotated[
     Annotated[str, Meta(max_length=64)] | None,
     Meta(description="The domain of what is written, such as work. Default: none."),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Meta, Struct
 
 from djinn_memory.models import Dialect, Problem, Vault, extended
-from djinn_memory.search.narrowing import OnlyAgent
+from djinn_memory.search.narrowing import DryRun, OnlyAgent
 
 _OnlyVaults = Annotated[Sequence[str], Meta(description="Only these vaults. Default: all vaults.")]
 Severity = Literal["ok", "hint", "warning", "error"]
@@ -47,9 +47,7 @@ class MaintainOptions(Struct, frozen=True):
     """Run periodic maintenance."""
 
     only: Annotated[Sequence[str], Meta(description="Only these tasks. Default: all tasks.")] = ()
-    dry_run: Annotated[bool, Meta(description="Report what would be done, without doing it.")] = (
-        False
-    )
+    dry_run: DryRun = False
     agent: OnlyAgent = None
 
 

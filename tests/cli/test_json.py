@@ -326,8 +326,8 @@ def test_every_command_prints_its_schema(home: Home, shared: Path, run: Run) -> 
         djinn.facts.set("pier", "length", f"{40 + shared_too} m", shared=shared_too)
     djinn.home.edit((("upkeep", "stale_at"), 1e-9))
     djinn.maintain(["rot"])
-    proposal = djinn.proposals.list().proposals[0].id
-    contradiction = djinn.contradictions.list().contradictions[0].id
+    proposal = djinn.review.list(kind="archive").items[0].id
+    contradiction = djinn.review.list(kind="contradiction").items[0].id
     for command, runs in RUNS.items():
         titles = set(schemas(command))
         for words in runs:

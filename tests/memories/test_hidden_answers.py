@@ -73,8 +73,8 @@ class Shelves:
             gap = djinn.gaps.report("how many quokkas", **grace).gap_id
             djinn.index()
             djinn.maintain(only=("duplicates", "contradictions"), **grace)
-            [proposal, *_] = djinn.proposals.list(**grace).proposals
-            [contradiction, *_] = djinn.contradictions.list(**grace).contradictions
+            [proposal, *_] = djinn.review.list("merge", **grace).items
+            [contradiction, *_] = djinn.review.list("contradiction", **grace).items
             [change, *_] = djinn.changes.list(**grace).changes
         return {
             "note": str(note.id), "path": f"grace:{note.path}", "title": "Quokka plan",
@@ -287,10 +287,10 @@ NAMES: list[tuple[str, dict[str, Any], str]] = [
     ("sessions.extract", {"session": "{}", "dry_run": True}, "talk session"),
     ("gaps.close", {"gap": "{}"}, "gap"),
     ("gaps.reopen", {"gap": "{}"}, "gap"),
-    ("proposals.show", {"proposal": "{}"}, "proposal"),
-    ("proposals.accept", {"proposals": ("{}",)}, "proposal"),
-    ("proposals.dismiss", {"proposals": ("{}",)}, "proposal"),
-    ("contradictions.settle", {"contradiction": "{}", "keep": "A"}, "contradiction"),
+    ("review.show", {"name": "{}"}, "proposal contradiction"),
+    ("review.accept", {"items": ("{}",)}, "proposal"),
+    ("review.dismiss", {"items": ("{}",)}, "proposal contradiction"),
+    ("review.accept", {"items": ("{}",), "keep": "A"}, "contradiction"),
     ("changes.undo", {"change": "{}"}, "change"),
     ("working.get", {"key": "{}"}, "key"),
     ("working.get", {"key": "x", "task": "{}"}, "task"),
@@ -392,5 +392,5 @@ def test_each_name_is_found_by_its_owner(shelves: Shelves) -> None:
         assert djinn.sessions.history(names["talk"], **grace).turns
         assert djinn.working.get(names["key"], **grace)
         assert djinn.working.resume(names["task"], **grace)
-        assert djinn.proposals.show(names["proposal"], **grace)
+        assert djinn.review.show(names["proposal"], **grace)
         assert djinn.facts.get("quokka", "city", **grace)

@@ -57,8 +57,6 @@ QUESTIONS = [
 ]
 GAP = re.compile(r"gap_[0-9a-z]{10}")
 """Stands for the first gap of the answers so far."""
-PROPOSAL = re.compile(r"prp_[0-9a-z]{10}")
-"""The same for a proposal."""
 CONTRADICTION = re.compile(r"con_[0-9a-z]{10}")
 """The same for a contradiction."""
 
@@ -83,19 +81,17 @@ ASKED: list[Question] = [
     *(("memories.values", {"field": field}) for field in ("tag", "type", "title", "key")),
     ("memories.delete", {"name": "Tides", "dry_run": True}),
     ("maintain", {"only": ["duplicates", "rot"]}),
-    ("proposals.list", {"all": True}),
-    ("proposals.show", {"proposal": PROPOSAL}),
     ("review.list", {}),
     ("review.show", {"name": "1"}),
     ("review.accept", {"items": ["1"], "dry_run": True}),
     ("review.dismiss", {"items": ["1"], "dry_run": True}),
-    ("proposals.accept", {"all": True, "kind": "merge"}),
+    ("review.accept", {"all": "merge"}),
     ("changes.undo", {}),
-    ("proposals.dismiss", {"all": True, "kind": "merge"}),
-    ("proposals.accept", {"all": True, "dry_run": True}),
-    ("proposals.accept", {"all": True}),
+    ("review.dismiss", {"all": "merge"}),
+    ("review.accept", {"all": "archive", "dry_run": True}),
+    ("review.accept", {"all": "archive"}),
     ("maintain", {"only": ["duplicates", "rot"]}),
-    ("proposals.list", {"all": True}),
+    ("review.list", {}),
     ("remember", {"type": "lesson", "title": "Noon", "text": "The tide comes in at noon, I saw."}),
     ("remember", {"type": "lesson", "title": "Copy", "text": "The blue kettle sings when layoffs "
                   "are near. See [[Tides]]."}),
@@ -113,8 +109,9 @@ ASKED: list[Question] = [
     ("changes.list", {}),
     ("facts.set", {"category": "pier", "key": "planks", "value": "40"}),
     ("facts.set", {"category": "pier", "key": "planks", "value": "41", "shared": True}),
-    ("contradictions.list", {}),
-    ("contradictions.settle", {"contradiction": CONTRADICTION, "keep": "both"}),
+    ("review.list", {"kind": "contradiction"}),
+    ("review.show", {"name": CONTRADICTION}),
+    ("review.dismiss", {"all": "contradiction"}),
     ("search", {"query": QUESTIONS[0], "as_of": "2026-04-02"}),
     ("recall", {"query": QUESTIONS[1], "as_of": "2026-04-02"}),
     ("memories.show", {"name": "Kettle", "why": True}),

@@ -250,9 +250,9 @@ def test_a_contradiction_with_a_vault_that_stays_here(
     [event] = [row for row in tables.rows("events") if row["kind"] == "contradiction.found"]
     assert f"({event['subject']})" in deed.what
     assert vault not in str(event) and "Tide" not in str(event)
-    [proposal] = first.djinn.proposals.list(kind="contradiction").proposals
+    [proposal] = first.djinn.review.list(kind="contradiction").items
     assert [subject.path for subject in proposal.subjects] == ["Tide.md", "harbour.md"]
-    first.djinn.contradictions.settle(contradiction=proposal.id, keep="both")
+    first.djinn.review.dismiss([proposal.id])
     first.exchange_own()
     sent = [row for row in tables.rows("events") if row["kind"] == "contradiction.settled"]
     assert sent

@@ -31,8 +31,8 @@ BUG = re.compile(r"Traceback|bug in djinn|KeyError|AttributeError|None\b.*is not
 
 def test_the_home_has_everything_that_waits_or_is_wrong(place: Troubled) -> None:
     with Djinn(Home(place.root)) as djinn:
-        assert djinn.contradictions.list().total == 1
-        assert djinn.gaps.list().groups and djinn.proposals.list().proposals
+        assert djinn.review.list(kind="contradiction").total == 1
+        assert djinn.gaps.list().groups and djinn.review.list(kind="merge").items
         assert [fact.key for fact in djinn.facts.list(expired=True).facts if fact.expired]
         assert djinn.sync.conflicts().conflicts
         context = djinn.wake()

@@ -86,7 +86,6 @@ def _decide(call: Call, entry: ReviewItem) -> str:
     view=_ReviewView,
     run=_run_list,
     schemas={"review.list": "review.list"},
-    also={"proposals.list": "", "contradictions.list": "--kind contradiction"},
 )
 def _list(call: Call, answer: ReviewList) -> None:
     """List what waits for a decision, the gravest and newest first.
@@ -114,7 +113,7 @@ def _list(call: Call, answer: ReviewList) -> None:
         talk("Next: `djinn review show N`, `djinn review accept N` or `djinn review dismiss N`.")
 
 
-@command("review.show", fields={"name": ITEM}, also={"proposals.show": ""})
+@command("review.show", fields={"name": ITEM})
 def _show(call: Call, answer: ReviewItem) -> None:
     """Show an item: its notes, its reason, and what accepting it changes.
 
@@ -153,7 +152,6 @@ def _run_decide(call: Call) -> Any:
     view=Confirm,
     run=_run_decide,
     schemas={"review.accept": "review.accept"},
-    also={"proposals.accept": "", "contradictions.settle": ""},
 )
 def _accept(call: Call, answer: ReviewReport) -> None:
     """Carry out what items propose.
@@ -176,7 +174,6 @@ def _accept(call: Call, answer: ReviewReport) -> None:
     view=Confirm,
     run=_run_decide,
     schemas={"review.dismiss": "review.dismiss"},
-    also={"proposals.dismiss": ""},
 )
 def _dismiss(call: Call, answer: ReviewReport) -> None:
     """Dismiss items, so that they do not come back for the same reason.

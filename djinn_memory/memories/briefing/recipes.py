@@ -265,7 +265,7 @@ def _contradictions(briefing: Briefing) -> Iterator[str]:
         number = sum(not each.accepted or each.change in undone for each in proposed)
         if number:
             verb = "is" if number == 1 else "are"
-            listing = current_wording().call(Remedy("contradictions.list"))
+            listing = current_wording().call(Remedy("review.list", {"kind": CONTRADICTION}))
             yield f"{count(number, 'contradiction')} between memories {verb} open: {listing}."
 
 

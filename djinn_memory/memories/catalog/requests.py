@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.models import MemoryRef
-from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
+from djinn_memory.search.narrowing import AgentName, DryRun, Narrowing, RawText
 
 MemoryName = Annotated[
     RawText,
@@ -78,9 +78,7 @@ class DeleteMemory(_NamedMemory, frozen=True):
             description="Only if the note is unchanged since `memories.find` returned this digest."
         ),
     ] = None
-    dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
-        False
-    )
+    dry_run: DryRun = False
 
 
 class RestoreMemory(Struct, frozen=True):
@@ -91,9 +89,7 @@ class RestoreMemory(Struct, frozen=True):
         Meta(description="The note: its path, id or title. Default: lists the trash."),
     ] = None
     agent: AgentName = None
-    dry_run: Annotated[
-        bool, Meta(description="Report what would be restored, without restoring it.")
-    ] = False
+    dry_run: DryRun = False
 
 
 class PurgeMemory(_NamedMemory, frozen=True):
@@ -107,9 +103,7 @@ class PurgeMemory(_NamedMemory, frozen=True):
         Sequence[RawText] | None,
         Meta(description="Only if exactly these files would be removed, as a dry run lists them."),
     ] = None
-    dry_run: Annotated[
-        bool, Meta(description="Report what would be removed, without removing it.")
-    ] = False
+    dry_run: DryRun = False
 
 
 class CountMemories(Narrowing, frozen=True):

@@ -16,7 +16,7 @@ from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
 from djinn_memory.home.access import is_open
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.catalog.catalog import file_name, find, require_note
-from djinn_memory.memories.editing.relinking import Place, Relinking, Stray, TitleHeading
+from djinn_memory.memories.editing.relinking import Place, Relinking, Stray
 from djinn_memory.memories.editing.requests import (
     LinksLeft,
     MemoryMove,
@@ -60,8 +60,8 @@ class Target(Struct, frozen=True):
     title: str
     change: Callable[[bytes], bytes] = lambda data: data
     """Changes the bytes of the note."""
-    heading: TitleHeading | None = None
-    """The heading that has the title, before and after."""
+    heading: bool = False
+    """Whether its first heading has the title, before and after."""
 
 
 class MoveRequest(Protocol):
@@ -101,9 +101,8 @@ def rename(runtime: Runtime, request: RenameMemory) -> MemoryMove:
         path = str(PurePosixPath(memory.path).with_name(f"{name}.md"))
         if (title, path) == (memory.title, memory.path):
             raise UsageError(f"{title!r} is its title already", argument="title")
-        heading = title_heading(memory.path, data, vault)
-        changed = TitleHeading(memory.title, title) if heading else None
-        return Target(vault, path, title, lambda old: titled(path, old, vault, title), changed)
+        heading = title_heading(memory.path, data, vault) is not None
+        return Target(vault, path, title, lambda old: titled(path, old, vault, title), heading)
 
     return moved(runtime, "memory rename", request, plan)
 
@@ -208,7 +207,7 @@ class _Move:
         to = self._target.vault.name, self._target.path
         if to != self._place:
             self._require_free(self._target.vault, self._target.path)
-        self._links.change(self._place, to, self._target.title, self._target.heading)
+        self._links.change(self._place, to, self._target.title, heading=self._target.heading)
         for version, path in self._versions():
             self._links.change((self._vault.name, version), (to[0], path))
         contents, notes, number = self._rewritten()

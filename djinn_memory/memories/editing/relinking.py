@@ -54,13 +54,6 @@ class Stray(Struct, frozen=True):
     """The note that it leads to."""
 
 
-class TitleHeading(Struct, frozen=True):
-    """The first heading of a note that is renamed, before and after it."""
-
-    old: str
-    new: str
-
-
 class Relinking:
     """The names of all notes of an index, before and after some of them change."""
 
@@ -82,21 +75,22 @@ class Relinking:
                 self._targets.setdefault(place, LinkTarget(key, *place, None, title, ()))
         self._places = {target.key: place for place, target in self._targets.items()}
         self._after = dict(self._targets)
-        self._headings: dict[int, TitleHeading] = {}
+        self._headings: set[int] = set()
+        """The notes in which the first heading has the title, before and after."""
         self._links: defaultdict[Place, Counter[tuple[str, Kind]]] = defaultdict(Counter)
         for link in index.links([*sources]):
             if link.source in sources:
                 self._links[sources[link.source]][link.text, link.kind] += 1
 
     def change(
-        self, place: Place, to: Place, title: str | None = None, heading: TitleHeading | None = None
+        self, place: Place, to: Place, title: str | None = None, *, heading: bool = False
     ) -> None:
-        """Give a note another place and another title."""
+        """Give a note another place and another title, which may stand in its first heading."""
         target = self._after[place]
         changed = replace(target, vault=to[0], path=to[1], title=title or target.title)
         self._after[place] = changed
         if heading:
-            self._headings[target.key] = heading
+            self._headings.add(target.key)
         self.__dict__.pop("_resolver", None)
 
     def add_alias(self, place: Place, alias: str) -> None:
@@ -306,11 +300,13 @@ class Relinking:
         if not link.heading or not self._headings:
             return None
         key = self._led(source, link.target, link.kind)
-        heading = None if key is None else self._headings.get(key)
-        first, mark, rest = link.heading.partition("#")
-        if not heading or letters(first) != letters(heading.old):
+        if key is None or key not in self._headings:
             return None
-        new = re.sub(r"[#|^\[\]]", "", heading.new)
+        place, (first, mark, rest) = self._places[key], link.heading.partition("#")
+        old, new = (str(titles[place].title) for titles in (self._targets, self._after))
+        if letters(first) != letters(old):
+            return None
+        new = re.sub(r"[#|^\[\]]", "", new)
         if link.kind == "markdown":
             new = re.sub(r"\s+", "-" if " " not in first else "%20", new)
             new = new.lower() if first == first.lower() else new

@@ -9,9 +9,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MemoryName
 from djinn_memory.models import Memory, Problem
-from djinn_memory.search.narrowing import AgentName
+from djinn_memory.search.narrowing import AgentName, AllowSecret, DiffOnly
 
-_DryRun = Annotated[bool, Meta(description="Show the changes as a diff, without making them.")]
 _Short = Annotated[str, Meta(max_length=500)]
 _Tags = Annotated[Sequence[_Short], Meta(max_length=50)]
 
@@ -21,7 +20,7 @@ class RenameMemory(Struct, frozen=True):
 
     name: MemoryName
     title: Annotated[str, Meta(min_length=1, max_length=500, description="The new title.")]
-    dry_run: _DryRun = False
+    dry_run: DiffOnly = False
     agent: AgentName = None
 
 
@@ -38,7 +37,7 @@ class MoveMemory(Struct, frozen=True):
             "`vault:folder`.",
         ),
     ]
-    dry_run: _DryRun = False
+    dry_run: DiffOnly = False
     agent: AgentName = None
 
 
@@ -59,11 +58,9 @@ class EditMemory(Struct, frozen=True):
     json_value: Annotated[
         bool, Meta(description="Parse the values as JSON. Lists and objects become YAML.")
     ] = False
-    dry_run: _DryRun = False
+    dry_run: DiffOnly = False
     agent: AgentName = None
-    allow_secret: Annotated[
-        bool, Meta(description="Write it even if it looks like a key or a password.")
-    ] = False
+    allow_secret: AllowSecret = False
 
 
 class LinksLeft(Struct, frozen=True):

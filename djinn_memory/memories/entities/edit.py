@@ -14,7 +14,7 @@ from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.properties import with_description
 from djinn_memory.memories.entities.requests import KINDS, EditEntity
 from djinn_memory.memories.writing.existing import dated
-from djinn_memory.models import PLANES, Problem, Vault, plane_of
+from djinn_memory.models import PLANES, Problem, Vault, extended, plane_of
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.slugs import fold, folder
@@ -84,6 +84,4 @@ def edit_entity(runtime: Runtime, request: EditEntity) -> EntityEdit:
     name, _, path = place.partition("/")
     [vault] = runtime.home.named((name,))
     entity = written_entity(vault, path, moment(now))
-    return EntityEdit(
-        entity, done.was, done.links, done.left, done.diff, done.change, done.problems
-    )
+    return extended(done, EntityEdit, entity=entity)

@@ -7,7 +7,17 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, DomainName, RawText, ValidFrom, ValidTo
+from djinn_memory.search.narrowing import (
+    AgentName,
+    AllowSecret,
+    DiffOnly,
+    DomainName,
+    DryRun,
+    RawText,
+    ValidFrom,
+    ValidTo,
+    WriteShared,
+)
 
 KINDS = ("person", "place", "project", "concept")
 """The types of notes that are entities. A note of a user's own type is one if it states
@@ -15,12 +25,12 @@ KINDS = ("person", "place", "project", "concept")
 
 _Short = Annotated[str, Meta(max_length=500)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
+_Confidence = Annotated[_Share | None, Meta(description="How certain the entity is, from 0 to 1.")]
 _Name = Annotated[RawText, Meta(min_length=1, max_length=1000)]
 _EntityName = Annotated[_Name, Meta(description="The entity: its name, an alias, an id or a path.")]
 _Kind = Annotated[
     Annotated[RawText, Meta(max_length=100)] | None, Meta(description="Only this kind.")
 ]
-_Secret = Annotated[bool, Meta(description="Write it even if it looks like a key or a password.")]
 _AsOf = Annotated[
     Annotated[RawText, Meta(max_length=40)] | None,
     Meta(
@@ -48,15 +58,11 @@ class AddEntity(Struct, frozen=True):
         Sequence[Annotated[RawText, Meta(max_length=20_000)]],
         Meta(max_length=50, description="Properties that hold from now on, as KEY=VALUE."),
     ] = ()
-    confidence: Annotated[
-        _Share | None, Meta(description="How certain the entity is, from 0 to 1.")
-    ] = None
+    confidence: _Confidence = None
     force: Annotated[bool, Meta(description="Add it even if another entity has the name.")] = False
-    shared: Annotated[
-        bool, Meta(description="Write into the shared vault instead of your own.")
-    ] = False
+    shared: WriteShared = False
     agent: AgentName = None
-    allow_secret: _Secret = False
+    allow_secret: AllowSecret = False
     domain: DomainName = None
 
 
@@ -125,7 +131,7 @@ class SetProperty(Struct, frozen=True):
         _Share | None, Meta(description="The confidence of the value, from 0 to 1.")
     ] = None
     agent: AgentName = None
-    allow_secret: _Secret = False
+    allow_secret: AllowSecret = False
 
 
 class EditEntity(Struct, frozen=True):
@@ -136,17 +142,13 @@ class EditEntity(Struct, frozen=True):
         Annotated[str, Meta(max_length=100)] | None,
         Meta(description=f"The kind: {', '.join(KINDS)}, or a kind of your own."),
     ] = None
-    confidence: Annotated[
-        _Share | None, Meta(description="How certain the entity is, from 0 to 1.")
-    ] = None
+    confidence: _Confidence = None
     text: Annotated[
         RawText | None, Meta(description="The description, in Markdown; the history stays.")
     ] = None
-    dry_run: Annotated[
-        bool, Meta(description="Show the changes as a diff, without making them.")
-    ] = False
+    dry_run: DiffOnly = False
     agent: AgentName = None
-    allow_secret: _Secret = False
+    allow_secret: AllowSecret = False
 
 
 class ChangeAliases(Struct, frozen=True):
@@ -159,7 +161,7 @@ class ChangeAliases(Struct, frozen=True):
         Meta(min_length=1, max_length=50, description="The other names."),
     ]
     agent: AgentName = None
-    allow_secret: _Secret = False
+    allow_secret: AllowSecret = False
 
 
 class RemoveEntity(Struct, frozen=True):
@@ -167,9 +169,7 @@ class RemoveEntity(Struct, frozen=True):
 
     name: _EntityName
     agent: AgentName = None
-    dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
-        False
-    )
+    dry_run: DryRun = False
 
 
 class MergeEntities(Struct, frozen=True):
@@ -178,9 +178,7 @@ class MergeEntities(Struct, frozen=True):
     name: Annotated[_Name, Meta(description="The entity that is merged.")]
     into: Annotated[_Name, Meta(description="The entity that it becomes a part of.")]
     agent: AgentName = None
-    dry_run: Annotated[
-        bool, Meta(description="List the notes that would be changed, without changing them.")
-    ] = False
+    dry_run: DryRun = False
 
 
 class SplitEntity(Struct, frozen=True):

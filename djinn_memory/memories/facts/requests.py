@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, DomainName, RawText, ValidFrom, ValidTo
+from djinn_memory.search.narrowing import (
+    AgentName,
+    AllowSecret,
+    DomainName,
+    RawText,
+    ValidFrom,
+    ValidTo,
+    WriteShared,
+)
 
 CONFIDENCES = {
     "tool_call": 0.95,
@@ -79,13 +87,9 @@ class SetFact(Struct, frozen=True):
         _Raw | None, Meta(description="The context of the source, such as the conversation.")
     ] = None
     domain: DomainName = None
-    shared: Annotated[
-        bool, Meta(description="Write into the shared vault instead of your own.")
-    ] = False
+    shared: WriteShared = False
     agent: AgentName = None
-    allow_secret: Annotated[
-        bool, Meta(description="Write the fact even if it looks like a key or a password.")
-    ] = False
+    allow_secret: AllowSecret = False
 
 
 class GetFact(Struct, frozen=True):

@@ -62,15 +62,14 @@ class _HookClient(Struct, frozen=True):
 
     folder: str
     """The name of its folder, in the user's folder and in a project."""
-    variable: str
-    """The environment variable that names another folder than the user's."""
     file: str
-    project_file: str
-    """The same in a project: the hooks name paths of this machine, so no file that is shared."""
     events: tuple[str, ...]
     note: str
-    project_folder: str = ""
-    """The folder in a project, if it has another name."""
+    variable: str = ""
+    """The environment variable that names another folder than the user's, if there is one."""
+    in_project: str = ""
+    """The file in a project, if it is another one. The hooks name paths of this machine, so it is
+    no file that is shared."""
     timeout_unit: int = 1
     """The number of timeout units in a second."""
     grouped: bool = True
@@ -80,29 +79,26 @@ class _HookClient(Struct, frozen=True):
 HOOK_CLIENTS = {
     "claude": _HookClient(
         ".claude",
-        "CLAUDE_CONFIG_DIR",
         "settings.json",
-        "settings.local.json",
         (
             "SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "PostCompact",
             "SessionEnd",
         ),
         "Sessions that start from now on are recorded.",
+        variable="CLAUDE_CONFIG_DIR",
+        in_project=".claude/settings.local.json",
     ),
     # Codex does not send the summary of a compaction.
     "codex": _HookClient(
         ".codex",
-        "CODEX_HOME",
-        "hooks.json",
         "hooks.json",
         ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"),
         "Codex runs new hooks only after you trust them: start it and open /hooks. Older versions "
         "need `codex_hooks = true` under [features] in config.toml, too.",
+        variable="CODEX_HOME",
     ),
     "gemini": _HookClient(
         ".gemini",
-        "",
-        "settings.json",
         "settings.json",
         ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd"),
         "Sessions that start from now on are recorded. Versions of Gemini CLI before 0.26 need a "
@@ -112,8 +108,6 @@ HOOK_CLIENTS = {
     # Windsurf reports neither the start nor the end of a conversation, nor its compaction.
     "windsurf": _HookClient(
         ".codeium/windsurf",
-        "",
-        "hooks.json",
         "hooks.json",
         (
             "pre_user_prompt", "post_write_code", "post_run_command", "post_mcp_tool_use",
@@ -121,7 +115,7 @@ HOOK_CLIENTS = {
         ),
         "Conversations are recorded after a restart of Windsurf. It accepts no context from hooks: "
         "connect the MCP server too.",
-        project_folder=".windsurf",
+        in_project=".windsurf/hooks.json",
         grouped=False,
     ),
 }  # fmt: skip
@@ -131,8 +125,8 @@ def _settings_path(client: str, *, project: bool) -> Path:
     """The file of a client's settings for hooks: the user's, or that of the current folder."""
     known = HOOK_CLIENTS[client]
     if project:
-        return Path.cwd() / (known.project_folder or known.folder) / known.project_file
-    named = os.environ.get(known.variable, "").strip() if known.variable else ""
+        return Path.cwd() / (known.in_project or f"{known.folder}/{known.file}")
+    named = os.environ.get(known.variable, "").strip()
     folder = expand(named) if named else Path.home() / known.folder
     return folder / known.file
 

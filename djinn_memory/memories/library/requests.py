@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import DocumentType, Problem, Strategy
-from djinn_memory.search.narrowing import AgentName, DomainName, RawText
+from djinn_memory.search.narrowing import AgentName, DomainName, DryRun, KeepSecret, RawText
 
 if TYPE_CHECKING:
     from djinn_memory.documents.pool import Event
@@ -44,9 +44,7 @@ class ChunkOptions(Struct, frozen=True, kw_only=True):
             "adaptive, page_based and recursive chunks are 5 % of it."
         ),
     ] = None
-    allow_secret: Annotated[
-        bool, Meta(description="Keep text that looks like a key or a password.")
-    ] = False
+    allow_secret: KeepSecret = False
     agent: AgentName = None
 
 
@@ -111,9 +109,7 @@ class RemoveDocument(FindDocument, frozen=True):
     version: Annotated[
         int | None, Meta(description="Only if the document still has this version.")
     ] = None
-    dry_run: Annotated[bool, Meta(description="Report what would be moved, without moving it.")] = (
-        False
-    )
+    dry_run: DryRun = False
 
 
 class ReprocessDocument(ChunkOptions, frozen=True):

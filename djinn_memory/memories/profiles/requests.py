@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field
 
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName, RawText
+from djinn_memory.search.narrowing import AgentName, AllowSecret, RawText
 
 
 class CalendarEvent(Struct, frozen=True):
@@ -100,9 +100,7 @@ class SetProfile(Struct, frozen=True):
     add: Annotated[
         bool, Meta(description="Add to the values of the key instead of replacing them.")
     ] = False
-    allow_secret: Annotated[
-        bool, Meta(description="Write it even if it looks like a key or a password.")
-    ] = False
+    allow_secret: AllowSecret = False
     agent: AgentName = None
 
 

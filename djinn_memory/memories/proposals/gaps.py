@@ -175,14 +175,14 @@ class Gaps(Namespace, name="gaps"):
         """
         # Other commands need not import all kinds.
         from djinn_memory.memories.proposals.kinds.gap import KIND, finding
-        from djinn_memory.memories.proposals.lifecycle import LOCK, accept, undecided
+        from djinn_memory.memories.proposals.lifecycle import LOCK, decide, undecided
 
         agent = self.runtime.home.agent(request.agent)
         with lock(self._state.home.state / LOCK) if request.close else nullcontext():
             answers = {answer.gap.id: answer for answer in likely_answers(self.runtime, agent)}
             proposals = undecided(self.runtime, KIND, map(finding, answers.values()), agent)
             if request.close:
-                proposals = accept(self.runtime, proposals, agent, COMMAND).done
+                proposals = decide(self.runtime, proposals, "accepted", agent, COMMAND).done
         chosen = [answers[each.record.subjects[0].name] for each in proposals]
         return GapSuggestions(tuple(_suggestion(answer, request.close) for answer in chosen))
 

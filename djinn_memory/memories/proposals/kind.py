@@ -149,7 +149,5 @@ class ProposalKind(Struct, frozen=True):
     carried out; its steps are then dropped."""
     clean_up: Callable[[Acceptance, LiveProposal], None] | None = None
     """Adds the steps of a dismissal, as `carry_out` does. By default it changes no note."""
-    singly: bool = False
-    """Whether each proposal needs a decision of its own. The choice of all leaves them out."""
     others: Callable[[Runtime, Collection[str]], Mapping[str, OtherSubject]] | None = None
     """Looks up subjects that are no memories, by name. Those that no longer exist are left out."""

@@ -22,9 +22,9 @@ from djinn_memory.memories.proposals.log import (
     from_finding,
     recorded_proposals,
 )
-from djinn_memory.memories.proposals.requests import Keep, Proposal, ProposalStatus, ProposalSubject
+from djinn_memory.memories.proposals.requests import Keep, ProposalSubject
 from djinn_memory.memories.writing.change_set import ChangeSet, change_set
-from djinn_memory.models import Vault, extended
+from djinn_memory.models import Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
@@ -104,41 +104,7 @@ def propose(
     return new
 
 
-def accept(
-    runtime: Runtime,
-    proposals: Sequence[LiveProposal],
-    agent: str | None,
-    command: str,
-    *,
-    keep: Keep | None = None,
-    note: str | None = None,
-    dry_run: bool = False,
-) -> Acceptance:
-    """Carry out open proposals in one change of `command`, which `djinn undo` takes back.
-
-    `keep` is the side of a contradiction that holds, and `note` says why. With `dry_run`, nothing
-    changes, and the result says what would be done. Raises `Unavailable` when a folder cannot be
-    written; then nothing is changed.
-    """
-    return _decide(
-        runtime, proposals, "accepted", agent, command, keep=keep, note=note, dry_run=dry_run
-    )
-
-
-def dismiss(
-    runtime: Runtime,
-    proposals: Sequence[LiveProposal],
-    agent: str | None,
-    command: str,
-    note: str | None = None,
-    *,
-    dry_run: bool = False,
-) -> Acceptance:
-    """Dismiss proposals, with the changes of notes that their kinds make then. `note` says why."""
-    return _decide(runtime, proposals, "dismissed", agent, command, note=note, dry_run=dry_run)
-
-
-def _decide(
+def decide(
     runtime: Runtime,
     proposals: Sequence[LiveProposal],
     step: Step,
@@ -146,10 +112,15 @@ def _decide(
     command: str,
     *,
     keep: Keep | None = None,
-    note: str | None,
+    note: str | None = None,
     dry_run: bool = False,
 ) -> Acceptance:
-    """Take a decision about open proposals, and record it."""
+    """Accept or dismiss open proposals in one change of `command`, which `djinn undo` takes back.
+
+    `keep` is the side of a contradiction that holds, and `note` says why. With `dry_run`, nothing
+    changes, and the result says what would be done. Raises `Unavailable` when a folder cannot be
+    written; then nothing is changed.
+    """
     made = nullcontext(ChangeSet()) if dry_run else change_set(runtime, command, "", agent)
     with (
         made as changes,
@@ -269,25 +240,12 @@ def _subjects(
     return subjects
 
 
-def as_proposal(
-    proposal: LiveProposal,
-    vaults: Sequence[Vault],
-    status: ProposalStatus | None = None,
-    change: str | None = None,
-) -> Proposal:
-    """A proposal as answers show it, after a decision with a new status and change."""
-    record, status = proposal.record, status or proposal.status
+def shown_subjects(proposal: LiveProposal, vaults: Sequence[Vault]) -> tuple[ProposalSubject, ...]:
+    """The subjects of a proposal as answers show them."""
     names = {vault.id: vault.name for vault in vaults}
-    return extended(
-        record,
-        Proposal,
-        status=status,
-        action=KINDS[record.kind].action,
-        subjects=tuple(
-            _shown(subject.name, live, names)
-            for subject, live in zip(record.subjects, proposal.subjects, strict=True)
-        ),
-        change=change or (record.change if status in ("accepted", "dismissed") else None),
+    return tuple(
+        _shown(subject.name, live, names)
+        for subject, live in zip(proposal.record.subjects, proposal.subjects, strict=True)
     )
 
 

@@ -10,10 +10,9 @@ from msgspec import Meta, Struct, field
 from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, RawText, SinceDay, UntilDay
+from djinn_memory.search.narrowing import AgentName, KeepSecret, RawText, SinceDay, UntilDay
 
 _Points = Annotated[Sequence[str], Meta(max_length=100)]
-_AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
 
 SummaryAuthor = Literal["hand", "djinn", "model"]
 
@@ -28,7 +27,7 @@ class Checkpoint(Struct, frozen=True):
     focus: Annotated[str | None, Meta(description="The current focus of the work.")] = None
     decisions: Annotated[_Points, Meta(description="Decisions since the last checkpoint.")] = ()
     session: Session = None
-    allow_secret: _AllowSecret = False
+    allow_secret: KeepSecret = False
     agent: AgentName = None
 
 
@@ -41,7 +40,7 @@ class Handoff(Struct, frozen=True):
     next: Annotated[_Points, Meta(description="The next steps, in order.")] = ()
     blocked: Annotated[_Points, Meta(description="Blocked tasks, and what blocks them.")] = ()
     session: Session = None
-    allow_secret: _AllowSecret = False
+    allow_secret: KeepSecret = False
     agent: AgentName = None
 
 
@@ -56,7 +55,7 @@ class SetSummary(Struct, frozen=True):
 
     text: Annotated[str, Meta(description="The whole summary, in Markdown.")]
     agent: AgentName = None
-    allow_secret: _AllowSecret = False
+    allow_secret: KeepSecret = False
 
 
 class BuildSummary(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.home.settings import LONGEST_TTL
-from djinn_memory.search.narrowing import UNGUARDED, AgentName, RawText
+from djinn_memory.search.narrowing import UNGUARDED, AgentName, KeepSecret, RawText
 from djinn_memory.store.expiring import Tier
 
 ValueType = Literal["task_context", "conversation", "tool_result", "reflection", "observation"]
@@ -28,7 +28,6 @@ Ttl = Annotated[
     | None,
     Meta(description="Seconds until the value expires."),
 ]
-AllowSecret = Annotated[bool, Meta(description="Keep text that looks like a key or a password.")]
 
 
 class _OfAgent(Struct, frozen=True, kw_only=True):
@@ -75,7 +74,7 @@ class SetValue(_OfScope, frozen=True):
         bool,
         Meta(description="Append the value to the list under the key, which keeps the last 50."),
     ] = False
-    allow_secret: AllowSecret = False
+    allow_secret: KeepSecret = False
 
 
 class GetValue(_OfGiver, frozen=True):
@@ -121,7 +120,7 @@ class SetStep(_OfAgent, frozen=True):
         Meta(max_length=100, description="The steps that must be completed before this step."),
     ] = ()
     ttl: Ttl = None
-    allow_secret: AllowSecret = False
+    allow_secret: KeepSecret = False
 
 
 class ListTasks(_OfAgent, frozen=True):

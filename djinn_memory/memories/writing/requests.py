@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, DomainName, RawText
+from djinn_memory.search.narrowing import AgentName, AllowSecret, DomainName, RawText, WriteShared
 
 Existing = Literal["refuse", "append", "revise", "new"]
 
@@ -77,11 +77,7 @@ class NewMemory(Struct, frozen=True):
             "looks mistyped."
         ),
     ] = False
-    allow_secret: Annotated[
-        bool, Meta(description="Write it even if it looks like a key or a password.")
-    ] = False
-    shared: Annotated[
-        bool, Meta(description="Write into the shared vault instead of your own.")
-    ] = False
+    allow_secret: AllowSecret = False
+    shared: WriteShared = False
     agent: AgentName = None
     fields: Annotated[Mapping[str, Any], Meta(description="More front matter fields, by key.")] = {}

@@ -11,14 +11,14 @@ job does not close it with the same memory again.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import timedelta
 
 from djinn_memory.memories.proposals.kind import ProposalKind
 from djinn_memory.memories.proposals.kinds import archive, contradiction, gap, merge
-from djinn_memory.memories.proposals.lifecycle import as_proposal, propose
-from djinn_memory.memories.proposals.log import CONTRADICTION
-from djinn_memory.memories.proposals.requests import Proposal
+from djinn_memory.memories.proposals.lifecycle import propose, shown_subjects
+from djinn_memory.memories.proposals.log import CONTRADICTION, RecordedProposal
+from djinn_memory.memories.proposals.requests import ProposalSubject
 from djinn_memory.memories.recall.gap_answers import CLOSED, PossibleAnswer, certain_answers
 from djinn_memory.store.ledger import Event
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, Work, for_each_agent
@@ -48,11 +48,11 @@ def _propose(
         ]
         actions = []
         for proposal in propose(runtime, kind, findings, agent, dry_run=context.dry_run):
-            shown = as_proposal(proposal, runtime.home.vaults)
-            subject, what = shown.subjects[0], _describe(shown, context.dry_run)
-            if shown.id not in reported:
-                actions.append(JobAction(task, what, subject.vault, subject.path))
-            reported.add(shown.id)
+            record, subjects = proposal.record, shown_subjects(proposal, runtime.home.vaults)
+            if record.id not in reported:
+                what = _describe(record, subjects, context.dry_run)
+                actions.append(JobAction(task, what, subjects[0].vault, subjects[0].path))
+            reported.add(record.id)
         return actions, ()
 
     report = for_each_agent(context, task, work)
@@ -61,8 +61,10 @@ def _propose(
     return JobReport((*report.actions, *actions), report.problems)
 
 
-def _describe(proposal: Proposal, dry_run: bool) -> str:
-    titles = [repr(subject.title) for subject in proposal.subjects]
+def _describe(
+    proposal: RecordedProposal, subjects: Sequence[ProposalSubject], dry_run: bool
+) -> str:
+    titles = [repr(subject.title) for subject in subjects]
     if proposal.kind == CONTRADICTION:
         return f"{proposal.agent}: {' contradicts '.join(titles)} ({proposal.id})"
     verb = "is to be proposed" if dry_run else "is proposed"

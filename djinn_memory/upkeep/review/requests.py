@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.proposals.requests import Keep, ProposalSubject
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import OnlyAgent
+from djinn_memory.search.narrowing import DryRun, OnlyAgent
 
 ReviewKind = Literal[
     "conflict", "contradiction", "extraction", "statement", "merge", "gap", "archive"
@@ -48,9 +48,7 @@ class _DecideReview(Struct, frozen=True):
         ReviewKind | None, Meta(description="All items of this kind, instead of some.")
     ] = None
     note: _Note = None
-    dry_run: Annotated[bool, Meta(description="Report what would be done, without doing it.")] = (
-        False
-    )
+    dry_run: DryRun = False
     agent: OnlyAgent = None
 
 

@@ -13,20 +13,22 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy
-from djinn_memory.memories.contradictions.finder import Contradiction
-from djinn_memory.memories.proposals.kinds.contradiction import KIND
-from djinn_memory.memories.proposals.requests import (
-    AcceptProposals,
-    DismissProposals,
-    Keep,
-    ListContradictions,
-    ListProposals,
-    ProposalSubject,
-    SettleContradiction,
+from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.memories.contradictions.finder import Contradiction, find_pairs
+from djinn_memory.memories.proposals.kind import LiveProposal
+from djinn_memory.memories.proposals.kinds import KINDS
+from djinn_memory.memories.proposals.kinds.contradiction import KIND, finding
+from djinn_memory.memories.proposals.lifecycle import (
+    LOCK,
+    decide,
+    live_proposals,
+    shown_subjects,
+    undecided,
 )
-from djinn_memory.memories.proposals.verbs import Contradictions, Proposals
+from djinn_memory.memories.proposals.log import CONTRADICTION, recorded_proposals
+from djinn_memory.memories.proposals.requests import Keep, ProposalSubject
 from djinn_memory.memories.sessions.extraction.turns import ExtractionLog, unread_sessions
 from djinn_memory.memories.sessions.requests import ExtractSessions
 from djinn_memory.memories.sessions.verbs import Sessions
@@ -35,32 +37,37 @@ from djinn_memory.models import Problem
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import derived_id
 from djinn_memory.runtime import Runtime
+from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.sync import session as synchronization
 from djinn_memory.sync.notes.names import original_path
 from djinn_memory.sync.requests import ListConflicts
+from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.review.requests import ReviewItem, ReviewKind
+from djinn_memory.upkeep.review.requests import (
+    AcceptReview,
+    DismissReview,
+    ReviewItem,
+    ReviewKind,
+)
 
 UNFINISHED = timedelta(days=1)
 """How old the last turn of a session is when its extraction counts as unfinished. Idle sessions are
 extracted when another session begins or ends, and by each maintenance."""
-
-MOST = 1_000
-"""Contradictions of an agent that are listed."""
 
 
 class Decision(Struct):
     """A decision about items, and what came of it."""
 
     runtime: Runtime
-    accept: bool
-    agent: str | None
-    keep: Keep | None
-    note: str | None
-    dry_run: bool
+    request: AcceptReview | DismissReview
     done: list[ReviewItem] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def accept(self) -> bool:
+        """Whether the items are accepted."""
+        return isinstance(self.request, AcceptReview)
 
     @property
     def command(self) -> str:
@@ -68,40 +75,48 @@ class Decision(Struct):
         return "review accept" if self.accept else "review dismiss"
 
 
+def _open_proposals(runtime: Runtime, agent: str | None) -> list[LiveProposal]:
+    """What upkeep proposed, in the order in which it did.
+
+    Contradictions are listed as they are now, whether or not a job has recorded them.
+    """
+    runtime.refresh(runtime.home.visible(agent))
+    recorded = recorded_proposals(runtime.state.ledger_if_any).values()
+    records = [each for each in recorded if each.subjects and each.kind != CONTRADICTION]
+    return [each for each in live_proposals(runtime, records, agent) if each.status == "open"]
+
+
+def _open_contradictions(
+    runtime: Runtime, agent: str
+) -> Iterator[tuple[LiveProposal, Contradiction]]:
+    pairs, _ = find_pairs(runtime, runtime.fresh_scope(agent))
+    by_id = {pair.contradiction.id: pair.contradiction for pair in pairs}
+    for proposal in undecided(runtime, KIND, map(finding, pairs), agent):
+        yield proposal, by_id[proposal.record.id]
+
+
 def _proposals(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
-    for proposal in Proposals(runtime).list(ListProposals(limit=100_000, agent=agent)).proposals:
-        # Contradictions are listed as they are now, whether or not a job has recorded them.
-        if proposal.kind != KIND.name:
-            yield _item(
-                proposal.id, cast(ReviewKind, proposal.kind), proposal.subjects, proposal.reason,
-                proposal.action, proposal.evidence, proposal.since, proposal.agent,
-            )  # fmt: skip
+    for proposal in _open_proposals(runtime, agent):
+        yield _item_of(runtime, proposal)
 
 
 def _contradictions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
     seen: set[str] = set()
     for reader in [agent] if agent else runtime.home.config.agents:
-        listed = Contradictions(runtime).list(ListContradictions(limit=MOST, agent=reader))
-        new = [pair for pair in listed.contradictions if pair.id not in seen]
-        yield from (_contradiction(pair, reader) for pair in new)
-        seen.update(pair.id for pair in new)
+        for proposal, pair in _open_contradictions(runtime, reader):
+            if pair.id not in seen:
+                seen.add(pair.id)
+                evidence = pair.difference, f"A: {pair.a.text}", f"B: {pair.b.text}"
+                since = max(pair.a.date, pair.b.date)
+                yield replace(_item_of(runtime, proposal), evidence=evidence, since=since)
 
 
-def _contradiction(pair: Contradiction, reader: str) -> ReviewItem:
-    sides = {"A": pair.a, "B": pair.b}
+def _item_of(runtime: Runtime, proposal: LiveProposal) -> ReviewItem:
+    record, subjects = proposal.record, shown_subjects(proposal, runtime.home.vaults)
     return _item(
-        pair.id,
-        "contradiction",
-        tuple(
-            ProposalSubject(side.address, side.title, side.vault, side.path)
-            for side in sides.values()
-        ),
-        "Both notes hold now and say different things.",
-        KIND.action,
-        (pair.difference, *(f"{name}: {side.text}" for name, side in sides.items())),
-        max(pair.a.date, pair.b.date),
-        reader,
-    )
+        record.id, cast(ReviewKind, record.kind), subjects, record.reason,
+        KINDS[record.kind].action, record.evidence, record.since, record.agent,
+    )  # fmt: skip
 
 
 def _item(
@@ -118,27 +133,51 @@ def _item(
     return ReviewItem(0, identity, kind, title, reason, action, evidence, subjects, since, agent)
 
 
+@within(WRITE_SECONDS)
 def _decide_proposals(decision: Decision, items: Sequence[ReviewItem]) -> None:
-    by_id, verbs = {entry.id: entry for entry in items}, Proposals(decision.runtime)
-    ids, dry_run, agent = [*by_id], decision.dry_run, decision.agent
-    report = (
-        verbs.accept(AcceptProposals(ids, dry_run=dry_run, agent=agent))
-        if decision.accept
-        else verbs.dismiss(DismissProposals(ids, dry_run=dry_run, agent=agent))
-    )
-    decision.done += [by_id[proposal.id] for proposal in report.proposals]
-    decision.changes += [report.change] if report.change else []
-    decision.problems += report.problems
+    """Decide about proposals in one change, which `djinn undo` takes back.
+
+    Two decisions at once would carry out both, so what is open is looked up under a lock.
+    """
+    runtime, agent = decision.runtime, decision.request.agent
+    with lock(runtime.home.state / LOCK):
+        _decide(decision, items, _open_proposals(runtime, agent), agent)
 
 
+@within(WRITE_SECONDS)
 def _settle(decision: Decision, entry: ReviewItem) -> None:
-    keep: Keep | None = decision.keep if decision.accept else "both"
-    if keep is None:
-        raise Refused("it does not say which side holds", Remedy("", {"keep": None}, "choose one"))
-    if not decision.dry_run:
-        request = SettleContradiction(entry.id, keep, decision.note, entry.agent)
-        decision.problems += Contradictions(decision.runtime).settle(request).problems
-    decision.done.append(entry)
+    request, runtime = decision.request, decision.runtime
+    keep = request.keep if isinstance(request, AcceptReview) else None
+    with lock(runtime.home.state / LOCK):
+        proposals = [each for each, _ in _open_contradictions(runtime, entry.agent or "")]
+        _decide(decision, [entry], proposals, entry.agent, keep)
+
+
+def _decide(
+    decision: Decision,
+    items: Sequence[ReviewItem],
+    still_open: Sequence[LiveProposal],
+    agent: str | None,
+    keep: Keep | None = None,
+) -> None:
+    by_id = {entry.id: entry for entry in items}
+    chosen = [each for each in still_open if each.record.id in by_id]
+    decided = decide(
+        decision.runtime,
+        chosen,
+        "accepted" if decision.accept and keep != "both" else "dismissed",
+        agent,
+        decision.command,
+        keep=keep,
+        note=decision.request.note,
+        dry_run=decision.request.dry_run,
+    )
+    gone = by_id.keys() - {each.record.id for each in chosen}
+    decision.done += [by_id[each.record.id] for each in decided.done]
+    decision.changes += filter(None, [decided.changes.result.id])
+    decision.problems += [Problem(identity, "is no longer open") for identity in sorted(gone)]
+    decision.problems += [Problem(each.record.id, str(error)) for each, error in decided.failed]
+    decision.problems += decided.problems
 
 
 def _conflicts(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
@@ -170,8 +209,8 @@ def _decide_conflict(decision: Decision, entry: ReviewItem) -> None:
     note, copy = (subject.path or "" for subject in entry.subjects)
     [vault] = decision.runtime.home.named([entry.subjects[0].vault or ""])
     what = f"Decided the conflict of {note}"
-    made = change_set(decision.runtime, decision.command, what, decision.agent)
-    with nullcontext(ChangeSet()) if decision.dry_run else made as changes:
+    made = change_set(decision.runtime, decision.command, what, decision.request.agent)
+    with nullcontext(ChangeSet()) if decision.request.dry_run else made as changes:
         old, new = changes.content(vault, note), changes.content(vault, copy)
         if new is None:
             raise NotFound(f"{vault.name}/{copy} is gone")
@@ -208,10 +247,10 @@ def _extractions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
 def _decide_extraction(decision: Decision, entry: ReviewItem) -> None:
     runtime, reader = decision.runtime, entry.agent or ""
     if decision.accept:
-        request = ExtractSessions(entry.id, decision.dry_run, reader)
+        request = ExtractSessions(entry.id, decision.request.dry_run, reader)
         decision.problems += Sessions(runtime).extract(request).problems
     else:
-        log = ExtractionLog(runtime.state, reader, keep=not decision.dry_run)
+        log = ExtractionLog(runtime.state, reader, keep=not decision.request.dry_run)
         for unread in unread_sessions(runtime, reader, log, None):
             if unread.session == entry.id:
                 log.read(entry.id, unread.mark)

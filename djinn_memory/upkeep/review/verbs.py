@@ -79,11 +79,7 @@ class Review(Namespace, name="review"):
             chosen: Sequence[ReviewItem] = [entry for entry in items if entry.kind == request.all]
         else:
             chosen = _named(items, request.items)
-        accept = isinstance(request, AcceptReview)
-        keep = request.keep if isinstance(request, AcceptReview) else None
-        decision = Decision(
-            self.runtime, accept, request.agent, keep, request.note, request.dry_run
-        )
+        decision = Decision(self.runtime, request)
         for kinds, source in SOURCES.items():
             if own := [entry for entry in chosen if entry.kind in kinds]:
                 source.decide(decision, own)

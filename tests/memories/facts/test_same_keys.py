@@ -41,7 +41,7 @@ def test_a_value_under_one_key_closes_the_value_under_the_other(
     assert djinn.facts.list().total == 1
     # Another person is another fact.
     assert djinn.facts.set("ben", second, "Three").action == "created"
-    assert djinn.contradictions.list().total == 0
+    assert djinn.review.list(kind="contradiction").total == 0
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_fact_with_exactly_the_key_comes_before_one_that_means_the_same(djinn:
     djinn.facts.set("anna", "city", "Bergen", shared=True)
     assert djinn.facts.get("anna", "city").value == "Bergen"
     assert djinn.facts.get("anna", "lives in").value == "Oslo"
-    [pair] = djinn.contradictions.list().contradictions
-    assert {pair.a.text, pair.b.text} == {"Oslo", "Bergen"}
+    [pair] = djinn.review.list(kind="contradiction").items
+    assert {*pair.evidence[1:]} == {"A: Oslo", "B: Bergen"}
     with pytest.raises(NotFound):
         djinn.facts.get("anna", "town")

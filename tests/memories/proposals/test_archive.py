@@ -28,7 +28,7 @@ def stale(djinn: Djinn) -> set[str]:
     djinn.maintain(["rot"])
     return {
         f"{subject.vault}/{subject.path}"
-        for proposal in djinn.proposals.list(kind="archive").proposals
+        for proposal in djinn.review.list(kind="archive").items
         for subject in proposal.subjects
     }
 
@@ -47,16 +47,16 @@ def test_a_note_that_nobody_used_is_proposed_and_archived(djinn: Djinn, shared: 
     write(shared / "other.md", text="See [[lamp]].", at=datetime.now(UTC))
     before = note.read_bytes()
     dry = djinn.maintain(["rot"], dry_run=True)
-    assert len(dry.deeds) == 1 and djinn.proposals.list().total == 0
+    assert len(dry.deeds) == 1 and djinn.review.list().total == 0
     report = djinn.maintain(["rot"])
     [action] = report.deeds
     assert (action.task, action.vault, action.path) == ("rot", "shared", "lamp.md")
     assert djinn.maintain(["rot"]).deeds == () and note.read_bytes() == before
-    [proposal] = djinn.proposals.list().proposals
+    [proposal] = djinn.review.list().items
     assert proposal.reason.startswith("It was neither used nor changed for")
     assert {"0 uses", "1 linking note"} <= set(proposal.evidence)
-    report_ = djinn.proposals.accept([proposal.id])
-    assert not report_.problems and report_.change
+    report_ = djinn.review.accept([proposal.id])
+    assert not report_.problems and report_.changes
     text = note.read_text()
     assert "status: archived\n" in text and "status_before: final\n" in text
     # Links to it lead to it as before. Recalls leave it out, searches find it.
@@ -64,13 +64,19 @@ def test_a_note_that_nobody_used_is_proposed_and_archived(djinn: Djinn, shared: 
     assert (link.path, link.how) == ("lamp.md", "path")
     assert [hit.path for hit in djinn.search("some text").hits] == ["lamp.md"]
     assert djinn.recall("some text").memories == ()
-    assert djinn.proposals.list().total == 0 and djinn.maintain(["rot"]).deeds == ()
+    assert djinn.review.list().total == 0 and djinn.maintain(["rot"]).deeds == ()
     djinn.changes.undo()
     assert note.read_bytes() == before
     # The undo is no edit, so the note is as stale as before.
     assert djinn.maintain(["rot"]).deeds == ()
-    [proposal] = djinn.proposals.list().proposals
-    assert proposal.status == "open"
+    assert djinn.review.list().kinds == {"archive": 1}
+
+
+def test_a_side_is_chosen_for_contradictions_alone(djinn: Djinn, shared: Path) -> None:
+    note = write(shared / "lamp.md", "type: plan")
+    assert stale(djinn) == {"shared/lamp.md"}
+    assert djinn.review.accept(all="archive", keep="both").changes
+    assert "status: archived" in note.read_text()
 
 
 def test_what_is_never_proposed(djinn: Djinn, shared: Path) -> None:
@@ -120,8 +126,7 @@ def test_a_note_that_is_used_again_is_withdrawn(djinn: Djinn, shared: Path) -> N
     assert stale(djinn) == {"shared/lamp.md"}
     djinn.memories.show("lamp.md")
     assert stale(djinn) == set()
-    [proposal] = djinn.proposals.list(all=True).proposals
-    assert proposal.status == "withdrawn"
+    assert djinn.review.list().items == ()
 
 
 def test_other_vaults_belong_to_the_user(djinn: Djinn, home: Home, tmp_path: Path) -> None:
@@ -139,9 +144,9 @@ def test_each_agent_has_its_own_proposals(tmp_path: Path) -> None:
     for vault in ("me", "finn", "shared"):
         write(home.root / "vaults" / vault / f"{vault}.md", "type: plan")
     djinn.maintain(["rot"], agent="finn")
-    assert [each.agent for each in djinn.proposals.list().proposals] == ["finn"]
+    assert [each.agent for each in djinn.review.list().items] == ["finn"]
     assert stale(djinn) == {"me/me.md", "finn/finn.md", "shared/shared.md"}
-    [finns] = djinn.proposals.list(agent="finn").proposals
+    [finns] = djinn.review.list(agent="finn").items
     assert finns.subjects[0].path == "finn.md"
 
 
@@ -151,4 +156,4 @@ def test_the_job_can_be_switched_off(djinn: Djinn, home: Home, shared: Path, ski
     home.edit((("upkeep", "skip"), ["rot"] if skip else []))
     report = Djinn(home).maintain()
     assert ("rot" in report.tasks) is not skip
-    assert Djinn(home).proposals.list(kind="archive").total == (not skip)
+    assert Djinn(home).review.list(kind="archive").total == (not skip)

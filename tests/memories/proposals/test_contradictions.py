@@ -9,10 +9,12 @@ from typing import Literal
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound, Refused
+from djinn_memory.errors import NotFound
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
+from djinn_memory.upkeep.review.requests import ReviewItem
 from tests.memories.facts.test_facts import NOW, Clock, later
+from tests.memories.proposals.test_proposals import statuses
 
 
 @pytest.fixture
@@ -35,30 +37,39 @@ def note(home: Home, path: str, text: str, **fields: str) -> Path:
     return place
 
 
+def found(djinn: Djinn, agent: str | None = None) -> tuple[ReviewItem, ...]:
+    """The contradictions that wait."""
+    return djinn.review.list(kind="contradiction", agent=agent).items
+
+
+def sides(item: ReviewItem) -> tuple[str | None, ...]:
+    """In what the sides of a contradiction differ, and their paths."""
+    return item.evidence[0], *(side.path for side in item.subjects)
+
+
 def test_facts_of_two_vaults_are_listed_and_one_is_closed(djinn: Djinn, clock: Clock) -> None:
     djinn.facts.set("anna", "city", "Oslo", shared=True, evidence=["Letter"])
     djinn.facts.set("anna", "city", "Bergen", source="conversation")
     djinn.facts.set("ben", "city", "Rome", shared=True)
     djinn.facts.set("ben", "city", "rome ")
-    [contradiction] = djinn.contradictions.list().contradictions
-    assert contradiction.difference == "value" and contradiction.id.startswith("con_")
-    assert (contradiction.a.vault, contradiction.a.text) == ("me", "Bergen")
-    assert (contradiction.b.vault, contradiction.b.text) == ("shared", "Oslo")
-    assert contradiction.b.evidence == ("[[Letter]]",)
-    assert djinn.contradictions.list().contradictions[0].id == contradiction.id
-    with pytest.raises(Refused, match="visible to all agents"):
-        djinn.contradictions.settle(contradiction.id, "A")
+    [contradiction] = found(djinn)
+    assert contradiction.id.startswith("con_")
+    assert contradiction.evidence == ("value", "A: Bergen", "B: Oslo")
+    assert [side.vault for side in contradiction.subjects] == ["me", "shared"]
+    assert found(djinn) == (contradiction,)
+    [problem] = djinn.review.accept([contradiction.id], keep="A").problems
+    assert "visible to all agents" in problem.why
     clock.time = later(1)
-    done = djinn.contradictions.settle(contradiction.id, "B", note="She wrote it.")
-    assert done.closed and done.closed.text == "Bergen"
+    assert djinn.review.accept([contradiction.id], keep="B", note="She wrote it.").items
     assert djinn.facts.get("anna", "city").value == "Oslo"
-    assert not djinn.contradictions.list().contradictions
-    text = Path(contradiction.a.file).read_text()
+    assert not found(djinn)
+    [side, _] = contradiction.subjects
+    text = (djinn.home.personal("me").root / str(side.path)).read_text()
     assert "status: superseded" in text and "valid_to" in text and "superseded_by" not in text
     assert "Bergen" in text
-    with pytest.raises(NotFound, match="no open contradiction"):
-        djinn.contradictions.settle(contradiction.id, "B")
-    why = djinn.memories.show(contradiction.a.id or "", why=True).why
+    with pytest.raises(NotFound, match="nothing waits"):
+        djinn.review.accept([contradiction.id], keep="B")
+    why = djinn.memories.show(side.name, why=True).why
     assert why and "contradiction settled" in [event.what for event in why.history]
 
 
@@ -72,41 +83,41 @@ def test_sentences_are_compared_and_both_may_hold(home: Home, djinn: Djinn) -> N
         home, "me/old.md", "The lamp burns 90 litres of oil.", type="lesson", valid_to="2020-01-01"
     )
     note(home, "me/done.md", "The lamp burns 80 litres of oil.", status="superseded")
-    found = djinn.contradictions.list().contradictions
-    assert [(each.difference, each.a.path, each.b.path) for each in found] == [
+    first, second = found(djinn)
+    assert [sides(each) for each in (first, second)] == [
         ("number", "lamp.md", "light.md"), ("number", "other.md", "light.md"),
     ]  # fmt: skip
-    assert found[0].a.text == "The lamp burns 40 litres of oil."
-    djinn.contradictions.settle(found[0].id, "both")
-    assert [each.id for each in djinn.contradictions.list().contradictions] == [found[1].id]
+    assert first.evidence[1] == "A: The lamp burns 40 litres of oil."
+    djinn.review.accept([first.id], keep="both")
+    assert [each.id for each in found(djinn)] == [second.id]
     lamp.write_text(lamp.read_text() + "\nMore words.\n")
-    assert len(djinn.contradictions.list().contradictions) == 2
-    djinn.contradictions.settle(found[1].id, "B")
-    assert [each.id for each in djinn.contradictions.list().contradictions] == [found[0].id]
+    assert len(found(djinn)) == 2
+    djinn.review.accept([second.id], keep="B")
+    assert [each.id for each in found(djinn)] == [first.id]
 
 
 def test_a_side_that_says_something_else_since_is_not_settled(home: Home, djinn: Djinn) -> None:
     lamp = note(home, "me/lamp.md", "The lamp burns 40 litres of oil.", type="lesson")
     note(home, "me/light.md", "The lamp burns 45 litres of oil.", type="lesson")
-    [before] = djinn.contradictions.list().contradictions
+    [before] = found(djinn)
     lamp.write_text(lamp.read_text().replace("40", "90"))
-    with pytest.raises(NotFound, match="no open contradiction"):
-        djinn.contradictions.settle(before.id, "A")
-    [now] = djinn.contradictions.list().contradictions
-    assert djinn.contradictions.settle(now.id, "A").closed == now.b
+    with pytest.raises(NotFound, match="nothing waits"):
+        djinn.review.accept([before.id], keep="A")
+    [now] = found(djinn)
+    assert djinn.review.accept([now.id], keep="A").items == (now,)
     with pytest.raises(NotFound):
-        djinn.contradictions.settle(now.id, "A")
+        djinn.review.accept([now.id], keep="A")
 
 
 def test_two_that_settle_at_once_close_one_side(home: Home, djinn: Djinn) -> None:
     note(home, "me/lamp.md", "The lamp burns 40 litres of oil.", type="lesson")
     note(home, "me/light.md", "The lamp burns 45 litres of oil.", type="lesson")
-    [contradiction] = djinn.contradictions.list().contradictions
+    [contradiction] = found(djinn)
 
     def settle(keep: Literal["A", "B"]) -> bool:
         with Djinn(home) as other:
             try:
-                return bool(other.contradictions.settle(contradiction.id, keep).closed)
+                return bool(other.review.accept([contradiction.id], keep=keep).items)
             except NotFound:
                 return False
 
@@ -125,12 +136,12 @@ def test_a_vault_that_djinn_only_reads_is_not_changed(
     add_vault(home, "notes", theirs.parent)
     djinn = Djinn(Home(home.root))
     note(home, "shared/light.md", "The lamp burns 45 litres of oil.", type="lesson")
-    [contradiction] = djinn.contradictions.list().contradictions
-    assert contradiction.a.vault == "notes"
-    with pytest.raises(Refused, match="read-only vault"):
-        djinn.contradictions.settle(contradiction.id, "B")
+    [contradiction] = found(djinn)
+    assert contradiction.subjects[0].vault == "notes"
+    [problem] = djinn.review.accept([contradiction.id], keep="B").problems
+    assert "read-only vault" in problem.why
     assert theirs.read_text() == "The lamp burns 40 litres of oil.\n"
-    assert djinn.contradictions.settle(contradiction.id, "both").closed is None
+    assert djinn.review.accept([contradiction.id], keep="both").changes == ()
 
 
 def test_nothing_of_a_hidden_vault_is_compared(home: Home, djinn: Djinn) -> None:
@@ -140,8 +151,7 @@ def test_nothing_of_a_hidden_vault_is_compared(home: Home, djinn: Djinn) -> None
     djinn.facts.set("anna", "city", "Bergen", agent="me")
     note(home, "ada/lamp.md", "The lamp burns 40 litres of oil.")
     note(home, "me/lamp.md", "The lamp burns 45 litres of oil.")
-    assert not djinn.contradictions.list(agent="me").contradictions
-    assert not djinn.contradictions.list(agent="ada").contradictions
+    assert not found(djinn, "me") and not found(djinn, "ada") and not found(djinn)
 
 
 def test_forms_and_episodes_contradict_nothing(home: Home, djinn: Djinn) -> None:
@@ -149,7 +159,7 @@ def test_forms_and_episodes_contradict_nothing(home: Home, djinn: Djinn) -> None
         note(home, f"me/form{number}.md", f"The size of the boat is {number} metres.")
     djinn.episodes.record_observation("The lamp burns 40 litres of oil.")
     note(home, "me/lamp.md", "The lamp burns 45 litres of oil.")
-    assert not djinn.contradictions.list().contradictions
+    assert not found(djinn)
 
 
 def test_akin_words_are_compared_in_notes_that_are_near_in_meaning(
@@ -159,31 +169,29 @@ def test_akin_words_are_compared_in_notes_that_are_near_in_meaning(
     note(home, "me/b.md", "A deploy of the shop requires no approval.", type="lesson")
     note(home, "me/c.md", "The shop in the deployed tent needs no approval.", type="lesson")
     djinn.index()
-    [found] = djinn.contradictions.list().contradictions
-    assert (found.difference, found.a.path, found.b.path) == ("negation", "a.md", "b.md")
+    [contradiction] = found(djinn)
+    assert sides(contradiction) == ("negation", "a.md", "b.md")
 
 
 def test_a_contradiction_is_a_proposal(home: Home, djinn: Djinn) -> None:
     lamp = note(home, "me/lamp.md", "The lamp burns 40 litres of oil.", type="lesson")
     light = note(home, "me/light.md", "The lamp burns 45 litres of oil.", type="lesson")
     [action] = djinn.maintain(["contradictions"]).deeds
-    [proposal] = djinn.proposals.list().proposals
-    assert (proposal.kind, proposal.evidence) == ("contradiction", ("number",))
+    [proposal] = found(djinn)
     assert f"({proposal.id})" in action.what
-    assert djinn.proposals.accept(all=True).proposals == ()
-    [problem] = djinn.proposals.accept([proposal.id]).problems
-    assert problem.what == proposal.id and "contradictions.settle" in problem.why
+    [problem] = djinn.review.accept([proposal.id]).problems
+    assert problem.what == proposal.id and "pass `keep=...`" in problem.why
     before = light.read_bytes()
-    djinn.contradictions.settle(proposal.id, "A")
-    assert djinn.proposals.show(proposal.id).proposal.status == "accepted"
+    djinn.review.accept([proposal.id], keep="A")
+    assert statuses(djinn) == ["accepted"]
     [change] = djinn.changes.list().changes
     assert change.command == "review accept"
     djinn.changes.undo()
     assert light.read_bytes() == before
-    assert djinn.proposals.show(proposal.id).proposal.status == "open"
+    assert statuses(djinn) == ["open"]
     assert any("1 contradiction" in line for line in djinn.wake().suggestions)
-    djinn.proposals.dismiss([proposal.id])
-    assert djinn.contradictions.list().total == 0
+    djinn.review.dismiss([proposal.id])
+    assert not found(djinn)
     lamp.write_text(lamp.read_text() + "\nMore words.\n")
-    assert djinn.contradictions.list().contradictions[0].id == proposal.id
+    assert found(djinn)[0].id == proposal.id
     assert len(djinn.maintain(["contradictions"]).deeds) == 1

@@ -30,10 +30,10 @@ def test_a_likely_answer_is_proposed_and_closes_the_gap(djinn: Djinn) -> None:
     [action] = djinn.maintain(["gaps"]).deeds
     assert f"is proposed: gap {GAP!r}" in action.what
     assert djinn.maintain(["gaps"]).deeds == ()
-    [proposal] = djinn.proposals.list(kind="gap").proposals
+    [proposal] = djinn.review.list(kind="gap").items
     assert [subject.title for subject in proposal.subjects] == [GAP, "Brew"]
-    assert djinn.proposals.list(agent="ben").proposals == ()
-    djinn.proposals.accept([proposal.id])
+    assert djinn.review.list(agent="ben").items == ()
+    djinn.review.accept([proposal.id])
     assert djinn.gaps.list().groups == ()
     [group] = djinn.gaps.list(closed=True).groups
     assert group.gaps[0].closed_by == f"{djinn.home.shared.id}/brew.md"
@@ -44,7 +44,7 @@ def test_a_likely_answer_is_proposed_and_closes_the_gap(djinn: Djinn) -> None:
 
 def test_a_dismissed_answer_is_not_proposed_again(djinn: Djinn) -> None:
     djinn.maintain(["gaps"])
-    [proposal] = djinn.proposals.list().proposals
-    djinn.proposals.dismiss([proposal.id])
+    [proposal] = djinn.review.list().items
+    djinn.review.dismiss([proposal.id])
     assert djinn.maintain(["gaps"]).deeds == () and djinn.gaps.list().groups
     assert djinn.gaps.suggest().suggestions == ()

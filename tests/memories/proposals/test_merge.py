@@ -12,9 +12,10 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
 from djinn_memory.memories.proposals.kinds.merge import near_pairs
-from djinn_memory.memories.proposals.requests import Proposal
 from djinn_memory.store.index import meta
 from djinn_memory.store.sqlite import transaction
+from djinn_memory.upkeep.review.requests import ReviewItem
+from tests.memories.proposals.test_proposals import statuses
 
 TEXT = "The lamp of the harbour is checked each morning before the boats leave the pier."
 
@@ -25,11 +26,11 @@ def write(path: Path, text: str = TEXT, front: str = "type: lesson") -> Path:
     return path
 
 
-def proposals(djinn: Djinn) -> list[Proposal]:
+def proposals(djinn: Djinn) -> list[ReviewItem]:
     """The open proposals to merge, after a run of the job."""
     djinn.index()
     djinn.maintain(["duplicates"])
-    return list(djinn.proposals.list(kind="merge").proposals)
+    return list(djinn.review.list(kind="merge").items)
 
 
 def groups(djinn: Djinn) -> list[list[str]]:
@@ -53,7 +54,7 @@ def test_notes_with_equal_text_are_merged_and_taken_apart(djinn: Djinn, shared: 
     assert [each.title for each in proposal.subjects] == ["Second", "First", "Third"]
     assert proposal.reason == "3 notes have the same text." and proposals(djinn) == [proposal]
     assert contents(shared) == before
-    report = djinn.proposals.accept([proposal.id])
+    report = djinn.review.accept([proposal.id])
     assert not report.problems
     [change] = djinn.changes.list().changes
     assert change.what == "Merged First and Third into Second"
@@ -76,10 +77,10 @@ def test_a_search_compares_new_notes_and_none_that_were_only_touched(
     djinn.index()
     os.utime(shared / "a.md", (1.7e9, 1.7e9))
     djinn.search("lamp")
-    assert not djinn.proposals.list().proposals
+    assert not djinn.review.list().items
     write(shared / "c.md")
     djinn.search("lamp")
-    assert len(djinn.proposals.list().proposals) == 1
+    assert len(djinn.review.list().items) == 1
 
 
 def test_links_lead_to_the_note_that_is_kept(djinn: Djinn, shared: Path) -> None:
@@ -95,7 +96,7 @@ def test_links_lead_to_the_note_that_is_kept(djinn: Djinn, shared: Path) -> None
     [proposal] = proposals(djinn)
     assert [each.title for each in proposal.subjects] == ["First", "Second"]
     assert proposal.reason == "2 notes have nearly the same text."
-    djinn.proposals.accept([proposal.id])
+    djinn.review.accept([proposal.id])
     assert "[[First#x|that]] and [there](a.md)" in (shared / "links.md").read_text()
     text = (shared / "a.md").read_text()
     assert text.count(TEXT) == 2 and "## Second" in text
@@ -143,7 +144,7 @@ def test_a_dismissed_pair_does_not_return_in_a_group(djinn: Djinn, shared: Path)
     write(shared / "a.md")
     write(shared / "b.md")
     [proposal] = proposals(djinn)
-    djinn.proposals.dismiss([proposal.id])
+    djinn.review.dismiss([proposal.id])
     write(shared / "c.md", f"{TEXT} ", front="type: lesson\ntitle: c")
     assert groups(djinn) == [["shared/a.md", "shared/c.md"]] or groups(djinn) == [
         ["shared/b.md", "shared/c.md"]
@@ -159,7 +160,7 @@ def test_a_new_note_joins_its_group(djinn: Djinn, shared: Path) -> None:
     write(shared / "c.md")
     [group] = proposals(djinn)
     assert len(group.subjects) == 3 and group.id != pair.id
-    assert djinn.proposals.show(pair.id).proposal.status == "withdrawn"
+    assert statuses(djinn) == ["withdrawn", "open"]
 
 
 def test_a_search_goes_on_if_the_index_lists_no_new_notes(djinn: Djinn, shared: Path) -> None:
@@ -177,8 +178,8 @@ def test_merges_that_touch_each_other_are_accepted_together(djinn: Djinn, shared
         write(shared / f"{name}x.md", f"{other}\nSee [[{name}]].")
     before = contents(shared)
     assert len(proposals(djinn)) == 2
-    report = djinn.proposals.accept(all=True)
-    assert len(report.proposals) == 2 and not report.problems
+    report = djinn.review.accept(all="merge")
+    assert len(report.items) == 2 and not report.problems
     assert djinn.memories.stats().unresolved == 0
     djinn.changes.undo()
     assert contents(shared) == before
@@ -204,7 +205,7 @@ def test_an_agent_gets_proposals_for_its_own_vault(tmp_path: Path) -> None:
             write(home.root / "vaults" / vault / f"{name}.md")
     djinn = Djinn(home)
     assert len(groups(djinn)) == 3
-    [own] = djinn.proposals.list(agent="finn").proposals
+    [own] = djinn.review.list(agent="finn").items
     assert {subject.vault for subject in own.subjects} == {"finn"}
 
 

@@ -16,7 +16,7 @@ def contradiction(djinn: Djinn, home: Home) -> str:
     """The id of a contradiction between two notes."""
     note(home, "me/a.md", "Backups are kept for 30 days.", title="Old plan")
     note(home, "me/b.md", "Backups are kept for 90 days.", title="New plan")
-    return djinn.contradictions.list().contradictions[0].id
+    return djinn.review.list().items[0].id
 
 
 def found(contradiction: str) -> Event:
@@ -38,10 +38,10 @@ def test_a_contradiction_that_was_reported_is_open(djinn: Djinn, contradiction: 
     djinn.runtime.state.ledger.append([found(contradiction)])
     assert any("1 contradiction" in line for line in djinn.wake().suggestions)
     assert djinn.maintain(["contradictions"]).deeds == ()
-    [proposal] = djinn.proposals.list().proposals
-    assert (proposal.id, proposal.status) == (contradiction, "open")
+    [proposal] = djinn.review.list().items
+    assert proposal.id == contradiction
     assert [subject.title for subject in proposal.subjects] == ["Old plan", "New plan"]
-    assert djinn.contradictions.settle(contradiction, "A").closed
+    assert djinn.review.accept([contradiction], keep="A").changes
     assert not any("contradiction" in line for line in djinn.wake().suggestions)
 
 
@@ -51,11 +51,11 @@ def test_both_hold_until_a_note_changes(
 ) -> None:
     events = [found(contradiction)] if reported else []
     djinn.runtime.state.ledger.append([*events, *settled(djinn, contradiction, "both")])
-    assert djinn.contradictions.list().total == 0
+    assert djinn.review.list().total == 0
     assert djinn.maintain(["contradictions"]).deeds == ()
     place = home.root / "vaults" / "me" / "a.md"
     place.write_text(place.read_text() + "\nMore words.\n")
-    assert djinn.contradictions.list().contradictions[0].id == contradiction
+    assert djinn.review.list().items[0].id == contradiction
     assert len(djinn.maintain(["contradictions"]).deeds) == 1
 
 
@@ -77,5 +77,4 @@ def test_a_proposal_that_was_withdrawn_for_all(djinn: Djinn, contradiction: str)
     data = {"kind": "gap", "subjects": [["gap_0", "open"]], "reason": "It is.", "agent": "me"}
     made = Event("proposal.made", "prp_0", data)
     djinn.runtime.state.ledger.append([made, Event("proposal.withdrawn", "prp_0", {})])
-    [proposal] = djinn.proposals.list(all=True).proposals
-    assert proposal.status == "withdrawn"
+    assert djinn.review.list(kind="gap").items == ()

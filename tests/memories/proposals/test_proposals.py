@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound, Refused, Unavailable, UsageError
+from djinn_memory.errors import NotFound, Unavailable, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
 from djinn_memory.memories.changes import files
+from djinn_memory.memories.proposals.lifecycle import live_proposals
+from djinn_memory.memories.proposals.log import recorded_proposals
 from djinn_memory.upkeep.backups import restore_backup
 from tests.cli.test_commands import _powerless
 from tests.memories.changes.test_change_set import APPLY, kill_at, killed
@@ -31,17 +33,21 @@ def stale(djinn: Djinn, shared: Path) -> list[str]:
     for name in "abc":
         write(shared / f"{name}.md", "type: plan", text=f"Plan {name}.")
     djinn.maintain(["rot"])
-    return [proposal.id for proposal in djinn.proposals.list().proposals]
+    return [record.id for record in recorded_proposals(djinn.runtime.state.ledger).values()]
 
 
 def statuses(djinn: Djinn) -> list[str]:
-    return [proposal.status for proposal in djinn.proposals.list(all=True).proposals]
+    """The statuses of all proposals that were ever made, in their order."""
+    runtime = djinn.runtime
+    runtime.refresh(runtime.home.vaults)
+    records = recorded_proposals(runtime.state.ledger).values()
+    return [proposal.status for proposal in live_proposals(runtime, records, None)]
 
 
 def test_a_dismissed_proposal_never_returns(
     djinn: Djinn, home: Home, shared: Path, stale: list[str], tmp_path: Path
 ) -> None:
-    djinn.proposals.dismiss(stale[:1])
+    djinn.review.dismiss(stale[:1])
     djinn.maintain(["rot"])
     assert statuses(djinn) == ["dismissed", "open", "open"]
     # Without the index, and under another name.
@@ -50,13 +56,13 @@ def test_a_dismissed_proposal_never_returns(
     (shared / "a.md").rename(shared / "renamed.md")
     djinn.index()
     assert djinn.maintain(["rot"]).deeds == ()
-    assert djinn.proposals.list().total == 2
+    assert djinn.review.list().total == 2
     djinn.backups.create(tmp_path / "b.tar.gz")
     restore_backup(tmp_path / "b.tar.gz", tmp_path / "restored")
     restored = Djinn.open(tmp_path / "restored")
     restored.index()
     assert restored.maintain(["rot"]).deeds == ()
-    assert restored.proposals.list().total == 2
+    assert restored.review.list().total == 2
     # Another note with the text of a dismissed one, which is there, is another note.
     (shared / "renamed.md").rename(shared / "a.md")
     write(shared / "copy.md", "type: plan", text="Plan a.")
@@ -70,11 +76,10 @@ def test_a_proposal_is_withdrawn_while_its_note_is_another(
     (shared / "a.md").write_bytes(content + b"More.\n")
     (shared / "b.md").rename(shared / "b.txt")
     assert statuses(djinn) == ["withdrawn", "withdrawn", "open"]
-    with pytest.raises(Refused, match=f"{stale[0]} is withdrawn, because a note has changed"):
-        djinn.proposals.accept(stale[:1])
-    report = djinn.proposals.accept(stale)
-    assert [proposal.id for proposal in report.proposals] == stale[2:]
-    assert [problem.what for problem in report.problems] == stale[:2]
+    with pytest.raises(NotFound, match=f"nothing waits as '{stale[0]}'"):
+        djinn.review.accept(stale[:1])
+    report = djinn.review.accept(all="archive")
+    assert [item.id for item in report.items] == stale[2:]
     (shared / "a.md").write_bytes(content)
     os.utime(shared / "a.md", (OLD.timestamp(), OLD.timestamp()))
     (shared / "b.txt").rename(shared / "b.md")
@@ -83,25 +88,24 @@ def test_a_proposal_is_withdrawn_while_its_note_is_another(
 
 def test_several_are_accepted_in_one_step(djinn: Djinn, shared: Path, stale: list[str]) -> None:
     before = {path: path.read_bytes() for path in shared.iterdir()}
-    assert len(djinn.proposals.accept(all=True, dry_run=True).proposals) == 3
+    assert len(djinn.review.accept(all="archive", dry_run=True).items) == 3
     assert {path: path.read_bytes() for path in shared.iterdir()} == before
-    report = djinn.proposals.accept(all=True, kind="archive")
+    report = djinn.review.accept(all="archive")
     [change] = djinn.changes.list().changes
-    assert change.id == report.change and change.what == "Accepted 3 proposals"
+    assert (change.id,) == report.changes and change.what == "Accepted 3 proposals"
     assert change.command == "review accept" and len(change.files) == 3
-    assert djinn.proposals.show(stale[0]).proposal.change == report.change
-    assert djinn.proposals.accept(all=True).proposals == ()
+    assert djinn.review.accept(all="archive").items == ()
     djinn.changes.undo()
     assert {path: path.read_bytes() for path in shared.iterdir()} == before
     assert statuses(djinn) == ["open"] * 3
-    djinn.proposals.dismiss(all=True)
+    djinn.review.dismiss(all="archive")
     assert statuses(djinn) == ["dismissed"] * 3
 
 
 def test_a_note_that_is_renamed_or_edited_after_an_undo(
     djinn: Djinn, shared: Path, stale: list[str]
 ) -> None:
-    djinn.proposals.accept(all=True)
+    djinn.review.accept(all="archive")
     (shared / "c.md").rename(shared / "d.md")
     assert statuses(djinn) == ["accepted"] * 3
     (shared / "d.md").rename(shared / "c.md")
@@ -118,18 +122,12 @@ def test_a_note_that_is_renamed_or_edited_after_an_undo(
 
 def test_what_is_refused(djinn: Djinn, stale: list[str]) -> None:
     with pytest.raises(NotFound, match=f"did you mean {stale[0]}"):
-        djinn.proposals.accept([f"{stale[0]}x"])
-    with pytest.raises(NotFound, match="no proposal 'x'"):
-        djinn.proposals.show("x")
-    for request in ({}, {"proposals": stale, "all": True}, {"proposals": stale, "kind": "archive"}):
-        with pytest.raises(UsageError):
-            djinn.proposals.accept(**request)
-    with pytest.raises(UsageError, match="kind 'x': give one of archive"):
-        djinn.proposals.list(kind="x")
-    djinn.proposals.dismiss(stale[:1])
-    with pytest.raises(Refused, match="already dismissed"):
-        djinn.proposals.accept(stale[:1])
-    assert djinn.proposals.dismiss(stale).problems
+        djinn.review.accept([f"{stale[0]}x"])
+    with pytest.raises(UsageError, match="kind"):
+        djinn.review.list(kind="x")
+    djinn.review.dismiss(stale[:1])
+    with pytest.raises(NotFound, match="nothing waits"):
+        djinn.review.accept(stale[:1])
 
 
 def test_a_vault_that_cannot_be_written(djinn: Djinn, home: Home, shared: Path) -> None:
@@ -138,11 +136,11 @@ def test_a_vault_that_cannot_be_written(djinn: Djinn, home: Home, shared: Path) 
     djinn.maintain(["rot"])
     home.edit((("vaults", "shared", "read_only"), True))
     djinn = Djinn(home)
-    report = djinn.proposals.accept(all=True)
-    assert [proposal.subjects[0].path for proposal in report.proposals] == ["b.md"]
+    report = djinn.review.accept(all="archive")
+    assert [item.subjects[0].path for item in report.items] == ["b.md"]
     [problem] = report.problems
     assert "vault shared is read-only" in problem.why
-    assert djinn.proposals.list().total == 1
+    assert djinn.review.list().total == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux" and os.geteuid() == 0, reason="root can do anything")
@@ -161,26 +159,23 @@ def test_a_folder_that_cannot_be_written(
 
 
 def test_two_who_accept_at_once(home: Home, stale: list[str]) -> None:
-    results: list[object] = []
+    results: list[int] = []
 
     def accept() -> None:
-        try:
-            results.append(len(Djinn(home).proposals.accept(all=True).proposals))
-        except Refused as error:
-            results.append(error)
+        results.append(len(Djinn(home).review.accept(all="archive").items))
 
     threads = [threading.Thread(target=accept) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(results, key=str) == [0, 3]
+    assert sorted(results) == [0, 3]
     assert len(Djinn(home).changes.list().changes) == 1
 
 
 def accept_and_die(place: str, number: int) -> str:
     """A program that accepts all proposals and is killed before call `number` of a function."""
-    return kill_at(place, number).format("djinn.proposals.accept(all=True)")
+    return kill_at(place, number).format("djinn.review.accept(all='archive')")
 
 
 APPENDED = "djinn_memory.store.ledger.ledger.now"
@@ -198,7 +193,7 @@ def test_a_kill_leaves_all_or_nothing(
         djinn.changes.undo()
     assert {path: path.read_bytes() for path in shared.iterdir()} == before
     assert statuses(djinn) == ["open"] * 3
-    assert len(djinn.proposals.accept(all=True).proposals) == 3
+    assert len(djinn.review.accept(all="archive").items) == 3
 
 
 @pytest.mark.soak
@@ -236,7 +231,7 @@ def test_a_full_disk_leaves_everything(
 
     monkeypatch.setattr(files, "apply", full)
     with pytest.raises((OSError, Unavailable)):
-        djinn.proposals.accept(all=True)
+        djinn.review.accept(all="archive")
     assert {path: path.read_bytes() for path in shared.iterdir()} == before
     assert statuses(djinn) == ["open"] * 3
 
@@ -248,13 +243,13 @@ def test_an_agent_sees_only_what_concerns_it_alone(tmp_path: Path) -> None:
         write(home.root / "vaults" / vault / f"{vault}.md", "type: plan")
     djinn = Djinn(home)
     djinn.maintain(["rot"])
-    proposals = {proposal.agent: proposal.id for proposal in djinn.proposals.list().proposals}
+    proposals = {proposal.agent: proposal.id for proposal in djinn.review.list().items}
     assert set(proposals) == {"me", "finn", None}
     for agent in ("me", "finn"):
-        [own] = djinn.proposals.list(agent=agent).proposals
+        [own] = djinn.review.list(agent=agent).items
         assert own.agent == agent
-    for verb in (djinn.proposals.accept, djinn.proposals.dismiss):
+    for verb in (djinn.review.accept, djinn.review.dismiss):
         for other in ("me", None):
             with pytest.raises(NotFound):
                 verb([proposals[other]], agent="finn")
-    assert len(djinn.proposals.accept(all=True, agent="finn").proposals) == 1
+    assert len(djinn.review.accept(all="archive", agent="finn").items) == 1

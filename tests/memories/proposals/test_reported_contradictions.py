@@ -39,8 +39,8 @@ def test_a_contradiction_is_reported_once_until_it_returns(djinn: Djinn, home: H
     assert "contradiction" not in " ".join(djinn.wake().suggestions)
     other.write_text("---\ntitle: New plan\n---\nBackups are kept for 90 days.\n")
     assert len(reported(djinn)) == 1
-    [contradiction] = djinn.contradictions.list().contradictions
-    djinn.contradictions.settle(contradiction.id, "both")
+    [contradiction] = djinn.review.list().items
+    djinn.review.dismiss([contradiction.id])
     assert "contradiction" not in " ".join(djinn.wake().suggestions)
     assert reported(djinn) == []
 
@@ -58,10 +58,10 @@ def test_no_acceptance_without_a_side(djinn: Djinn, home: Home, run: Run) -> Non
     note(home, "shared/a.md", "Backups are kept for 30 days.", title="Old plan")
     note(home, "shared/b.md", "Backups are kept for 90 days.", title="New plan")
     assert len(reported(djinn)) == 1
-    [proposal] = djinn.proposals.list().proposals
+    [proposal] = djinn.review.list().items
     for dry_run in (True, False):
-        report = djinn.proposals.accept([proposal.id], dry_run=dry_run)
-        assert report.proposals == ()
+        report = djinn.review.accept([proposal.id], dry_run=dry_run)
+        assert report.items == ()
         assert "does not say which side holds" in report.problems[0].why
     hint = run("review", home=home.root).stderr
     assert "djinn review accept N" in hint

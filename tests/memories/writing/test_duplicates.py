@@ -42,18 +42,18 @@ def test_the_same_in_other_words_is_written_and_proposed_as_a_merge(tmp_path: Pa
             "The shop runs on FastAPI and PostgreSQL; we considered Django and rejected it.",
         )  # fmt: skip
         djinn.remember("decision", "Hosting", "The shop is hosted by Ada on one machine.")
-        assert djinn.proposals.list().proposals == ()
+        assert djinn.review.list().items == ()
     with Djinn(home) as djinn:
         assert djinn.search("which framework", mode="meaning").unembedded == 0
-        [proposal] = djinn.proposals.list().proposals
+        [proposal] = djinn.review.list().items
         titles = {subject.title for subject in proposal.subjects}
         assert (proposal.kind, titles) == (
             "merge", {"Tech stack of the shop", "The shop's tech stack"},
         )  # fmt: skip
         # Decided once, it is not proposed by the next search either.
-        djinn.proposals.dismiss([proposal.id])
+        djinn.review.dismiss([proposal.id])
         djinn.search("which framework")
-        assert djinn.proposals.list().proposals == ()
+        assert djinn.review.list().items == ()
 
 
 def test_a_note_of_another_day_is_the_same_all_the_same(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_note_that_nobody_could_index_is_compared_with_others_later(home: Home
         with held(home, "written"):
             djinn.search("lamp")
         djinn.search("lamp")
-        [proposal] = djinn.proposals.list().proposals
+        [proposal] = djinn.review.list().items
     assert {subject.title for subject in proposal.subjects} == {"Harbour lamp", "The lamp"}
 
 

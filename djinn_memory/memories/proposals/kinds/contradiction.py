@@ -33,10 +33,7 @@ def finding(pair: Pair) -> Finding:
 def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
     """Mark the note of a side as one that no longer holds."""
     if acceptance.keep is None:
-        raise Refused(
-            "it does not say which side holds",
-            Remedy("contradictions.settle", purpose="choose a side"),
-        )
+        raise Refused("it does not say which side holds", Remedy("", {"keep": None}, "choose one"))
     sides = proposal.memories
     remaining, closed = sides if acceptance.keep == "A" else reversed(sides)
     runtime, place = acceptance.runtime, f"{closed.vault}/{closed.path}"
@@ -76,5 +73,4 @@ KIND = ProposalKind(
     describe=lambda titles: f"Settled the contradiction of {' and '.join(titles)}",
     find=_find,
     carry_out=_carry_out,
-    singly=True,
 )

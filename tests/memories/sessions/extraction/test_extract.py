@@ -603,9 +603,9 @@ def test_less_sure_statements_are_proposed_once(
     assert [memory.status for memory in report.written] == ["proposed"]
     assert [skipped.reason for skipped in report.skipped] == ["extracted before"]
     assert djinn.facts.list().facts == () and not djinn.sessions.extract().written
-    [proposal] = djinn.proposals.list(kind="statement").proposals
+    [proposal] = djinn.review.list(kind="statement").items
     assert proposal.subjects[0].title == "I sold my boat on 2026-02-28"
-    djinn.proposals.accept([proposal.id])
+    djinn.review.accept([proposal.id])
     fact = djinn.facts.get("user", "sold my boat on 2026-02-28")
     assert (fact.value, fact.valid_from) == ("I sold my boat on 2026-02-28", "2026-02-28")
 

@@ -37,7 +37,7 @@ def say(djinn: Djinn, message: str, *sessions: int) -> None:
 def waiting(djinn: Djinn) -> list[tuple[str, str]]:
     return [
         (proposal.evidence[0].partition(" ")[0], str(proposal.subjects[0].title))
-        for proposal in djinn.proposals.list(kind="statement").proposals
+        for proposal in djinn.review.list(kind="statement").items
     ]
 
 
@@ -47,7 +47,7 @@ def test_a_name_of_several_sessions_is_proposed_and_becomes_an_entity(djinn: Dji
     say(djinn, "It was good to talk with Hannah again.", SESSIONS)
     assert waiting(djinn) == [("person", "Hannah")]
     assert djinn.entities.list().total == 0
-    djinn.proposals.accept(kind="statement")
+    djinn.review.accept(all="statement")
     entity = djinn.entities.show("Hannah").entity
     assert entity is not None and entity.type == "person"
     say(djinn, "I will meet with Hannah.", SESSIONS + 1)
@@ -57,7 +57,7 @@ def test_a_name_of_several_sessions_is_proposed_and_becomes_an_entity(djinn: Dji
 def test_a_dismissed_name_is_not_proposed_again(djinn: Djinn) -> None:
     say(djinn, "We went to Gdynia, then stayed in Gdynia.", *range(SESSIONS))
     assert waiting(djinn) == [("place", "Gdynia")]
-    djinn.proposals.dismiss(kind="statement")
+    djinn.review.dismiss(all="statement")
     say(djinn, "We are back in Gdynia.", SESSIONS)
     assert waiting(djinn) == []
 
@@ -67,8 +67,8 @@ def test_an_entity_of_the_name_is_not_proposed_and_not_doubled(djinn: Djinn) -> 
     say(djinn, "We stayed in Gdynia with Hannah.", *range(SESSIONS))
     assert waiting(djinn) == [("person", "Hannah")]
     djinn.entities.add("Hannah", kind="person")
-    report = djinn.proposals.accept(kind="statement")
-    assert report.proposals == () and "is an entity of this name" in report.problems[0].why
+    report = djinn.review.accept(all="statement")
+    assert report.items == () and "is an entity of this name" in report.problems[0].why
 
 
 def test_a_fact_about_somebody_is_one_of_the_entity(
