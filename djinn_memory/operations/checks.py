@@ -6,7 +6,7 @@ All messages about values that do not fit are made here.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from types import NoneType, UnionType
@@ -44,6 +44,25 @@ _TAKES: dict[Any, tuple[str, ...]] = {
 }
 """The instruction to a person for each type, and the values that the type takes. The first value
 stands for the type in messages to programs. A type that is not listed takes any value."""
+
+
+_SYNONYMS = {
+    "limit": "top_k topk k n n_results num_results max_results count size first",
+    "skip": "offset start page",
+    "query": "q question text search_query prompt",
+    "text": "content body message memory data value",
+    "title": "name heading",
+    "agent": "user user_id agent_id",
+    "vaults": "vault namespace collection scope",
+    "since": "after from_date start_date",
+    "until": "before to_date end_date",
+    "budget": "max_tokens tokens token_budget",
+    "where": "filter filters metadata",
+    "fields": "metadata properties front_matter",
+    "session": "session_id run_id thread_id conversation_id",
+    "target": "request request_id recall_id",
+}
+"""The words that other programs have for arguments of requests, separated by spaces."""
 
 
 class FieldType(NamedTuple):
@@ -133,11 +152,22 @@ def check(request: Struct) -> None:
             raise UsageError(f"{shown}: {fault.need}", argument=name)
 
 
+def meant(name: str, known: Collection[str]) -> str:
+    """The argument that a wrong name most likely means; empty if there is none."""
+    from difflib import get_close_matches
+
+    same = [right for right, words in _SYNONYMS.items() if name in words.split() and right in known]
+    return next(iter(same or get_close_matches(name, known, 1)), "")
+
+
 def misfit(kind: type[Struct], given: Mapping[str, Any]) -> str:
     """Why JSON arguments do not fit a struct, with the name of one argument; empty if they fit."""
     known = {field.encode_name: field for field in fields_of(kind)}
     for name in given.keys() - known.keys():
-        return f"contains unknown field {''.join(filter(str.isprintable, name))[:100]}"
+        wrong = "".join(filter(str.isprintable, name))[:100]
+        near = meant(wrong, known)
+        advice = f"did you mean {near}?" if near else f"known: {', '.join(known)}"
+        return f"{wrong}: no such argument; {advice}"
     for name, field in known.items():
         if name not in given and field.required:
             return f"missing required field {name}"

@@ -199,7 +199,7 @@ def test_a_call_that_was_cancelled_is_not_begun(pair: Home) -> None:
                 for number in range(30):
                     group.start_soon(one, number)
             await client.send_ping()
-            listed = await call(client, "list", types=["lesson"])
+            listed = await call(client, "read", action="list", types=["lesson"])
             assert len(listed["memories"]) < 30
             # What had begun is whole.
             for one in listed["memories"]:

@@ -1,4 +1,4 @@
-"""The tools that write notes: remember, forget, ingest, record."""
+"""The tools that write notes: remember, memory, ingest, episode."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import NODEFAULT, Meta, Struct, field
+from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import Refused, Remedy, UsageError
+from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
-from djinn_memory.mcp.tool import Argument, optional_text, required_text, tool
+from djinn_memory.mcp.tool import Argument, number, optional_text, required_text, tool
+from djinn_memory.memories.changes.history import past_changes
+from djinn_memory.memories.changes.requests import UndoChange, UndoReport
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
 from djinn_memory.memories.library.requests import IngestOptions
+from djinn_memory.memories.removal.restore import RestoreReport
 from djinn_memory.memories.writing.remember import RememberResult
 from djinn_memory.models import extended
+from djinn_memory.notes.dates import local_day
 from djinn_memory.operations.caller import Caller
 from djinn_memory.system.files import expand
 
@@ -34,41 +39,41 @@ def saved_lines(result: RememberResult) -> list[str]:
 
 
 @tool(
-    "Remember something",
     "remember",
     without=frozenset({"fields"}),
     hints={
         "tags": "Such as project/myapp.",
-        "links": "Titles of notes to link to.",
-        "expires": "30d, 12h or 2026-12-31.",
-        "domain": "Such as work.",
-        "due": "2w, tomorrow or 2026-12-31.",
+        "links": "Titles of notes.",
+        "expires": "30d or 2026-12-31.",
+        "domain": "",
+        "due": "2w or 2026-12-31.",
+        "source": "",
         "status": "active or done.",
-        "supersedes": "The note that it replaces.",
-        "existing": "What to do if a note has the title. revise keeps the old version.",
-        "force": "Write it even if another note says the same.",
+        "supersedes": "",
+        "importance": "",
+        "confidence": "",
+        "existing": "If a note has the title.",
+        "force": "Even if another note says the same.",
     },
     arguments={
         "type": required_text(
             100,
-            "decision, lesson, preference, commitment, pattern, plan, observation, person, "
-            "project, concept, skill, or your own.",
+            "decision, lesson, preference, commitment, plan, person, project, concept, skill, or "
+            "your own.",
         ),
-        "title": required_text(500, "The title, on one line; links use it."),
-        "text": optional_text(200_000, "Markdown; [[Title]] links to a note."),
+        "title": required_text(500, "One line; links use it."),
+        "text": optional_text(200_000, "Markdown; [[Title]] links."),
     },
 )
 def remember(answer: RememberResult) -> list[str]:
     """Write a memory, which the next search finds.
 
     Use it at once when something is settled that will matter in another session: a decision and
-    why, a lesson, a preference, a commitment, what a person or project is like. One memory for
-    one thing, in words that make sense without this conversation. `recall` or `search` first.
-    Not for temporary values (`working`), single values with a name (`fact`), nor for handing over
-    (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
-    call again with `existing` or `force`. Passwords and keys are refused.
-    Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks.
-    Considered SQLite (rejected: one writer).", "tags": ["project/myapp"]}
+    why, a lesson, a preference, a commitment. One thing each, in words that make sense without this
+    conversation; `recall` first. Not for temporary values (`working`), named values (`fact`) or
+    handing over (`sleep`). If a note has the title or says the same, call again with `existing` or
+    `force`.
+    Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks."}
     """
     return saved_lines(answer)
 
@@ -81,26 +86,70 @@ class _ForgetAnswer(Answer):
     """The path of the file in the trash."""
 
 
-@tool(
-    "Forget a memory",
-    "memories.delete",
-    without=frozenset({"digest", "dry_run"}),
-)
-def forget(answer: _ForgetAnswer) -> list[str]:
-    """Move a note with its earlier versions to the trash, from which a person can restore it.
+def _present_change(result: Any, arguments: Any) -> Any:
+    if arguments.action == "delete":
+        memory = extended(result.memory, MemoryPlace)
+        return extended(result, _ForgetAnswer, memory=memory)
+    return result
 
-    Use it when the user asks, or when you wrote the note by mistake. Not for outdated
-    content: `remember` with existing=revise keeps the old version.
-    Example: {"name": "shared:ideas/old.md"}
+
+def _own_change(djinn: Djinn, caller: Caller, request: Any) -> Any:
+    """An undo of a change that the agent made itself, by default of its last one."""
+    if not isinstance(request, UndoChange):
+        return request
+    past = past_changes(djinn.runtime.state, djinn.runtime.fresh_scope(caller.agent))
+    own = [change for change in past if change.record.plan.agent == caller.agent]
+    done = [each for each in own if each.status == "done" and not each.record.plan.undoes]
+    listed = Remedy("changes.list", {}, "list the changes")
+    if request.change is None and not done:
+        raise NotFound("you made no change that can be taken back", listed)
+    chosen = request.change or done[0].record.id
+    if all(change.record.id != chosen for change in own):
+        raise NotFound(f"you made no change {chosen!r}", listed)
+    return replace(request, change=chosen)
+
+
+@tool(
+    "memories",
+    actions=("delete", "restore"),
+    others={"undo": "changes.undo", "changes": "changes.list"},
+    present=_present_change,
+    check=_own_change,
+    without=frozenset({"digest", "dry_run"}),
+    hints={"name": "", "change": "Default: your last one."},
+    arguments={"limit": number(1, 1000, default=20)},
+)
+def memory(answer: Any) -> list[str]:
+    """Delete or restore a note, or take back a change of notes that you made.
+
+    Use it when the user asks, or after a mistake. delete moves a note to the trash; restore without
+    a name lists the trash; changes lists what undo takes back. Not for outdated content: `remember`
+    with existing=revise.
+    {actions}
+    Example: {"action": "delete", "name": "shared:ideas/old.md"}
     """
-    return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
+    match answer:
+        case _ForgetAnswer():
+            return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
+        case RestoreReport():
+            state = "Restored" if answer.restored else "In the trash"
+            notes = [f"{state}: {note.title} [{note.vault}:{note.path}]" for note in answer.notes]
+            return notes or ["The trash is empty."]
+        case UndoReport():
+            files = [f"- {file.action} {file.vault}/{file.path}" for file in answer.files]
+            return [f"Taken back: {answer.change.what}", *files]
+    lines = [
+        f"- {entry.id}, {local_day(entry.at)}, {entry.command}: {entry.what} ({entry.status})"
+        for entry in answer.changes
+    ]
+    return lines or ["No changes."]
 
 
 _Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 _Paths = Annotated[
     Sequence[_Path],
-    Meta(min_length=1, max_length=100, description="Absolute paths of files or folders."),
+    Meta(min_length=1, max_length=100, description="Absolute; files or folders."),
 ]
 
 _FOR_A_PERSON = frozenset(
@@ -146,7 +195,7 @@ def _absolute_paths(fields: dict[str, Any]) -> None:
     fields["paths"] = tuple(map(expand, fields["paths"]))
 
 
-def _refuse_hidden(djinn: Djinn, caller: Caller, request: IngestOptions) -> None:
+def _refuse_hidden(djinn: Djinn, caller: Caller, request: IngestOptions) -> IngestOptions:
     """Refuse files that nobody would give to an agent: hidden folders contain keys and settings."""
     home = djinn.home
     state, hides = Path(os.path.realpath(home.state)), HiddenPaths(home, caller.agent)
@@ -156,6 +205,7 @@ def _refuse_hidden(djinn: Djinn, caller: Caller, request: IngestOptions) -> None
         if refused or (path not in hides and _has_hidden_part(Path(os.path.realpath(path)))):
             remedy = Remedy("", {}, "ask a person to copy it to another folder")
             raise Refused(f"{path} is hidden", remedy)
+    return request
 
 
 def _has_hidden_part(path: Path) -> bool:
@@ -163,7 +213,6 @@ def _has_hidden_part(path: Path) -> bool:
 
 
 @tool(
-    "Ingest files",
     "documents.ingest",
     prepare=_absolute_paths,
     check=_refuse_hidden,
@@ -172,7 +221,7 @@ def _has_hidden_part(path: Path) -> bool:
         "recursive": "Include subfolders.",
         "document_type": "",
         "copy": "Even if another vault has it.",
-        "vault": "Default: your own.",
+        "vault": "",
     },
     arguments={
         "paths": Argument(_Paths, NODEFAULT),
@@ -183,7 +232,6 @@ def ingest(answer: _IngestAnswer) -> list[str]:
     """Turn files (PDF, text, CSV, office) into documents, which `search` finds and cites by page.
 
     Use it when a person names files to keep. Not for what you learned: use `remember`.
-    Example: {"paths": ["/home/maren/report.pdf"], "document_type": "technical"}
     """
     lines = []
     for file in answer.documents:
@@ -191,9 +239,6 @@ def ingest(answer: _IngestAnswer) -> list[str]:
         why = f": {file.why}" if file.why else ""
         lines.append(f"- {file.file}: {file.status}{place}{why}")
     return lines or ["There are no files."]
-
-
-_EPISODE_HINTS = {"channel": "", "context": "A JSON object.", "at": "Default: now."}
 
 
 class _EpisodeAnswer(Answer):
@@ -208,45 +253,48 @@ class _EpisodeAnswer(Answer):
     """The number of secrets that were masked."""
 
 
-def _present_episode(episode: RecordedEpisode, _: object) -> _EpisodeAnswer:
-    return extended(episode, _EpisodeAnswer, importance=episode.importance.total)
-
-
-def _episode_lines(answer: _EpisodeAnswer) -> list[str]:
-    masked = f", {answer.masked} masked" if answer.masked else ""
-    return [f"Recorded [{answer.id}], importance {answer.importance}{masked}"]
+def _present_episode(result: Any, _: object) -> Any:
+    if isinstance(result, RecordedEpisode):
+        return extended(result, _EpisodeAnswer, importance=result.importance.total)
+    return result
 
 
 @tool(
-    "Record an interaction",
-    "episodes.record_interaction",
+    "episodes",
+    actions=("record_interaction", "record_observation"),
+    others={"record_outcome": "outcomes.record", "list_outcomes": "outcomes.list"},
     present=_present_episode,
     without=frozenset({"domain"}),
-    hints={"response": "Your answer.", **_EPISODE_HINTS},
-    arguments={"message": required_text(MAX_TEXT, "What the user said.")},
+    names={"action": "what"},
+    hints={
+        "response": "Your answer.",
+        "context": "A JSON object; of an outcome, where.",
+        "channel": "",
+        "at": "",
+        "result": "",
+    },
+    arguments={
+        "message": optional_text(MAX_TEXT, "What the user said.", least=1),
+        "text": optional_text(MAX_TEXT, "What happened.", least=1),
+        "what": optional_text(200, "What was done, in a few words.", least=1),
+        "context": Argument(dict[str, Any] | str | None),
+        "limit": number(1, 1000, default=50),
+    },
 )
-def record_interaction(answer: _EpisodeAnswer) -> list[str]:
-    """Record a message and your answer as an episode in today's journal. Secrets are masked.
+def episode(answer: Any) -> list[str]:
+    """Record what happened in today's journal. Secrets are masked.
 
-    Use it where conversations are kept and no hook records them. Not for what was learned from
-    one: use `remember`.
-    Example: {"message": "When do we ship?", "response": "On Friday."}
+    Use it where no hook records messages and answers, for observations, and for how an action
+    ended; list_outcomes says how often actions succeeded. Not for conclusions: use `remember`.
+    {actions}
+    Example: {"action": "record_outcome", "what": "restart the router", "result": "success"}
     """
-    return _episode_lines(answer)
-
-
-@tool(
-    "Record an observation",
-    "episodes.record_observation",
-    present=_present_episode,
-    without=frozenset({"domain"}),
-    hints=_EPISODE_HINTS,
-    arguments={"text": required_text(MAX_TEXT, "What happened.")},
-)
-def record_observation(answer: _EpisodeAnswer) -> list[str]:
-    """Record something that you saw happen as an episode in today's journal. Secrets are masked.
-
-    Use it for events that may matter later. Not for conclusions: use `remember`.
-    Example: {"text": "The build turned red after the upgrade."}
-    """
-    return _episode_lines(answer)
+    if isinstance(answer, _EpisodeAnswer):
+        masked = f", {answer.masked} masked" if answer.masked else ""
+        return [f"Recorded [{answer.id}], importance {answer.importance}{masked}"]
+    lines = [
+        f"- {row.action}{f' ({row.context})' if row.context else ''}: {row.effectiveness:.0%} of "
+        f"{row.successes + row.partial + row.failures}, last on {row.last}"
+        for row in answer.actions
+    ]
+    return lines or ["No outcomes were recorded."]
