@@ -34,7 +34,7 @@ _HINTS = {
     "tags": "",
     "since": "2026-03 or 30d.",
     "until": "",
-    "as_of": "What held then.",
+    "as_of": "",
     "name": NAME_HINT,
     "importance": "0 to 1.",
     "confidence": "0 to 1.",

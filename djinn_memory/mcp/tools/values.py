@@ -94,8 +94,8 @@ def as_understood(fields: dict[str, Any]) -> None:
 def fact(answer: _FactAnswer) -> list[str]:
     """Keep and look up single values: one for a category and a key, with its history.
 
-    Use it for values that are replaced when they change: a birthday, the version in production. Not
-    for what needs a reason or a sentence: `remember` it.
+    Use it for values that are replaced when they change: a birthday, the version in production.
+    Not for what needs a reason or a sentence: `remember` it.
     {actions}
     Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December"}
     """
