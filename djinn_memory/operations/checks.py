@@ -6,7 +6,7 @@ All messages about values that do not fit are made here.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from types import NoneType, UnionType
@@ -158,6 +158,17 @@ def meant(name: str, known: Collection[str]) -> str:
 
     same = [right for right, words in _SYNONYMS.items() if name in words.split() and right in known]
     return next(iter(same or get_close_matches(name, known, 1)), "")
+
+
+def unknown_fields(kind: type[Struct], names: Iterable[str]) -> str:
+    """The message for arguments that a request does not have: the right names, else all names."""
+    known = [*field_types(kind)]
+    parts = []
+    for name in sorted(names):
+        near = meant(name, known)
+        advice = f"use `{near}`" if near else f"it has {', '.join(map('`{}`'.format, known))}"
+        parts.append(f"has no argument `{name}`; {advice}")
+    return "; ".join(parts)
 
 
 def misfit(kind: type[Struct], given: Mapping[str, Any]) -> str:

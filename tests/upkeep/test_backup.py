@@ -6,8 +6,10 @@ import gzip
 import io
 import os
 import random
+import shutil
 import tarfile
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,43 @@ def test_a_state_folder_elsewhere_is_not_written(
     assert Home(restored.home).state == restored.home / ".djinn"
     logs = ("-wal", "-shm")
     assert {name for name in files(elsewhere) if not name.endswith(logs)} == before.keys()
+
+
+def test_the_last_backups_are_kept(
+    full: Djinn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    full.home.edit((("backup", "keep"), 2))
+    begun, clock = datetime.now(UTC), iter(range(9))
+    monkeypatch.setattr(full.runtime, "now", lambda: begun + timedelta(hours=next(clock)))
+    named = full.backups.create(tmp_path / os.fsdecode(b"named\xff.tar.gz")).file
+    first, second = (full.backups.create().file for _ in range(2))
+    local = begun.astimezone() + timedelta(hours=1)
+    folder = tmp_path / "user" / "djinn-backups"
+    assert first == folder / f"{full.home.root.name}-{local:%Y-%m-%d-%H%M%S}.tar.gz"
+    assert not folder.stat().st_mode & 0o077
+    some = full.backups.create(vaults=["me"])
+    assert some.deleted == []
+    # Another program wrote into one of them, so it belongs to nobody here.
+    second.write_bytes(b"mine")
+    third = full.backups.create()
+    fourth = full.backups.create()
+    assert (third.deleted, fourth.deleted) == ([], [first])
+    kept = {second, some.file, third.file, fourth.file}
+    assert set(folder.iterdir()) == kept and named.is_file()
+    [said] = [each for each in full.doctor().findings if each.part == "backup"]
+    assert str(fourth.file) in said.what and said.severity == "ok"
+
+
+def test_a_copied_home_deletes_no_backup_of_the_other(
+    full: Djinn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    full.home.edit((("backup", "keep"), 1))
+    first = full.backups.create().file
+    shutil.copytree(full.home.root, tmp_path / "copy")
+    copy = Djinn(Home(tmp_path / "copy"))
+    assert copy.backups.create().deleted == [] and first.is_file()
 
 
 @pytest.mark.parametrize("made", ["missing", "empty", "initialised"])

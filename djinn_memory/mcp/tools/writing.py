@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import NODEFAULT, Meta, Struct, field
+from msgspec import NODEFAULT, Meta, Struct, convert, field
 from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
@@ -17,6 +17,7 @@ from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import Argument, number, optional_text, required_text, tool
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.changes.requests import UndoChange, UndoReport
+from djinn_memory.memories.editing.requests import LinksLeft
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
 from djinn_memory.memories.library.requests import IngestOptions
 from djinn_memory.memories.removal.restore import RestoreReport
@@ -78,18 +79,25 @@ def remember(answer: RememberResult) -> list[str]:
     return saved_lines(answer)
 
 
-class _ForgetAnswer(Answer):
-    """A memory in the trash."""
+class _NoteAnswer(Answer):
+    """A note that was changed, and what became of links to it."""
 
-    memory: MemoryPlace
-    moved_to: Path
+    memory: MemoryPlace | None = None
+    path: str | None = None
+    """The path of a note whose front matter was edited."""
+    moved_to: Path | None = None
     """The path of the file in the trash."""
+    was: str | None = None
+    """Its place before a rename or a move."""
+    links: int = 0
+    """The number of links that were changed."""
+    left: Sequence[LinksLeft] = ()
+    """Links that stay, and why."""
 
 
 def _present_change(result: Any, arguments: Any) -> Any:
-    if arguments.action == "delete":
-        memory = extended(result.memory, MemoryPlace)
-        return extended(result, _ForgetAnswer, memory=memory)
+    if arguments.action in ("delete", "rename", "move", "edit"):
+        return convert(result, _NoteAnswer, from_attributes=True)
     return result
 
 
@@ -111,26 +119,34 @@ def _own_change(djinn: Djinn, caller: Caller, request: Any) -> Any:
 
 @tool(
     "memories",
-    actions=("delete", "restore"),
+    actions=("delete", "restore", "rename", "move", "edit"),
     others={"undo": "changes.undo", "changes": "changes.list"},
     present=_present_change,
     check=_own_change,
-    without=frozenset({"digest", "dry_run"}),
-    hints={"name": "", "change": "Default: your last one."},
+    without=frozenset({"digest", "dry_run", "json_value", "status"}),
+    hints={
+        "name": "",
+        "title": "",
+        "to": "Folder, vault or vault:folder.",
+        "fields": "KEY=VALUE.",
+        "tags": "",
+        "untag": "",
+        "change": "Default: your last one.",
+    },
     arguments={"limit": number(1, 1000, default=20)},
 )
 def memory(answer: Any) -> list[str]:
-    """Delete or restore a note, or take back a change of notes that you made.
+    """Delete, restore, rename or move a note (links follow), edit its front matter, or undo.
 
-    Use it when the user asks, or after a mistake. delete moves a note to the trash; restore without
-    a name lists the trash; changes lists what undo takes back. Not for outdated content: `remember`
-    with existing=revise.
+    Use it when the user asks, or after a mistake. delete moves to the trash; restore without a name
+    lists the trash; undo takes back what `changes` lists of yours. Not for outdated content:
+    `remember` with existing=revise.
     {actions}
-    Example: {"action": "delete", "name": "shared:ideas/old.md"}
+    Example: {"action": "rename", "name": "shared:old.md", "title": "A better idea"}
     """
     match answer:
-        case _ForgetAnswer():
-            return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
+        case _NoteAnswer():
+            return _note_lines(answer)
         case RestoreReport():
             state = "Restored" if answer.restored else "In the trash"
             notes = [f"{state}: {note.title} [{note.vault}:{note.path}]" for note in answer.notes]
@@ -143,6 +159,16 @@ def memory(answer: Any) -> list[str]:
         for entry in answer.changes
     ]
     return lines or ["No changes."]
+
+
+def _note_lines(answer: _NoteAnswer) -> list[str]:
+    if answer.moved_to and answer.memory:
+        return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
+    if answer.memory is None:
+        return [f"Edited {answer.path}"]
+    lines = [f"Moved {answer.was} to {answer.memory.vault}/{answer.memory.path}"]
+    lines += [f"{answer.links} links changed."] if answer.links else []
+    return lines + [f"{left.links} links in {left.vault} stay: {left.why}" for left in answer.left]
 
 
 _Path = Annotated[str, Meta(min_length=1, max_length=4096)]
