@@ -351,7 +351,8 @@ def refusal(line: str) -> str:
         return ""
     except Exception as error:
         # A run puts something else than X in.
-        fine = type(error).__name__ == "NoArgsIsHelpError" or "'X' is not one of" in str(error)
+        said = str(error)
+        fine = type(error).__name__ == "NoArgsIsHelpError" or "'X' is not " in said
         return "" if fine else repr(error)
     return ""
 

@@ -24,7 +24,7 @@ from djinn_memory.notes.link_resolution import Address, Rewrite, relinked
 from djinn_memory.notes.links import Link
 from djinn_memory.notes.markdown import headings, inline, mask
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, letters
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
@@ -38,8 +38,6 @@ IssueCode = Literal[
 _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _PUNCTUATION = re.compile(r"[!-&(-,.-/:-@\[-^`{-~\s]+")
 """Characters that Obsidian ignores when it compares headings in links."""
-
-_NO_LETTERS = re.compile(r"[\W_]+")
 
 
 class LintIssue(Struct, frozen=True):
@@ -141,7 +139,7 @@ class _Anchors:
         """The headings by their letters and digits only."""
         by_letters: defaultdict[str, list[str]] = defaultdict(list)
         for title in self.headings.values():
-            by_letters[_letters(title)].append(title)
+            by_letters[letters(title)].append(title)
         return by_letters
 
     @cached_property
@@ -152,10 +150,6 @@ class _Anchors:
 
 def _compared(title: str) -> str:
     return _PUNCTUATION.sub(" ", fold(inline(title))).strip()
-
-
-def _letters(title: str) -> str:
-    return _NO_LETTERS.sub("", fold(title))
 
 
 def _links(notes: _Notes) -> Iterator[LintIssue]:
@@ -186,7 +180,7 @@ def _dead_headings(notes: _Notes) -> Iterator[LintIssue]:
         last = link.heading.rpartition("#")[2].strip()
         if _compared(last) in anchors.headings:
             continue
-        near = anchors.respelled.get(_letters(last), ())
+        near = anchors.respelled.get(letters(last), ())
         # Programs write white space and punctuation in Markdown links differently.
         if near and link.kind == "markdown":
             continue

@@ -62,12 +62,13 @@ def _holds_notes(state: State, vault: Vault, folder: Path) -> bool:
 
     Notes that the user changed or deleted since the last index run may be missing.
     """
-    if not state.home.index_path.exists():
+    paths: set[str] = set()
+    if state.home.index_path.exists():
+        with state.reading([vault]) as index:
+            paths = {memory.path for memory in index.memories(Selection(), limit=SAMPLE)}
+    if not paths:
         return next(folder.rglob("*.md"), None) is not None
-    with state.reading([vault]) as index:
-        paths = {memory.path for memory in index.memories(Selection(), limit=SAMPLE)}
-    found = sum((folder / path).is_file() for path in paths)
-    return 0 < len(paths) <= 2 * found
+    return len(paths) <= 2 * sum((folder / path).is_file() for path in paths)
 
 
 def _require_room(home: Home, vault: Vault, source: Path, target: Path, *, moved: bool) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from djinn_memory.errors import Remedy
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
+from djinn_memory.home.written_backups import written_backups
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.changes.plan import KeptBytes
 from djinn_memory.memories.hooks.installation import hook_state
@@ -33,7 +34,6 @@ from djinn_memory.upkeep.findings import (
     some,
     warning,
 )
-from djinn_memory.upkeep.written_backups import written_backups
 
 LEAST = 20_000_000
 """Minimum free bytes: with less, even a small write may fail."""

@@ -42,7 +42,7 @@ MISTAKES = {
     "search tide --mode fast": "give one of hybrid, words, meaning",
     "search tide --mode hybird": "did you mean hybrid?",
     "search tide --plane Semantics": "did you mean semantic?",
-    "proposal accept --kind statment": "did you mean statement?",
+    "review --kind statment": "did you mean statement?",
     "maintain --only extrct": "did you mean extract?",
     "search tide --tags harbour": "did you mean --tag?",
     "search tide --since yesterdy": "write 2026-03-01",

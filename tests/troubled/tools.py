@@ -101,6 +101,9 @@ WRITING: tuple[Call, ...] = (
     ("working", {"action": "step", "task": "regatta", "key": "sail", "status": "completed"}, "."),
     ("working", {"action": "share", "key": "wind", "to": "ben"}, "ben"),
     ("working", {"action": "clear", "key": "wind"}, "."),
+    ("memory", {"action": "rename", "name": "Bilge pump", "title": "Pump"}, "Moved "),
+    ("memory", {"action": "move", "name": "Pump", "to": "pumps"}, "Moved "),
+    ("memory", {"action": "rename", "name": "Pump", "title": "Bilge pump"}, "Moved "),
     ("sleep", {"summary": "Done."}, "handoff"),
 )
 """Calls that write."""

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import NODEFAULT, Meta, Struct, convert, field
-from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound, Refused, Remedy, UsageError
+from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import Argument, number, optional_text, required_text, tool
-from djinn_memory.memories.changes.history import past_changes
-from djinn_memory.memories.changes.requests import UndoChange, UndoReport
-from djinn_memory.memories.editing.requests import LinksLeft
+from djinn_memory.memories.changes.requests import UndoReport
+from djinn_memory.memories.editing.requests import LinksLeft, MemoryEdit
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
 from djinn_memory.memories.library.requests import IngestOptions
 from djinn_memory.memories.removal.restore import RestoreReport
@@ -82,9 +80,7 @@ def remember(answer: RememberResult) -> list[str]:
 class _NoteAnswer(Answer):
     """A note that was changed, and what became of links to it."""
 
-    memory: MemoryPlace | None = None
-    path: str | None = None
-    """The path of a note whose front matter was edited."""
+    memory: MemoryPlace
     moved_to: Path | None = None
     """The path of the file in the trash."""
     was: str | None = None
@@ -96,25 +92,9 @@ class _NoteAnswer(Answer):
 
 
 def _present_change(result: Any, arguments: Any) -> Any:
-    if arguments.action in ("delete", "rename", "move", "edit"):
+    if arguments.action in ("delete", "rename", "move"):
         return convert(result, _NoteAnswer, from_attributes=True)
     return result
-
-
-def _own_change(djinn: Djinn, caller: Caller, request: Any) -> Any:
-    """An undo of a change that the agent made itself, by default of its last one."""
-    if not isinstance(request, UndoChange):
-        return request
-    past = past_changes(djinn.runtime.state, djinn.runtime.fresh_scope(caller.agent))
-    own = [change for change in past if change.record.plan.agent == caller.agent]
-    done = [each for each in own if each.status == "done" and not each.record.plan.undoes]
-    listed = Remedy("changes.list", {}, "list the changes")
-    if request.change is None and not done:
-        raise NotFound("you made no change that can be taken back", listed)
-    chosen = request.change or done[0].record.id
-    if all(change.record.id != chosen for change in own):
-        raise NotFound(f"you made no change {chosen!r}", listed)
-    return replace(request, change=chosen)
 
 
 @tool(
@@ -122,7 +102,6 @@ def _own_change(djinn: Djinn, caller: Caller, request: Any) -> Any:
     actions=("delete", "restore", "rename", "move", "edit"),
     others={"undo": "changes.undo", "changes": "changes.list"},
     present=_present_change,
-    check=_own_change,
     without=frozenset({"digest", "dry_run", "json_value", "status"}),
     hints={
         "name": "",
@@ -154,6 +133,10 @@ def memory(answer: Any) -> list[str]:
         case UndoReport():
             files = [f"- {file.action} {file.vault}/{file.path}" for file in answer.files]
             return [f"Taken back: {answer.change.what}", *files]
+        case MemoryEdit():
+            return [
+                f"Edited {answer.vault}/{answer.path}" if answer.changed else "Nothing to change."
+            ]
     lines = [
         f"- {entry.id}, {local_day(entry.at)}, {entry.command}: {entry.what} ({entry.status})"
         for entry in answer.changes
@@ -162,10 +145,8 @@ def memory(answer: Any) -> list[str]:
 
 
 def _note_lines(answer: _NoteAnswer) -> list[str]:
-    if answer.moved_to and answer.memory:
+    if answer.moved_to:
         return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
-    if answer.memory is None:
-        return [f"Edited {answer.path}"]
     lines = [f"Moved {answer.was} to {answer.memory.vault}/{answer.memory.path}"]
     lines += [f"{answer.links} links changed."] if answer.links else []
     return lines + [f"{left.links} links in {left.vault} stay: {left.why}" for left in answer.left]

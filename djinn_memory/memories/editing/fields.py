@@ -24,6 +24,7 @@ from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.index.records import IndexedMemory
+from djinn_memory.system.choices import one_of
 from djinn_memory.system.yaml_edit import load, scalar
 
 _SHARES = frozenset({"importance", "confidence"})
@@ -115,7 +116,7 @@ def _checked(
     if name in _SHARES and (type(value) not in (int, float) or not 0 <= value <= 1):
         raise UsageError(f"{key}={text}: give a number from 0 to 1", argument="fields")
     if name == "plane" and text not in PLANES:
-        why = f"{key}={text}: unknown plane; allowed: {', '.join(PLANES)}"
+        why = f"{key}={text}: unknown plane; {one_of(PLANES, text)}"
         raise UsageError(why, argument="fields")
     if name in _COMING:
         return date_field("fields", text, runtime.now(), past=True)

@@ -16,7 +16,7 @@ from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
 from djinn_memory.home.access import is_open
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.catalog.catalog import file_name, find, require_note
-from djinn_memory.memories.editing.relinking import Heading, Place, Relinking, Stray
+from djinn_memory.memories.editing.relinking import Place, Relinking, Stray, TitleHeading
 from djinn_memory.memories.editing.requests import (
     LinksLeft,
     MemoryMove,
@@ -60,7 +60,7 @@ class Target(Struct, frozen=True):
     title: str
     change: Callable[[bytes], bytes] = lambda data: data
     """Changes the bytes of the note."""
-    heading: Heading | None = None
+    heading: TitleHeading | None = None
     """The heading that has the title, before and after."""
 
 
@@ -102,7 +102,7 @@ def rename(runtime: Runtime, request: RenameMemory) -> MemoryMove:
         if (title, path) == (memory.title, memory.path):
             raise UsageError(f"{title!r} is its title already", argument="title")
         heading = title_heading(memory.path, data, vault)
-        changed = Heading(memory.title, title) if heading else None
+        changed = TitleHeading(memory.title, title) if heading else None
         return Target(vault, path, title, lambda old: titled(path, old, vault, title), changed)
 
     return moved(runtime, "memory rename", request, plan)
@@ -264,6 +264,9 @@ class _Move:
             except (OSError, DjinnError):
                 if source == self._place or moves:
                     raise
+                if not os.path.lexists(vault.root / source[1]):
+                    # Another process renames it: the next attempt sees its links elsewhere.
+                    raise Changed(vault.root / source[1]) from None
                 strays = [*self._links.strays(source)]
                 number = 0
             else:

@@ -7,11 +7,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.home import access
@@ -28,7 +28,7 @@ from djinn_memory.notes.link_resolution import (
 )
 from djinn_memory.notes.links import Kind, Link
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import letters
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import Selection
 
@@ -43,11 +43,8 @@ _DEFINITION = re.compile(rb"(?m)^ {0,3}\[[^\]\n]+\]:[ \t]+[^\n]*\.md", re.IGNORE
 
 _QUOTED = re.compile(r"\[\[([^\[\]|#\n]+)")
 
-_NO_LETTERS = re.compile(r"[\W_]+")
 
-
-@dataclass(frozen=True)
-class Stray:
+class Stray(Struct, frozen=True):
     """A link that is not written anew, although it would lead elsewhere."""
 
     source: Place
@@ -57,8 +54,7 @@ class Stray:
     """The note that it leads to."""
 
 
-@dataclass(frozen=True)
-class Heading:
+class TitleHeading(Struct, frozen=True):
     """The first heading of a note that is renamed, before and after it."""
 
     old: str
@@ -86,14 +82,14 @@ class Relinking:
                 self._targets.setdefault(place, LinkTarget(key, *place, None, title, ()))
         self._places = {target.key: place for place, target in self._targets.items()}
         self._after = dict(self._targets)
-        self._headings: dict[int, Heading] = {}
+        self._headings: dict[int, TitleHeading] = {}
         self._links: defaultdict[Place, Counter[tuple[str, Kind]]] = defaultdict(Counter)
         for link in index.links([*sources]):
             if link.source in sources:
                 self._links[sources[link.source]][link.text, link.kind] += 1
 
     def change(
-        self, place: Place, to: Place, title: str | None = None, heading: Heading | None = None
+        self, place: Place, to: Place, title: str | None = None, heading: TitleHeading | None = None
     ) -> None:
         """Give a note another place and another title."""
         target = self._after[place]
@@ -254,10 +250,10 @@ class Relinking:
         for text in dict.fromkeys(names(source, link.target, target)):
             if wiki and (not text or _UNLINKABLE.search(text)):
                 continue
-            found = self._now(source, text.removesuffix(".md"), link.kind)
-            if found.key == key and not found.ambiguous:
+            resolution = self._now(source, text.removesuffix(".md"), link.kind)
+            if resolution.key == key and not resolution.ambiguous:
                 return text
-            if found.key == key:
+            if resolution.key == key:
                 ambiguous = ambiguous or text
         return ambiguous
 
@@ -312,14 +308,10 @@ class Relinking:
         key = self._led(source, link.target, link.kind)
         heading = None if key is None else self._headings.get(key)
         first, mark, rest = link.heading.partition("#")
-        if not heading or _letters(first) != _letters(heading.old):
+        if not heading or letters(first) != letters(heading.old):
             return None
         new = re.sub(r"[#|^\[\]]", "", heading.new)
         if link.kind == "markdown":
             new = re.sub(r"\s+", "-" if " " not in first else "%20", new)
             new = new.lower() if first == first.lower() else new
         return f"{new}{mark}{rest}" + (f"#^{link.block}" if link.block else "")
-
-
-def _letters(text: str) -> str:
-    return _NO_LETTERS.sub("", fold(text))

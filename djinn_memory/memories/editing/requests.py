@@ -9,10 +9,10 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MemoryName
 from djinn_memory.models import Memory, Problem
-from djinn_memory.search.narrowing import AgentName, RawText
+from djinn_memory.search.narrowing import AgentName
 
 _DryRun = Annotated[bool, Meta(description="Show the changes as a diff, without making them.")]
-_Short = Annotated[RawText, Meta(max_length=500)]
+_Short = Annotated[str, Meta(max_length=500)]
 _Tags = Annotated[Sequence[_Short], Meta(max_length=50)]
 
 
@@ -20,7 +20,7 @@ class RenameMemory(Struct, frozen=True):
     """Give a note another title and file name. Links to it follow."""
 
     name: MemoryName
-    title: Annotated[RawText, Meta(min_length=1, max_length=500, description="The new title.")]
+    title: Annotated[str, Meta(min_length=1, max_length=500, description="The new title.")]
     dry_run: _DryRun = False
     agent: AgentName = None
 
@@ -30,7 +30,7 @@ class MoveMemory(Struct, frozen=True):
 
     name: MemoryName
     to: Annotated[
-        RawText,
+        str,
         Meta(
             min_length=1,
             max_length=1000,
@@ -47,7 +47,7 @@ class EditMemory(Struct, frozen=True):
 
     name: MemoryName
     fields: Annotated[
-        Sequence[Annotated[RawText, Meta(max_length=20_000)]],
+        Sequence[Annotated[str, Meta(max_length=20_000)]],
         Meta(
             max_length=50,
             description="Fields to set, as KEY=VALUE. A field without a value is removed.",

@@ -242,8 +242,11 @@ class Entities(Namespace, name="entities"):
         now = self.runtime.now()
         text = writable(request.value)
         if (field := fold(request.key.strip())) in ("kind", "type", "confidence"):
-            named = {"name": request.name, "kind" if field == "type" else field: text}
-            edit = Remedy("entities.edit", named, "change it")
+            edit = (
+                Remedy("entities.edit", {"name": request.name, "confidence": text}, "change it")
+                if field == "confidence"
+                else Remedy("entities.edit", {"name": request.name, "kind": text}, "change it")
+            )
             raise UsageError(f"{request.key!r} is no property of an entity", edit)
         key = checked_key(writable(request.key))
         parsed = from_json(text) if request.json_value else text

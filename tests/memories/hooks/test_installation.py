@@ -210,13 +210,13 @@ def test_settings_may_be_a_link(home: Home, user: Path) -> None:
             target.write_text(text)
         install(home, InstallHooks("claude"))
         assert link.is_symlink()
-        assert len(hooks_of(target)) == 6
+        assert len(hooks_of(target)) == 7
 
 
 def test_printing_writes_nothing(home: Home, user: Path) -> None:
     answer = install(home, InstallHooks("codex", print=True))
     assert answer.text is not None
-    assert len(json.loads(answer.text)["hooks"]) == 5
+    assert len(json.loads(answer.text)["hooks"]) == 6
     assert not (user / ".codex").exists()
 
 

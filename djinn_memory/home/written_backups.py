@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from djinn_memory.home.home import Home
+from djinn_memory.secrets import mask
 from djinn_memory.system.files import file_version, make_folder, write_atomic
 
 
@@ -61,7 +62,8 @@ def record(home: Home, new: WrittenBackup, keep: int) -> list[Path]:
     """Remember an archive, and delete those of its kind before the last `keep`. Returns these.
 
     Archives of the same vaults are of one kind. An archive whose file the user named is never
-    deleted, and neither is a file that is not as this home wrote it.
+    deleted, and neither is a file that is not as this home wrote it. A path that looks like a
+    secret is not kept.
     """
     written = [*written_backups(home), new]
     mine = [backup for backup in written if backup.left and backup.vaults is not None]
@@ -71,7 +73,11 @@ def record(home: Home, new: WrittenBackup, keep: int) -> list[Path]:
         with suppress(OSError):
             backup.file.unlink()
             deleted.append(backup.file)
-    rest = [backup for backup in written if backup.left or backup is new]
+    rest = [
+        backup
+        for backup in written
+        if (backup.left or backup is new) and mask(str(backup.file)) == str(backup.file)
+    ]
     make_folder(home.state, private=True)
     write_atomic(_list(home), msgspec.json.encode(rest, enc_hook=_escaped), private=True)
     return deleted
