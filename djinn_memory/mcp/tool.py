@@ -80,9 +80,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
 
     text: Text
     """Writes the answer as text for a model, in lines or paragraphs, without the problems. Its
-    docstring tells a model what the tool does, and when to use it; `{actions}` stands for the list
-    of actions. The tool has the function's name, and its answer has the type of the function's
-    parameter."""
+    docstring tells a model what the tool does, and when to use it; `{required}` stands for the
+    arguments that actions require. The tool has the function's name, and its answer has the type of
+    the function's parameter."""
     operation: str
     """The name of the operation; with actions, the name of their namespace."""
     actions: Sequence[str] = ()
@@ -137,9 +137,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def description(self) -> str:
         """The description for a model: what the operations do, and when to use them."""
-        actions = ", ".join(map(self._signature, self.by_action))
+        required = ", ".join(filter(None, map(self._signature, self.by_action)))
         return inspect.cleandoc(self.text.__doc__ or "").replace(
-            "{actions}", f"Actions: {actions}."
+            "{required}", f"Required: {required}."
         )
 
     def input_schema(self, caller: Caller = AGENT) -> dict[str, Any]:
@@ -169,7 +169,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
             for name, value in arguments.items()
             if value is not None and not (name in _DAYS and value == "")
         }
-        if why := misfit(self._type, given):
+        action = str(given.get("action", self.default))
+        likely = self.offered(action) if action in self.by_action else ()
+        if why := misfit(self._type, given, [self.argument_names[name] for name in likely]):
             raise UsageError(f"{self.name}: {why}")
         return msgspec.convert(given, self._type)
 
@@ -271,7 +273,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
             for name, entry in self.offered(action).items()
             if entry.required and not types[name].nullable
         ]
-        return f"{action}({', '.join(needed)})"
+        return f"{action}({', '.join(needed)})" if needed else ""
 
 
 def tool(operation: str, **settings: Any) -> Callable[[Text], Tool]:

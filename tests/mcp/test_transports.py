@@ -72,7 +72,7 @@ async def everything(client: Client) -> None:
     assert (await use("episode", action="record_interaction", message="Lit?", response="Yes."))[
         "id"
     ]
-    assert (await use("entity", action="list"))["total"] == 0
+    assert (await use("entity", action="list"))["entities"]
     await use("checkpoint", text="oiling")
     await use("working", action="set", key="a", value="b")
     await use("sleep", summary="oiled", next=["rest"])

@@ -8,6 +8,7 @@ from typing import Any
 from djinn_memory.mcp.tool import number, tool
 from djinn_memory.mcp.tools.values import as_understood
 from djinn_memory.memories.entities.detail import EntityDetail
+from djinn_memory.memories.entities.edit import EntityEdit
 from djinn_memory.memories.entities.merge import EntityMerge
 from djinn_memory.memories.entities.verbs import EntityChange, EntityPage
 from djinn_memory.models import MemoryRef
@@ -15,11 +16,11 @@ from djinn_memory.models import MemoryRef
 
 @tool(
     "entities",
-    actions=("add", "list", "show", "set", "alias", "merge"),
+    actions=("add", "list", "show", "set", "edit", "alias", "merge"),
     present=lambda result, _: result,
     prepare=as_understood,
     without=frozenset(
-        {"domain", "dry_run", "skip", "properties", "confidence", "source", "context"}
+        {"domain", "dry_run", "skip", "properties", "confidence", "source", "context", "json_value"}
     ),
     names={"action": "change"},
     hints={
@@ -44,17 +45,17 @@ def entity(answer: Any) -> list[str]:
 
     Use it for someone or something with properties that change. merge makes one of two. Not for a
     single value: use `fact`.
-    {actions}
+    {required}
     Example: {"action": "set", "name": "Maren", "key": "city", "value": "Bergen"}
     """
     if isinstance(answer, EntityPage):
         lines = [f"- {_named(each)}, {each.mentioned} mentions" for each in answer.entities]
         return lines or ["No entities."]
-    if isinstance(answer, EntityChange | EntityMerge):
-        done = answer.action if isinstance(answer, EntityChange) else "merged"
-        return [f"({done})", *_detail_lines(answer.entity)]
+    if isinstance(answer, EntityChange | EntityEdit | EntityMerge):
+        done = "merged" if isinstance(answer, EntityMerge) else "edited"
+        return [f"({getattr(answer, 'action', done)})", *_detail_lines(answer.entity)]
     if answer.entity:
-        return [*_detail_lines(answer.entity)]
+        return list(_detail_lines(answer.entity))
     return ["It may be:", *(f"- {_named(each)}, {each.score:.2f}" for each in answer.candidates)]
 
 

@@ -257,6 +257,6 @@ def read(answer: Any) -> list[str]:
     Use it for the full text of a note, in parts if it is long (from_line). list gives the newest
     notes; links, what a note links to and what links to it; score, why notes rank as they do.
     Not by content: use `search`.
-    {actions}
+    {required}
     """
     return _PARTS[type(answer)](answer)

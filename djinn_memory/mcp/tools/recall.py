@@ -179,8 +179,7 @@ def gap(answer: _GapAnswer) -> list[str]:
 
     Use it when a search found no answer. When you learn it, `remember` it and close the gap;
     suggest finds notes that may answer. Not for things to do: `remember` a commitment.
-    {actions}
-    Example: {"action": "report", "description": "who runs the staging server"}
+    {required}
     """
     lines = [f"Reported as {answer.reported}."] if answer.reported else []
     lines += [f"Closed: {answer.closed.description}"] if answer.closed else []

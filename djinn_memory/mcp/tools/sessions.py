@@ -134,7 +134,7 @@ def context(answer: Any) -> list[str]:
     Use it for a new task or message. summary shows the summary of your person, with which `wake`
     begins; set_summary replaces its text, build_summary makes one from facts and projects. Not for
     a single question: use `recall`.
-    {actions}
+    {required}
     """
     if isinstance(answer, ContextBundle):
         return [markdown(answer).rstrip()]

@@ -96,7 +96,7 @@ def fact(answer: _FactAnswer) -> list[str]:
 
     Use it for values that are replaced when they change: a birthday, the version in production.
     Not for what needs a reason or a sentence: `remember` it.
-    {actions}
+    {required}
     Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December"}
     """
     lines = [f"({answer.done})"] if answer.done else []
@@ -178,8 +178,7 @@ def working(answer: _WorkingAnswer) -> list[str]:
 
     Use it for an intermediate result, or your position in a long piece of work. A task outlives the
     session: resume shows its values and next steps. Not for lasting knowledge: `remember` it.
-    {actions}
-    Example: {"action": "set", "key": "branch", "value": "fix-login", "ttl": 3600}
+    {required}
     """
     lines = [answer.done] if answer.done else []
     lines += map(_value_line, answer.values)

@@ -24,6 +24,7 @@ from djinn_memory.models import extended
 from djinn_memory.notes.dates import local_day
 from djinn_memory.operations.caller import Caller
 from djinn_memory.system.files import expand
+from djinn_memory.system.plural import count
 
 
 def saved_lines(result: RememberResult) -> list[str]:
@@ -120,7 +121,7 @@ def memory(answer: Any) -> list[str]:
     Use it when the user asks, or after a mistake. delete moves to the trash; restore without a name
     lists the trash; undo takes back what `changes` lists of yours. Not for outdated content:
     `remember` with existing=revise.
-    {actions}
+    {required}
     Example: {"action": "rename", "name": "shared:old.md", "title": "A better idea"}
     """
     match answer:
@@ -148,8 +149,9 @@ def _note_lines(answer: _NoteAnswer) -> list[str]:
     if answer.moved_to:
         return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
     lines = [f"Moved {answer.was} to {answer.memory.vault}/{answer.memory.path}"]
-    lines += [f"{answer.links} links changed."] if answer.links else []
-    return lines + [f"{left.links} links in {left.vault} stay: {left.why}" for left in answer.left]
+    lines += [f"Changed {count(answer.links, 'link')}."] if answer.links else []
+    left = (f"{count(each.links, 'link')} in {each.vault}: {each.why}" for each in answer.left)
+    return lines + [f"Left as they are: {part}" for part in left]
 
 
 _Path = Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -293,7 +295,7 @@ def episode(answer: Any) -> list[str]:
 
     Use it where no hook records messages and answers, for observations, and for how an action
     ended; list_outcomes says how often actions succeeded. Not for conclusions: use `remember`.
-    {actions}
+    {required}
     Example: {"action": "record_outcome", "what": "restart the router", "result": "success"}
     """
     if isinstance(answer, _EpisodeAnswer):
