@@ -126,7 +126,8 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def by_action(self) -> dict[str, Verb]:
         """The operations that agents may call. A tool without actions has one under the key ""."""
-        names = {action: f"{self.operation}.{action}" for action in self.actions} | self.others
+        named = {action: f"{self.operation}.{action}" for action in self.actions}
+        names = {**named, **self.others}
         verbs = ((key, OPERATIONS[name]) for key, name in (names or {"": self.operation}).items())
         return {action: verb for action, verb in verbs if AGENT.may_call(verb)}
 

@@ -27,8 +27,8 @@ SAY_ALL = {
     "limit", "page", "sort", "key", "value", "query", "type", "from_line", "max_characters",
     "limit_per_type", "aliases", "append", "as_of", "at", "channel", "category", "confidence",
     "context", "domain", "evidence", "expired", "focus", "force", "importance", "name", "profile",
-    "source", "supersedes", "tags", "title", "to", "untag", "until", "valid_from", "valid_to", "vault",
-    "vaults",
+    "source", "supersedes", "tags", "title", "to", "untag", "until", "valid_from", "valid_to",
+    "vault", "vaults",
 }  # fmt: skip
 """Arguments that need no description."""
 

@@ -11,7 +11,7 @@ from djinn_memory.memories.entities.detail import EntityDetail
 from djinn_memory.memories.entities.edit import EntityEdit
 from djinn_memory.memories.entities.merge import EntityMerge
 from djinn_memory.memories.entities.verbs import EntityChange, EntityPage
-from djinn_memory.models import MemoryRef
+from djinn_memory.models import Memory
 
 
 @tool(
@@ -59,7 +59,7 @@ def entity(answer: Any) -> list[str]:
     return ["It may be:", *(f"- {_named(each)}, {each.score:.2f}" for each in answer.candidates)]
 
 
-def _named(entity: MemoryRef) -> str:
+def _named(entity: Memory) -> str:
     return f"{entity.title} ({entity.type}) [{entity.id or entity.address}]"
 
 
