@@ -250,14 +250,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         )
 
     def _argument(self, entry: FieldInfo) -> Argument:
-        if not entry.required:
-            default = entry.default
-            return Argument(
-                entry.type, entry.default_factory() if default is NODEFAULT else default
-            )
-        if "" in self.by_action:
-            return Argument(entry.type, NODEFAULT)
-        # Another action may do without it.
+        if entry.default is None or (entry.required and "" in self.by_action):
+            return Argument(entry.type, entry.default)
+        # Another action may do without it, or have another default.
         return Argument(Optional[entry.type], None)  # noqa: UP045 - the type is a value here
 
     def _offered(self, request: type[Struct]) -> dict[str, FieldInfo]:

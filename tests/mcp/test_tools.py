@@ -614,7 +614,8 @@ def test_entities(pair: Home) -> None:
         assert (await call(client, "entity", action="list", kind="person"))["total"] == 2
         said = await refused(client, "entity", action="set", **who, key="kind", value="place")
         assert "`entity` with `action: edit`" in said
-        moved = await call(client, "entity", action="edit", **who, kind="keeper", text="Tall.")
+        await call(client, "entity", action="edit", **who, text="Tall.")
+        moved = await call(client, "entity", action="edit", **who, kind="keeper")
         assert (moved["entity"]["type"], moved["entity"]["text"]) == ("keeper", "Tall.")
 
     asked(pair, work)
