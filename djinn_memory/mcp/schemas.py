@@ -7,7 +7,7 @@ explains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -20,15 +20,19 @@ _UNSAID = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum
 """Bounds that a call rarely violates."""
 
 
-def arguments_schema(kind: type[Struct], hints: Mapping[str, str]) -> Schema:
-    """The schema of a call. `hints` replace the descriptions of arguments, or remove them."""
+def arguments_schema(
+    kind: type[Struct], hints: Mapping[str, str], described: Collection[str]
+) -> Schema:
+    """The schema of a call. Only `described` arguments keep their descriptions; others get one from
+    `hints`, or none.
+    """
     root, definitions = _document(kind)
     properties = {name: _argument(node, definitions) for name, node in root["properties"].items()}
-    for name, hint in hints.items():
-        if hint:
-            properties[name]["description"] = hint
-        else:
-            del properties[name]["description"]
+    for name, node in properties.items():
+        if name in hints:
+            node["description"] = hints[name]
+        elif name not in described:
+            node.pop("description", None)
     schema: Schema = {"type": "object", "properties": properties}
     if root.get("required"):
         schema["required"] = root["required"]

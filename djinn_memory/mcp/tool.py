@@ -26,21 +26,8 @@ _DAYS = frozenset({"since", "until", "as_of"})
 OTHER_NARROWING = frozenset({"planes", "domains", "paths", "where"})
 """Filters that no tool offers, because a model that uses many filters misses memories."""
 
-NAME_HINT = "An id, vault:path, path, title or alias."
-
-_HINTS = {
-    "vaults": "",
-    "types": "Such as decision.",
-    "tags": "",
-    "since": "2026-03 or 30d.",
-    "until": "",
-    "as_of": "",
-    "name": NAME_HINT,
-    "importance": "0 to 1.",
-    "confidence": "0 to 1.",
-    "shared": "For all agents.",
-}
-"""Shorter descriptions of arguments in the tools that have them, unless a tool has its own."""
+_HINTS = {"types": "Such as decision.", "since": "2026-03 or 30d.", "shared": "For all agents."}
+"""Descriptions of arguments in the tools that have them, unless a tool has its own."""
 
 
 class Argument(Struct, frozen=True):
@@ -103,7 +90,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     arguments: Mapping[str, Argument] = {}
     """Arguments that differ from the requests' fields."""
     hints: Mapping[str, str] = {}
-    """Shorter descriptions of arguments; "" if the name of the argument is enough."""
+    """Descriptions of arguments whose name is not enough, shorter than those of the fields."""
     prepare: Callable[[dict[str, Any]], None] = lambda _: None
     """Changes the fields of a request before it is created."""
     check: Callable[[Djinn, Caller, Any], Any] = lambda *given: given[-1]
@@ -145,8 +132,7 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
 
     def input_schema(self, caller: Caller = AGENT) -> dict[str, Any]:
         """The JSON Schema of the arguments, with the actions that the caller may run."""
-        common = {name: _HINTS[name] for name in _HINTS.keys() & self._type.__struct_fields__}
-        root = arguments_schema(self._type, {**common, **self.hints})
+        root = arguments_schema(self._type, {**_HINTS, **self.hints}, self.arguments)
         if "" not in self.by_action:
             root["properties"]["action"]["enum"] = [*self.allowed(caller)]
         return root

@@ -26,14 +26,8 @@ from djinn_memory.models import Memory
     hints={
         "kind": "person, place, project, concept, or your own.",
         "text": "Markdown.",
-        "aliases": "",
-        "name": "",
-        "force": "",
         "key": "Such as city or led-by.",
         "value": "[[Name]] for a relation.",
-        "valid_from": "",
-        "valid_to": "",
-        "change": "",
         "into": "The entity that remains.",
     },
     arguments={

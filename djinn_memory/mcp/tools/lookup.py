@@ -245,6 +245,7 @@ _PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
     present=lambda result, arguments: _PRESENT[arguments.action](result, arguments),
     separator="\n\n",
     without=OTHER_NARROWING | {"why", "skip", "expired"},
+    hints={"name": "An id, vault:path, path, title or alias."},
     arguments={
         "from_line": number(1, 10_000_000, default=1),
         "max_characters": number(200, 200_000, default=PAGE),

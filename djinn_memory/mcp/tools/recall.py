@@ -76,7 +76,6 @@ def _why(memory: RecalledMemory) -> str:
     present=_present_recall,
     separator="\n\n",
     without=OTHER_NARROWING,
-    hints={"profile": ""},
     arguments={
         "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),
@@ -170,6 +169,7 @@ def _present_gaps(result: Any, _: object) -> _GapAnswer:
     without=frozenset({"closed", "close"}),
     hints={
         "description": "What was missing, in one sentence.",
+        "query": "The query that found no answer.",
         "gap": "Its id.",
         "by": "The note that answers it.",
     },

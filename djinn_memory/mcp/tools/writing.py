@@ -45,13 +45,8 @@ def saved_lines(result: RememberResult) -> list[str]:
         "tags": "Such as project/myapp.",
         "links": "Titles of notes.",
         "expires": "30d or 2026-12-31.",
-        "domain": "",
         "due": "2w or 2026-12-31.",
-        "source": "",
         "status": "active or done.",
-        "supersedes": "",
-        "importance": "",
-        "confidence": "",
         "existing": "If a note has the title.",
         "force": "Even if another note says the same.",
     },
@@ -105,12 +100,8 @@ def _present_change(result: Any, arguments: Any) -> Any:
     present=_present_change,
     without=frozenset({"digest", "dry_run", "json_value", "status"}),
     hints={
-        "name": "",
-        "title": "",
         "to": "Folder, vault or vault:folder.",
         "fields": "KEY=VALUE.",
-        "tags": "",
-        "untag": "",
         "change": "Default: your last one.",
     },
     arguments={"limit": number(1, 1000, default=20)},
@@ -228,9 +219,7 @@ def _has_hidden_part(path: Path) -> bool:
     without=_FOR_A_PERSON,
     hints={
         "recursive": "Include subfolders.",
-        "document_type": "",
         "copy": "Even if another vault has it.",
-        "vault": "",
     },
     arguments={
         "paths": Argument(_Paths, NODEFAULT),
@@ -278,9 +267,6 @@ def _present_episode(result: Any, _: object) -> Any:
     hints={
         "response": "Your answer.",
         "context": "A JSON object; of an outcome, where.",
-        "channel": "",
-        "at": "",
-        "result": "",
     },
     arguments={
         "message": optional_text(MAX_TEXT, "What the user said.", least=1),
