@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from djinn_memory.mcp.tool import number, tool
+from djinn_memory.mcp.tool import tool
 from djinn_memory.mcp.tools.values import as_understood
 from djinn_memory.memories.entities.detail import EntityDetail
 from djinn_memory.memories.entities.edit import EntityEdit
@@ -29,9 +29,6 @@ from djinn_memory.models import Memory
         "key": "Such as city or led-by.",
         "value": "[[Name]] for a relation.",
         "into": "The entity that remains.",
-    },
-    arguments={
-        "limit": number(1, 1000),
     },
 )
 def entity(answer: Any) -> list[str]:

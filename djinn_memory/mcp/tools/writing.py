@@ -13,7 +13,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
-from djinn_memory.mcp.tool import Argument, number, optional_text, required_text, tool
+from djinn_memory.mcp.tool import Argument, optional_text, required_text, tool
 from djinn_memory.memories.changes.requests import UndoReport
 from djinn_memory.memories.editing.requests import LinksLeft, MemoryEdit
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
@@ -104,7 +104,6 @@ def _present_change(result: Any, arguments: Any) -> Any:
         "fields": "KEY=VALUE.",
         "change": "Default: your last one.",
     },
-    arguments={"limit": number(1, 1000, default=20)},
 )
 def memory(answer: Any) -> list[str]:
     """Delete, restore, rename or move a note (links follow), edit its front matter, or undo.
@@ -273,7 +272,6 @@ def _present_episode(result: Any, _: object) -> Any:
         "text": optional_text(MAX_TEXT, "What happened.", least=1),
         "what": optional_text(200, "What was done, in a few words.", least=1),
         "context": Argument(dict[str, Any] | str | None),
-        "limit": number(1, 1000, default=50),
     },
 )
 def episode(answer: Any) -> list[str]:
