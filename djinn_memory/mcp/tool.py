@@ -168,11 +168,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
 
     def run(self, djinn: Djinn, caller: Caller, arguments: Struct) -> Any:
         """Run the operation and present its answer. Raises `Refused` on a read-only server."""
-        operation = self.by_action[getattr(arguments, "action", "")]
+        action = getattr(arguments, "action", "")
+        operation = self.by_action[action]
         if not caller.may_call(operation):
-            raise Refused(
-                f"this server is read-only, so {self.name} is not available; do not call it"
-            )
+            called = f"{self.name} {action}".strip()
+            raise Refused(f"this server is read-only, so {called} is not available; do not call it")
         request = self._request(caller, operation, arguments)
         result = operation.bind(djinn)(self.check(djinn, caller, request))
         self.finish(caller, result)

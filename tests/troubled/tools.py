@@ -37,7 +37,6 @@ READING: tuple[Call, ...] = (
     ("read", {"action": "score", "name": "Bilge pump"}, "used 0 times"),
     ("read", {"action": "links", "name": "Anna Kowalska"}, "."),
     ("read", {"action": "list"}, "damaged"),
-    ("memory", {"action": "restore"}, "."),
     ("memory", {"action": "changes"}, "."),
     ("episode", {"action": "list_outcomes"}, "."),
     ("entity", {"action": "list"}, "Anna Kowalska"),
@@ -72,7 +71,9 @@ WRITING: tuple[Call, ...] = (
     ("gap", {"action": "close", "gap": "{gap}", "by": "Bilge pump"}, "Closed: How many watts"),
     ("remember", {"type": "lesson", "title": "Kettle", "text": "It is descaled in May."}, "Kettle"),
     ("memory", {"action": "delete", "name": "damaged.md"}, "Moved to the trash"),
+    ("memory", {"action": "restore"}, "In the trash: .*damaged"),
     ("memory", {"action": "restore", "name": "damaged.md"}, "Restored"),
+    ("memory", {"action": "edit", "name": "Kettle", "tags": ["tea"]}, "Edited"),
     (
         "episode",
         {"action": "record_outcome", "what": "restart the lamp", "result": "success"},
@@ -80,6 +81,7 @@ WRITING: tuple[Call, ...] = (
     ),
     ("entity", {"action": "add", "name": "Tide hut", "kind": "place"}, "Tide hut"),
     ("entity", {"action": "set", "name": "Tide hut", "key": "colour", "value": "red"}, "red"),
+    ("entity", {"action": "edit", "name": "Tide hut", "text": "By the mole."}, "By the mole"),
     (
         "entity",
         {"action": "alias", "name": "Tide hut", "change": "add", "aliases": ["Hut"]},
