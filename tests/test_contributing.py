@@ -65,9 +65,7 @@ def follow(heading: str, copy: Path) -> int:
 def copy(tmp_path: Path) -> Path:
     """The package and a transcript, to be changed."""
     for name in ("djinn_memory", "tests/cli/transcripts", "tools"):
-        shutil.copytree(
-            ROOT / name, tmp_path / "copy" / name, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / name, tmp_path / "copy" / name)
     shutil.copy(ROOT / "config.example.yaml", tmp_path / "copy")
     return tmp_path / "copy"
 
