@@ -138,6 +138,6 @@ def test_an_operation_with_its_command_and_its_tool_touches_four_files(
     assert follow("A tool", copy) == 1
     code = (
         "from djinn_memory.mcp.tools.recall import gap;"
-        "print(gap.text(gap.answer(count=2)), 'count()' in gap.description)"
+        "print(gap.text(gap.answer(count=2)), 'count' in gap.by_action)"
     )
     assert python(copy, "-c", code) == "['2 gaps.'] True\n"

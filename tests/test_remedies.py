@@ -176,7 +176,7 @@ def _wrong_arguments(
         yield f"{name} has no {given.keys() - schema.keys()}"
     elif "action" in schema:
         [tool] = [tool for tool in TOOLS if tool.name == name]
-        action = given.pop("action", "")
+        action = given.pop("action", tool.default)
         takes = {tool.argument_names[field] for field in tool.offered(action)}
         if action not in schema["action"]["enum"] or not given.keys() <= takes:
             yield f"{name} cannot {action} with {given}"

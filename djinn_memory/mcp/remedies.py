@@ -48,8 +48,9 @@ class ToolWording(Wording):
         if not remedy.operation:
             return _shown(remedy.arguments, self._names)
         tool, action = self._calls[remedy.operation]
-        arguments = {"action": action, **remedy.arguments} if action else remedy.arguments
-        shown = _shown(arguments, tool.argument_names)
+        named = {} if action == tool.default else {"action": action}
+        parts = _shown(named, {}), _shown(remedy.arguments, tool.argument_names)
+        shown = " and ".join(filter(None, parts))
         return f"`{tool.name}` with {shown}" if shown else f"`{tool.name}`"
 
     def argument(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""JSON Schemas for clients, reduced to the parts that a model needs for calls and answers.
+"""JSON Schemas for clients, reduced to the parts that a model needs for calls.
 
 Every session begins with the schemas of all tools. Nested definitions are therefore inlined, and
 redundant parts are left out: titles, empty defaults, and lengths, which the server checks and
@@ -7,7 +7,7 @@ explains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -16,30 +16,27 @@ from msgspec import Struct
 Schema = dict[str, Any]
 
 _NULL: Schema = {"type": "null"}
-_UNSAID = ("minLength", "maxLength", "minItems", "maxItems", "minimum")
+_UNSAID = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum")
 """Bounds that a call rarely violates."""
-_EMPTY: tuple[object, ...] = (None, False, [], (), "", {})
 
 
-def arguments_schema(kind: type[Struct], hints: Mapping[str, str]) -> Schema:
-    """The schema of a call. `hints` replace the descriptions of arguments, or remove them."""
+def arguments_schema(
+    kind: type[Struct], hints: Mapping[str, str], described: Collection[str]
+) -> Schema:
+    """The schema of a call. Only `described` arguments keep their descriptions; others get one from
+    `hints`, or none.
+    """
     root, definitions = _document(kind)
     properties = {name: _argument(node, definitions) for name, node in root["properties"].items()}
-    for name, hint in hints.items():
-        if hint:
-            properties[name]["description"] = hint
-        else:
-            del properties[name]["description"]
+    for name, node in properties.items():
+        if name in hints:
+            node["description"] = hints[name]
+        elif name not in described:
+            node.pop("description", None)
     schema: Schema = {"type": "object", "properties": properties}
     if root.get("required"):
         schema["required"] = root["required"]
     return schema
-
-
-def answer_schema(kind: type[Struct]) -> Schema:
-    """The schema of an answer: its fields, and the fields of nested records."""
-    root, definitions = _document(kind)
-    return _answer(root, definitions, 2)
 
 
 def _document(kind: type[Struct]) -> tuple[Schema, Schema]:
@@ -57,7 +54,7 @@ def _argument(node: Schema, definitions: Schema) -> Schema:
     slim = {
         key: part
         for key, part in node.items()
-        if key not in _UNSAID and not (key == "default" and part in _EMPTY)
+        if key not in _UNSAID and not (key == "default" and not (part and isinstance(part, str)))
     }
     if "enum" in slim:
         slim["type"] = "string"
@@ -66,24 +63,6 @@ def _argument(node: Schema, definitions: Schema) -> Schema:
     if "anyOf" in slim:
         slim["anyOf"] = [_argument(choice, definitions) for choice in choices]
     return slim
-
-
-def _answer(node: Schema, definitions: Schema, depth: int) -> Schema:
-    node = _resolved(node, definitions)
-    if "anyOf" in node:
-        values = [choice for choice in node["anyOf"] if choice != _NULL]
-        value = _answer(values[0], definitions, depth) if len(values) == 1 else {}
-        return {**value, "type": [value["type"], "null"]} if "type" in value else {}
-    schema: Schema = {"type": node["type"]} if "type" in node else {}
-    if "enum" in node:
-        schema["type"] = "string"
-    if depth and "properties" in node:
-        schema["properties"] = {
-            name: _answer(part, definitions, depth - 1) for name, part in node["properties"].items()
-        }
-    if depth and (items := node.get("items")):
-        schema["items"] = _answer(items, definitions, depth)
-    return schema
 
 
 def _resolved(node: Schema, definitions: Schema) -> Schema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from asyncio import wrap_future
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from djinn_memory.mcp import resources
 from djinn_memory.mcp.remedies import ToolWording
 from djinn_memory.mcp.tool import Tool
 from djinn_memory.mcp.tools import TOOLS
+from djinn_memory.operations import Verb
 from djinn_memory.operations.caller import Caller, Calls
 from djinn_memory.secrets import mask
 
@@ -172,22 +173,22 @@ def _answer(
 
 
 def _described(tool: Tool, caller: Caller) -> types.Tool:
-    verbs = tool.by_action.values()
-    # A use that is recorded affects ranking.
-    changes = any(verb.writes or verb.logs for verb in verbs) and not caller.read_only
     return types.Tool(
         name=tool.name,
-        title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema(caller),
-        output_schema=tool.output_schema,
-        # An omitted read_only_hint means false, and an omitted destructive_hint means true.
-        annotations=types.ToolAnnotations(
-            read_only_hint=None if changes else True,
-            destructive_hint=False if changes and not any(verb.removes for verb in verbs) else None,
-            open_world_hint=False,
-        ),
+        annotations=_annotations(tool.by_action.values(), caller),
     )
+
+
+def _annotations(verbs: Collection[Verb], caller: Caller) -> types.ToolAnnotations | None:
+    """What a client may rely on. Where nothing is said, a tool may change and destroy."""
+    # A use that is recorded affects ranking.
+    if caller.read_only or not any(verb.writes or verb.logs for verb in verbs):
+        return types.ToolAnnotations(read_only_hint=True)
+    if any(verb.removes for verb in verbs):
+        return None
+    return types.ToolAnnotations(destructive_hint=False)
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from msgspec.structs import FieldInfo, fields, replace
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, UsageError
-from djinn_memory.mcp.schemas import answer_schema, arguments_schema
+from djinn_memory.mcp.schemas import arguments_schema
 from djinn_memory.operations import OPERATIONS, Verb
 from djinn_memory.operations.caller import FOREIGN, Caller
 from djinn_memory.operations.checks import field_types, misfit
@@ -26,21 +26,8 @@ _DAYS = frozenset({"since", "until", "as_of"})
 OTHER_NARROWING = frozenset({"planes", "domains", "paths", "where"})
 """Filters that no tool offers, because a model that uses many filters misses memories."""
 
-NAME_HINT = "An id, vault:path, path, title or alias."
-
-_HINTS = {
-    "vaults": "Only these vaults.",
-    "types": "Only these, such as decision.",
-    "tags": "Only with all of these.",
-    "since": "2026-03-01, 2026-03 or 30d.",
-    "until": "Inclusive.",
-    "as_of": "What held on this day.",
-    "name": NAME_HINT,
-    "importance": "0 to 1.",
-    "confidence": "0 to 1.",
-    "shared": "Write it for all agents.",
-}
-"""Shorter descriptions of arguments in the tools that have them, unless a tool has its own."""
+_HINTS = {"types": "Such as decision.", "since": "2026-03 or 30d.", "shared": "For all agents."}
+"""Descriptions of arguments in the tools that have them, unless a tool has its own."""
 
 
 class Argument(Struct, frozen=True):
@@ -56,7 +43,9 @@ def required_text(most: int, description: str) -> Argument:
     return Argument(Annotated[str, meta], NODEFAULT)
 
 
-def optional_text(most: int, description: str, *, least: int | None = None) -> Argument:
+def optional_text(
+    most: int, description: str | None = None, *, least: int | None = None
+) -> Argument:
     """An optional text of `least` to `most` characters."""
     meta = Meta(min_length=least, max_length=most, description=description)
     return Argument(Annotated[str, meta] | None)
@@ -74,18 +63,21 @@ Text = Callable[[Any], Sequence[str]]
 
 
 class Tool(Struct, frozen=True, dict=True, kw_only=True):
-    """One operation, or several that the argument `action` distinguishes."""
+    """One operation, or several on a noun that the argument `action` distinguishes."""
 
     text: Text
     """Writes the answer as text for a model, in lines or paragraphs, without the problems. Its
-    docstring tells a model what the tool does, and when to use it; `{actions}` stands for the list
-    of actions. The tool has the function's name, and its answer has the type of the function's
-    parameter."""
-    title: str
+    docstring tells a model what the tool does, and when to use it; `{required}` stands for the
+    arguments that actions require. The tool has the function's name, and its answer has the type of
+    the function's parameter."""
     operation: str
     """The name of the operation; with actions, the name of their namespace."""
     actions: Sequence[str] = ()
     """The names of the actions: operations in the namespace."""
+    others: Mapping[str, str] = {}
+    """Actions with another name than their operation, or of another namespace."""
+    default: str = ""
+    """The action of a call that names none."""
     separator: str = "\n"
     """The separator between the parts that `text` returns."""
     present: Callable[[Any, Any], Any] | None = None
@@ -98,14 +90,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     arguments: Mapping[str, Argument] = {}
     """Arguments that differ from the requests' fields."""
     hints: Mapping[str, str] = {}
-    """Shorter descriptions of arguments; "" if the name of the argument is enough."""
-    programs: bool = False
-    """Whether clients get a schema of the answer, for programs that parse it. A model reads the
-    text of an answer. The data is sent in any case."""
+    """Descriptions of arguments whose name is not enough, shorter than those of the fields."""
     prepare: Callable[[dict[str, Any]], None] = lambda _: None
     """Changes the fields of a request before it is created."""
-    check: Callable[[Djinn, Caller, Any], None] = lambda *_: None
-    """Raises a `DjinnError` for a request that only a person may make."""
+    check: Callable[[Djinn, Caller, Any], Any] = lambda *given: given[-1]
+    """The request as this caller may make it. Raises a `DjinnError` if only a person may."""
     finish: Callable[[Caller, Any], None] = lambda *_: None
     """Runs after the operation."""
 
@@ -124,7 +113,8 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def by_action(self) -> dict[str, Verb]:
         """The operations that agents may call. A tool without actions has one under the key ""."""
-        names = {action: f"{self.operation}.{action}" for action in self.actions}
+        named = {action: f"{self.operation}.{action}" for action in self.actions}
+        names = {**named, **self.others}
         verbs = ((key, OPERATIONS[name]) for key, name in (names or {"": self.operation}).items())
         return {action: verb for action, verb in verbs if AGENT.may_call(verb)}
 
@@ -135,23 +125,17 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def description(self) -> str:
         """The description for a model: what the operations do, and when to use them."""
-        actions = ", ".join(map(self._signature, self.by_action)) if self.actions else ""
+        required = ", ".join(filter(None, map(self._signature, self.by_action)))
         return inspect.cleandoc(self.text.__doc__ or "").replace(
-            "{actions}", f"Actions: {actions}."
+            "{required}", f"Required: {required}."
         )
 
     def input_schema(self, caller: Caller = AGENT) -> dict[str, Any]:
         """The JSON Schema of the arguments, with the actions that the caller may run."""
-        common = {name: _HINTS[name] for name in _HINTS.keys() & self._type.__struct_fields__}
-        root = arguments_schema(self._type, {**common, **self.hints})
-        if self.actions:
+        root = arguments_schema(self._type, {**_HINTS, **self.hints}, self.arguments)
+        if "" not in self.by_action:
             root["properties"]["action"]["enum"] = [*self.allowed(caller)]
         return root
-
-    @cached_property
-    def output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the answer; None if clients get none."""
-        return answer_schema(self.answer) if self.programs else None
 
     @cached_property
     def argument_names(self) -> dict[str, str]:
@@ -172,7 +156,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
             for name, value in arguments.items()
             if value is not None and not (name in _DAYS and value == "")
         }
-        if why := misfit(self._type, given):
+        action = str(given.get("action", self.default))
+        likely = self.offered(action) if action in self.by_action else ()
+        if why := misfit(self._type, given, [self.argument_names[name] for name in likely]):
             raise UsageError(f"{self.name}: {why}")
         return msgspec.convert(given, self._type)
 
@@ -182,14 +168,13 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
 
     def run(self, djinn: Djinn, caller: Caller, arguments: Struct) -> Any:
         """Run the operation and present its answer. Raises `Refused` on a read-only server."""
-        operation = self.by_action[getattr(arguments, "action", "")]
+        action = getattr(arguments, "action", "")
+        operation = self.by_action[action]
         if not caller.may_call(operation):
-            raise Refused(
-                f"this server is read-only, so {self.name} is not available; do not call it"
-            )
+            called = f"{self.name} {action}".strip()
+            raise Refused(f"this server is read-only, so {called} is not available; do not call it")
         request = self._request(caller, operation, arguments)
-        self.check(djinn, caller, request)
-        result = operation.bind(djinn)(request)
+        result = operation.bind(djinn)(self.check(djinn, caller, request))
         self.finish(caller, result)
         answer: Any = (
             self.present(result, arguments)
@@ -230,8 +215,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         """The struct of the arguments: the fields of all requests."""
         rename: dict[str, str] = {}
         offered: dict[str, Argument] = {}
-        if self.actions:
-            offered["action"] = Argument(Literal[tuple(self.by_action)], NODEFAULT)
+        if "" not in self.by_action:
+            default = self.default or NODEFAULT
+            offered["action"] = Argument(Literal[tuple(self.by_action)], default)
         for operation in self.by_action.values():
             for name, entry in self._offered(operation.request).items():
                 argument = self.names.get(name, name)
@@ -250,14 +236,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         )
 
     def _argument(self, entry: FieldInfo) -> Argument:
-        if not entry.required:
-            default = entry.default
-            return Argument(
-                entry.type, entry.default_factory() if default is NODEFAULT else default
-            )
-        if not self.actions:
-            return Argument(entry.type, NODEFAULT)
-        # Another action may do without it.
+        if entry.default is None or (entry.required and "" in self.by_action):
+            return Argument(entry.type, entry.default)
+        # Another action may do without it, or have another default.
         return Argument(Optional[entry.type], None)  # noqa: UP045 - the type is a value here
 
     def _offered(self, request: type[Struct]) -> dict[str, FieldInfo]:
@@ -268,15 +249,20 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         }
 
     def _signature(self, action: str) -> str:
-        names = [self.argument_names[name] for name in self.offered(action)]
-        return f"{action}({', '.join(names)})"
+        types = field_types(self.by_action[action].request)
+        needed = [
+            self.argument_names[name]
+            for name, entry in self.offered(action).items()
+            if entry.required and not types[name].nullable
+        ]
+        return f"{action}({', '.join(needed)})" if needed else ""
 
 
-def tool(title: str, operation: str, **settings: Any) -> Callable[[Text], Tool]:
+def tool(operation: str, **settings: Any) -> Callable[[Text], Tool]:
     """Make a tool from the function that writes its answer as text."""
 
     def declare(text: Text) -> Tool:
-        return Tool(text=text, title=title, operation=operation, **settings)
+        return Tool(text=text, operation=operation, **settings)
 
     return declare
 

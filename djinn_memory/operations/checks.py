@@ -6,7 +6,7 @@ All messages about values that do not fit are made here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from types import NoneType, UnionType
@@ -49,9 +49,22 @@ stands for the type in messages to programs. A type that is not listed takes any
 _SYNONYMS = {
     "limit": "top_k topk k n n_results num_results max_results count size first",
     "skip": "offset start page",
-    "query": "q question text search_query prompt",
-    "text": "content body message memory data value",
+    "description": "text question",
+    "summary": "text content message",
+    "query": "q question text search_query prompt task",
+    "task": "query question text message",
+    "text": "content body message memory data value summary",
+    "value": "text content data",
     "title": "name heading",
+    "change": "id change_id",
+    "gap": "id gap_id",
+    "name": "id path title note memory memory_id",
+    "type": "kind category",
+    "kind": "type category",
+    "key": "property attribute field",
+    "result": "outcome status",
+    "to": "folder vault destination target path",
+    "paths": "path file files",
     "agent": "user user_id agent_id",
     "vaults": "vault namespace collection scope",
     "since": "after from_date start_date",
@@ -62,7 +75,11 @@ _SYNONYMS = {
     "session": "session_id run_id thread_id conversation_id",
     "target": "request request_id recall_id",
 }
-"""The words that other programs have for arguments of requests, separated by spaces."""
+"""The words that other programs have for arguments of requests, separated by spaces. The first
+argument with the word that a request has is meant."""
+
+_LIKENESS = 0.7
+"""Minimum similarity by `difflib`; `new_title` and `title` have 0.71, `title` and `until` 0.6."""
 
 
 class FieldType(NamedTuple):
@@ -152,27 +169,36 @@ def check(request: Struct) -> None:
             raise UsageError(f"{shown}: {fault.need}", argument=name)
 
 
-def unknown_fields(kind: type[Struct], names: Iterable[str]) -> str:
-    """The message for arguments that a request does not have: the right names, else all names."""
+def meant(name: str, known: Collection[str]) -> str:
+    """The argument that a wrong name most likely means; empty if there is none."""
     from difflib import get_close_matches
 
+    same = [right for right, words in _SYNONYMS.items() if name in words.split() and right in known]
+    return next(iter(same or get_close_matches(name, known, 1, _LIKENESS)), "")
+
+
+def unknown_fields(kind: type[Struct], names: Iterable[str]) -> str:
+    """The message for arguments that a request does not have: the right names, else all names."""
     known = [*field_types(kind)]
     parts = []
     for name in sorted(names):
-        meant = [
-            right for right, words in _SYNONYMS.items() if name in words.split() and right in known
-        ]
-        near = meant or get_close_matches(name, known, 1)
-        advice = f"use `{near[0]}`" if near else f"it has {', '.join(map('`{}`'.format, known))}"
+        near = meant(name, known)
+        advice = f"use `{near}`" if near else f"it has {', '.join(map('`{}`'.format, known))}"
         parts.append(f"has no argument `{name}`; {advice}")
     return "; ".join(parts)
 
 
-def misfit(kind: type[Struct], given: Mapping[str, Any]) -> str:
-    """Why JSON arguments do not fit a struct, with the name of one argument; empty if they fit."""
+def misfit(kind: type[Struct], given: Mapping[str, Any], likely: Collection[str] = ()) -> str:
+    """Why JSON arguments do not fit a struct, with the name of one argument; empty if they fit.
+
+    An unknown argument most likely means one of `likely`.
+    """
     known = {field.encode_name: field for field in fields_of(kind)}
     for name in given.keys() - known.keys():
-        return f"contains unknown field {''.join(filter(str.isprintable, name))[:100]}"
+        wrong = "".join(filter(str.isprintable, name))[:100]
+        near = meant(wrong, likely) or meant(wrong, known)
+        advice = f"did you mean {near}?" if near else f"known: {', '.join(known)}"
+        return f"{wrong}: no such argument; {advice}"
     for name, field in known.items():
         if name not in given and field.required:
             return f"missing required field {name}"
@@ -194,7 +220,8 @@ def _fault(kind: FieldType, value: Any, where: str, *, whole: bool) -> _Fault | 
         need = "give a value" if name == "null" else given
         return _Fault(where, f"expected {expected}, got {name}", need)
     if name == "str" and kind.words and value not in kind.words:
-        return _Fault(where, f"invalid enum value {value[:60]!r}", one_of(kind.words, value))
+        need = one_of(kind.words, value)
+        return _Fault(where, f"invalid enum value {value[:60]!r}; {need}", need)
     if name in ("int", "float"):
         short, need = _bounds(kind, value)
         return _Fault(where, short, need) if need else None

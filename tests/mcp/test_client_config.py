@@ -52,7 +52,7 @@ def test_a_block_starts_the_server(client: str, pair: Home, run: Run) -> None:
 
     async def work() -> None:
         async with Client(start) as connected:
-            listed = await call(connected, "list")
+            listed = await call(connected, "read", action="list")
             assert "Hidden" in {memory["title"] for memory in listed["memories"]}
 
     anyio.run(work)

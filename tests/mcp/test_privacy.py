@@ -106,7 +106,7 @@ def values(schema: dict[str, Any], texts: st.SearchStrategy[str]) -> st.SearchSt
         case "string":
             return texts
         case "integer":
-            return st.integers(1, min(schema["maximum"], 50)) | st.integers(100, 250)
+            return st.integers(1, 50) | st.integers(100, 250)
         case "number":
             return st.floats(0, 1)
         case "boolean":
@@ -173,18 +173,21 @@ def test_no_call_reaches_them(split: Split) -> None:
 
 
 def _pairs() -> Iterator[tuple[str, dict[str, Any]]]:
-    for name in ("read", "neighbours", "forget"):
-        yield name, {"name": "{}"}
+    for action in ("show", "links", "score"):
+        yield "read", {"action": action, "name": "{}"}
+    for action in ("delete", "restore"):
+        yield "memory", {"action": action, "name": "{}"}
+    yield "memory", {"action": "undo", "change": "{}"}
+    yield "entity", {"action": "show", "name": "{}"}
     yield "ingest", {"paths": ["{}"]}
     yield "ingest", {"paths": ["/no/such/file"], "vault": "{}"}
     yield "search", {"query": "kettle", "vaults": ["{}"]}
     yield "remember", {"type": "x", "title": "T", "supersedes": "{}"}
     yield "recall", {"query": "kettle", "vaults": ["{}"]}
-    yield "score", {"name": "{}"}
     yield "gap", {"action": "close", "gap": "{}"}
     yield "gap", {"action": "close", "gap": "gap_0", "by": "{}"}
     yield "rate", {"useful": ["{}"]}
-    yield "rate", {"request": "{}", "useful": [1]}
+    yield "rate", {"target": "{}", "useful": [1]}
     yield "working", {"action": "get", "key": "{}"}
     yield "working", {"action": "get", "key": "zq1", "from": "{}"}
     yield "working", {"action": "clear", "from": "{}"}

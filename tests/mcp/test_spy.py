@@ -101,8 +101,10 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
     names = ("Private plan", "Mine", "Kept", "Shared note", "Port", SAME_ID, "grace:mine.md", "L3")
     for name in names:
         yield "read", {"name": name}
-        yield "neighbours", {"name": name}
-        yield "score", {"name": name}
+        yield "read", {"action": "links", "name": name}
+        yield "read", {"action": "score", "name": name}
+        yield "entity", {"action": "show", "name": name}
+        yield "memory", {"action": "restore", "name": name}
         yield "ingest", {"paths": [f"/no/such/{name}"]}
         yield "rate", {"useful": [name]}
         yield "resources/read", {"uri": f"djinn://grace/{name}"}
@@ -111,8 +113,10 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "recall", {"query": query}
     yield "search", {"query": "kettle", "vaults": ["grace"]}
     for narrowed in ({}, {"types": ["vibraphone"]}, {"tags": ["hers"]}, {"vaults": ["shelf"]}):
-        yield "list", narrowed
-    yield "score", {}
+        yield "read", {"action": "list", **narrowed}
+    yield "read", {"action": "score"}
+    yield "entity", {"action": "list"}
+    yield "episode", {"action": "list_outcomes"}
     for action in ("list", "suggest", "report", "suggest", "list"):
         more = {"description": "who is layoffs"} if action == "report" else {}
         yield "gap", {"action": action, **more}
@@ -139,17 +143,19 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
         text = f"Of {title}: layoffs [[Private plan]]"
         yield "remember", {"type": "lesson", "title": title, "text": text, "force": True, **more}
     for name in names:
-        yield "forget", {"name": name}
+        yield "memory", {"action": "delete", "name": name}
+    yield "memory", {"action": "restore"}
+    yield "memory", {"action": "changes"}
     said = {"message": "Private plan of layoffs", "session": "dig"}
-    yield "record_interaction", said
-    yield "record_observation", {"text": "Mine is kept"}
+    yield "episode", {"action": "record_interaction", **said}
+    yield "episode", {"action": "record_observation", "text": "Mine is kept"}
     yield "checkpoint", {"text": "halfway"}
     yield "wake", {"task": "layoffs kettle"}
-    yield "build_context", {"task": "layoffs kettle"}
-    yield "build_context", {}
-    yield "recall_similar", {"text": "layoffs kettle"}
-    yield "summary", {"action": "build"}
-    yield "summary", {"action": "show"}
+    yield "context", {"task": "layoffs kettle"}
+    yield "context", {}
+    yield "search", {"query": "layoffs kettle", "mode": "meaning"}
+    yield "context", {"action": "build_summary"}
+    yield "context", {"action": "summary"}
     yield "sleep", {"summary": "done"}
     yield "resources/list", {}
     yield "prompts/get", {}

@@ -21,11 +21,14 @@ from djinn_memory.operations.caller import Caller
 from djinn_memory.store.ledger import Event
 from tests.mcp.clients import asked, call, refused, text
 
-MOST_CHARACTERS = 22_000
+MOST_TOOLS, MOST_CHARACTERS = 16, 16_000
 
 SAY_ALL = {
     "limit", "page", "sort", "key", "value", "query", "type", "from_line", "max_characters",
-    "limit_per_type", "title",
+    "limit_per_type", "aliases", "append", "as_of", "at", "channel", "category", "confidence",
+    "context", "domain", "evidence", "expired", "focus", "force", "importance", "name", "profile",
+    "source", "supersedes", "tags", "title", "to", "untag", "until", "valid_from", "valid_to",
+    "vault", "vaults",
 }  # fmt: skip
 """Arguments that need no description."""
 
@@ -35,16 +38,11 @@ TOKEN = "ghp_" + "x7Kq2mZ9vLw4TbN8cRj5PfH3sDy6GaE1uXo0"
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_tool_tells_what_it_is_for(tool: Any) -> None:
     """A model knows nothing but this: when to use it, when not, how, and what comes back."""
-    for word in ("Use it", "Not ", "Example: {"):
+    for word in ("Use it", "Not "):
         assert word in tool.description
-    for schema in (
-        tool.input_schema(),
-        tool.input_schema(Caller(read_only=True)),
-        tool.output_schema,
-    ):
-        if schema is not None:
-            jsonschema.Draft202012Validator.check_schema(schema)
-            assert schema["type"] == "object"
+    for schema in (tool.input_schema(), tool.input_schema(Caller(read_only=True))):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
     for name, argument in tool.input_schema()["properties"].items():
         known = argument.get("description") or argument.get("enum")
         assert known or name in SAY_ALL, name
@@ -54,8 +52,10 @@ def test_the_tools_leave_room_in_a_session(pair: Home) -> None:
     """Every session of every client begins with this text."""
 
     async def work(client: Client) -> None:
-        listed = (await client.list_tools()).model_dump_json(by_alias=True, exclude_none=True)
-        assert len(listed) <= MOST_CHARACTERS, len(listed)
+        listed = await client.list_tools()
+        assert len(listed.tools) <= MOST_TOOLS
+        written = listed.model_dump_json(by_alias=True, exclude_none=True)
+        assert len(written) <= MOST_CHARACTERS
 
     asked(pair, work)
 
@@ -66,12 +66,11 @@ def test_only_tools_that_change_nothing_say_that_they_only_read(pair: Home) -> N
     async def work(client: Client) -> None:
         hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
         assert {name for name, hint in hints.items() if hint and hint.read_only_hint} == {
-            "search", "recall_similar", "list", "neighbours", "score",
+            "search",
         }  # fmt: skip
         # Where nothing is said, a tool may destroy.
-        assert {name for name, hint in hints.items() if hint and hint.destructive_hint is None} == {
-            "search", "recall_similar", "list", "neighbours", "score", "forget", "fact", "summary",
-            "working",
+        assert {name for name, hint in hints.items() if hint is None} == {
+            "context", "memory", "fact", "working",
         }  # fmt: skip
 
     asked(pair, work)
@@ -79,11 +78,11 @@ def test_only_tools_that_change_nothing_say_that_they_only_read(pair: Home) -> N
 
 def test_forget_moves_to_the_trash(pair: Home) -> None:
     async def work(client: Client) -> None:
-        forgotten = await call(client, "forget", name="shared:harbour.md")
+        forgotten = await call(client, "memory", action="delete", name="shared:harbour.md")
         assert forgotten["memory"]["title"] == "Harbour light"
         assert Path(forgotten["moved_to"]) == pair.root / "vaults/shared/.trash/harbour.md"
         assert "twice a minute" in Path(forgotten["moved_to"]).read_text()
-        assert "no note" in await refused(client, "forget", name="Hidden")
+        assert "no note" in await refused(client, "memory", action="delete", name="Hidden")
 
     asked(pair, work)
 
@@ -96,19 +95,15 @@ def test_answers_name_the_domain_of_a_memory(pair: Home) -> None:
     )
 
     async def work(client: Client) -> None:
-        answers = {
-            name: await call(client, name, **arguments)
-            for name, arguments in {
-                "search": {"query": "percent"}, "recall": {"query": "loan rate percent"},
-                "recall_similar": {"text": "three percent"}, "list": {"types": ["fact"]},
-                "read": {"name": "Loan"}, "neighbours": {"name": "Loan"},
-                "fact": {"action": "get", "category": "loan", "key": "rate"},
-            }.items()
-        }  # fmt: skip
+        found = await call(client, "search", query="percent")
+        recalled = await call(client, "recall", query="loan rate percent")
+        listed = await call(client, "read", action="list", types=["fact"])
+        note = await call(client, "read", name="Loan")
+        around = await call(client, "read", action="links", name="Loan")
+        fact = await call(client, "fact", action="get", category="loan", key="rate")
         memories = [
-            answers["search"]["passages"][0], answers["recall"]["memories"][0],
-            answers["recall_similar"]["memories"][0], answers["list"]["memories"][0],
-            answers["read"], answers["neighbours"]["note"], answers["fact"]["facts"][0],
+            found["passages"][0], recalled["memories"][0], listed["memories"][0], note,
+            around["note"], fact["facts"][0],
         ]  # fmt: skip
         assert {memory["domain"] for memory in memories} == {"money, home"}
         result = await client.call_tool("read", {"name": "Loan"})
@@ -139,7 +134,9 @@ def test_ingest(pair: Home, tmp_path: Path) -> None:
     asked(pair, work)
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+@pytest.mark.parametrize(
+    "tool", [tool for tool in TOOLS if "Example" in tool.description], ids=lambda tool: tool.name
+)
 def test_its_example_is_one(tool: Any) -> None:
     example = json.loads(" ".join(tool.description.split("Example: ")[1].split()))
     tool.parse(example)
@@ -154,7 +151,7 @@ def test_search_read_and_neighbours(pair: Home) -> None:
         note = await call(client, "read", name="mem_7k2m9q4dxw30hv5t")
         assert "twice a minute" in note["text"]
         assert note["uri"] == "djinn://shared/harbour.md"
-        around = await call(client, "neighbours", name="shared:harbour.md")
+        around = await call(client, "read", action="links", name="shared:harbour.md")
         assert [one["title"] for one in around["backlinks"]] == ["Keeper"]
         assert [(one["title"], one["path"]) for one in around["links"]] == [("Nowhere", None)]
 
@@ -182,9 +179,10 @@ def test_a_long_note_is_read_in_parts(pair: Home) -> None:
 
 def test_list(pair: Home) -> None:
     async def work(client: Client) -> None:
-        listed = await call(client, "list", types=["project"])
+        listed = await call(client, "read", action="list", types=["project"])
         assert [one["title"] for one in listed["memories"]] == ["Harbour light"]
-        assert not (await call(client, "list", since="2001", until="2002"))["memories"]
+        none = await call(client, "read", action="list", since="2001", until="2002")
+        assert not none["memories"]
 
     asked(pair, work)
 
@@ -216,7 +214,7 @@ def test_memories_name_the_program_of_the_client(pair: Home) -> None:
         same = {"type": "lesson", "title": "Gulls", "force": True}
         await call(client, "remember", **same, text="They steal bread.")
         await call(client, "fact", action="set", category="ada", key="city", value="Oslo")
-        await call(client, "record_interaction", message="Lit?", response="Yes.")
+        await call(client, "episode", action="record_interaction", message="Lit?", response="Yes.")
         await call(
             client, "remember", type="lesson", title="By hand", text="More.", existing="append"
         )
@@ -268,7 +266,7 @@ def test_rate_and_gaps(pair: Home) -> None:
         assert [one["useful"] for one in rated["judged"]] == [True, False]
         named = found["memories"][0]["id"] or "shared:harbour.md"
         assert (await call(client, "rate", useful=[named]))["request_id"] is None
-        assert "rank" in await refused(client, "rate", request="last", useful=[9])
+        assert "rank" in await refused(client, "rate", target="last", useful=[9])
         more = await call(client, "gap", action="report", description="who owns the harbour")
         listed = await call(client, "gap", action="list")
         assert sum(len(one["gaps"]) for one in listed["groups"]) == 2
@@ -336,15 +334,15 @@ def test_sessions(pair: Home) -> None:
 
 def test_the_summary(pair: Home) -> None:
     async def work(client: Client) -> None:
-        said = await refused(client, "summary", action="show")
-        assert "no summary yet; call `summary` with `action: build`" in said
-        done = await call(client, "summary", action="set", text="Ada keeps the light.")
+        said = await refused(client, "context", action="summary")
+        assert "no summary yet; call `context` with `action: build_summary`" in said
+        done = await call(client, "context", action="set_summary", text="Ada keeps the light.")
         assert (done["done"], done["summary"]["by"]) == ("created", "hand")
-        assert "`force: true`" in await refused(client, "summary", action="build")
+        assert "`force: true`" in await refused(client, "context", action="build_summary")
         await call(client, "fact", action="set", category="ada", key="born", value="1815")
-        done = await call(client, "summary", action="build", force=True)
+        done = await call(client, "context", action="build_summary", force=True)
         assert "1815" in done["summary"]["text"] and done["previous"]
-        assert (await call(client, "summary", action="show"))["summary"] == done["summary"]
+        assert (await call(client, "context", action="summary"))["summary"] == done["summary"]
         assert "1815" in (await call(client, "wake"))["summary"]["text"]
 
     asked(pair, work)
@@ -352,12 +350,12 @@ def test_the_summary(pair: Home) -> None:
 
 def test_scores(pair: Home) -> None:
     async def work(client: Client) -> None:
-        assert (await call(client, "score"))["memories"] == []
+        assert (await call(client, "read", action="score"))["memories"] == []
         await call(client, "recall", query="the lamp")
         await call(client, "rate", useful=[1, 2])
-        [first] = (await call(client, "score", limit=1))["memories"]
-        assert (await call(client, "score", limit=1))["more"] == 1
-        [one] = (await call(client, "score", name=first["title"]))["memories"]
+        [first] = (await call(client, "read", action="score", limit=1))["memories"]
+        assert (await call(client, "read", action="score", limit=1))["more"] == 1
+        [one] = (await call(client, "read", action="score", name=first["title"]))["memories"]
         assert one["record"]["useful"] == 1 and one["score"]["adaptive"] > 0.5
 
     asked(pair, work)
@@ -370,9 +368,21 @@ def test_scores(pair: Home) -> None:
         ("search", {"query": "x", "limit": 99}, "limit: give a whole number up to 50"),
         ("search", {"query": 7}, "query: expected str, got int"),
         ("search", {"query": ""}, "query: give a text"),
-        ("build_context", {"budget": 5}, "budget: give a whole number from 100"),
-        ("search", {"query": "x", "mode": "z"}, "mode: invalid enum value 'z'"),
-        ("search", {"query": "x", "colour": 1}, "unknown field colour"),
+        ("context", {"budget": 5}, "budget: give a whole number from 100"),
+        ("search", {"query": "x", "mode": "z"},
+         "mode: invalid enum value 'z'; give one of hybrid, words, meaning"),
+        ("search", {"query": "x", "top_k": 1}, "top_k: no such argument; did you mean limit?"),
+        ("search", {"query": "x", "tag": ["a"]}, "tag: no such argument; did you mean tags?"),
+        ("rate", {"request": "last"}, "request: no such argument; did you mean target?"),
+        ("read", {"title": "x"}, "title: no such argument; did you mean name?"),
+        ("memory", {"action": "move", "name": "x", "folder": "y"}, "did you mean to?"),
+        ("memory", {"action": "undo", "id": "chg_1"}, "did you mean change?"),
+        ("memory", {"action": "delete", "id": "mem_1"}, "did you mean name?"),
+        ("entity", {"action": "add", "name": "x", "type": "place"}, "did you mean kind?"),
+        ("gap", {"action": "report", "text": "x"}, "did you mean description?"),
+        ("sleep", {"text": "x"}, "did you mean summary?"),
+        ("ingest", {"files": ["x"]}, "did you mean paths?"),
+        ("search", {"query": "x", "colour": 1}, "colour: no such argument; known: query, limit"),
         ("search", {"query": "x", "since": "soon"}, "`since` soon: not a date"),
         ("search", {"query": "x", "vaults": ["grace"]}, "no vault 'grace'; known: shared, finn"),
         ("search", {"query": "x", "agent": "grace"}, "serves only one agent"),
@@ -451,15 +461,15 @@ def test_read_only(pair: Home) -> None:
         assert all(one.annotations and one.annotations.read_only_hint for one in tools.values())
         actions = tools["working"].input_schema["properties"]["action"]["enum"]
         assert set(actions) == {"get", "list", "tasks", "resume"}
-        assert tools["summary"].input_schema["properties"]["action"]["enum"] == ["show"]
+        assert tools["context"].input_schema["properties"]["action"]["enum"] == ["task", "summary"]
         for tool, given in (
             ("remember", {"type": "fact", "title": "x"}),
             ("working", {"action": "set", "key": "a", "value": "b"}),
-            ("summary", {"action": "build"}),
+            ("context", {"action": "build_summary"}),
             ("rate", {"useful": ["Keeper"]}),
         ):
             assert "this server is read-only" in await refused(client, tool, **given)
-        assert (await call(client, "score"))["memories"] == []
+        assert (await call(client, "read", action="score"))["memories"] == []
         await call(client, "recall", query="lamp")
         await call(client, "read", name="Keeper")
 
@@ -570,31 +580,82 @@ def _events(home: Home) -> list[Event]:
         return [Event(kind, subject, json.loads(data), at) for kind, subject, data, at in found]
 
 
-def test_build_context(pair: Home) -> None:
+def test_context(pair: Home) -> None:
     async def work(client: Client) -> None:
-        answer = await call(client, "build_context", task="the lamp", limit_per_type=2)
+        answer = await call(client, "context", task="the lamp", limit_per_type=2)
         assert answer["query_used"] == "the lamp"
         assert answer["confident"]
         assert len(answer["patterns"]) <= 2
-        shown = text(await client.call_tool("build_context", {"task": "the lamp"}))
+        shown = text(await client.call_tool("context", {"task": "the lamp"}))
         assert shown.startswith("# Context for finn: the lamp")
         assert "Rate what helped" in shown
-        assert (await call(client, "build_context"))["query_used"] is None
+        assert (await call(client, "context"))["query_used"] is None
 
     asked(pair, work)
 
 
-def test_recall_similar(pair: Home) -> None:
+def test_entities(pair: Home) -> None:
     async def work(client: Client) -> None:
-        answer = await call(client, "recall_similar", text="the lamp", limit=3)
-        similarities = [memory["similarity"] for memory in answer["memories"]]
-        assert similarities == sorted(similarities, reverse=True)
-        assert answer["memories"][0]["content"]
-        other = "zymurgy"
-        answer = await call(client, "recall_similar", text=other)
-        assert (answer["verdict"], answer["memories"]) == ("nothing", [])
-        assert text(await client.call_tool("recall_similar", {"text": other})) == (
-            "Nothing is similar."
-        )
+        added = await call(client, "entity", action="add", name="Maren Holt", kind="person")
+        assert added["action"] == "created"
+        who = {"name": "Maren Holt"}
+        await call(client, "entity", action="set", **who, key="city", value="Bergen")
+        await call(client, "entity", action="alias", **who, change="add", aliases=["Maren"])
+        shown = (await call(client, "entity", action="show", name="Maren"))["entity"]
+        [city] = [each for each in shown["properties"] if each["key"] == "city"]
+        assert (city["value"], city["source"]) == ("Bergen", "conversation")
+        listed = await call(client, "entity", action="list", kind="person")
+        assert [each["title"] for each in listed["entities"]] == ["Maren Holt"]
+        await call(client, "entity", action="add", name="M. Holt", kind="person")
+        merged = await call(client, "entity", action="merge", name="M. Holt", into="Maren Holt")
+        assert "M. Holt" in merged["entity"]["aliases"]
+        taken = await call(client, "memory", action="undo")
+        assert taken["change"]["id"] == merged["change"]
+        assert (await call(client, "entity", action="list", kind="person"))["total"] == 2
+        said = await refused(client, "entity", action="set", **who, key="kind", value="place")
+        assert "`entity` with `action: edit`" in said
+        await call(client, "entity", action="edit", **who, text="Tall.")
+        moved = await call(client, "entity", action="edit", **who, kind="keeper")
+        assert (moved["entity"]["type"], moved["entity"]["text"]) == ("keeper", "Tall.")
+
+    asked(pair, work)
+
+
+def test_outcomes(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        done = {"action": "record_outcome", "what": "light the lamp", "context": "storm"}
+        await call(client, "episode", **done, result="success")
+        await call(client, "episode", **done, result="failure")
+        rows = (await call(client, "episode", action="list_outcomes"))["actions"]
+        assert (rows[0]["action"], rows[0]["effectiveness"]) == ("light the lamp", 0.5)
+
+    asked(pair, work)
+
+
+def test_what_was_deleted_is_restored(pair: Home) -> None:
+    async def work(client: Client) -> None:
+        await call(client, "memory", action="delete", name="shared:harbour.md")
+        [note] = (await call(client, "memory", action="restore"))["notes"]
+        assert note["path"] == "harbour.md"
+        assert (await call(client, "memory", action="restore", name="harbour.md"))["restored"]
+        assert (await call(client, "read", name="shared:harbour.md"))["text"]
+
+    asked(pair, work)
+
+
+@pytest.mark.xfail(reason="`undo` does not know yet who made a change")
+def test_an_agent_undoes_only_its_own_changes(pair: Home) -> None:
+    with Djinn(pair) as djinn:
+        djinn.entities.add("Pier", "place", shared=True, agent="grace")
+        djinn.entities.add("Quay", "place", shared=True, agent="grace")
+        hers = djinn.entities.merge("Pier", "Quay", agent="grace").change
+
+    async def work(client: Client) -> None:
+        changes = (await call(client, "memory", action="changes"))["changes"]
+        assert hers in [change["id"] for change in changes]
+        said = await refused(client, "memory", action="undo")
+        assert "no change to take back" in said
+        said = await refused(client, "memory", action="undo", change=hers)
+        assert "made by grace" in said and "`memory` with `action: changes`" in said
 
     asked(pair, work)

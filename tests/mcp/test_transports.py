@@ -57,21 +57,22 @@ async def everything(client: Client) -> None:
     assert (await use("search", query="lamp"))["passages"]
     found = await use("recall", query="lamp")
     assert found["memories"]
-    assert await use("build_context", task="oil the lamp")
-    assert (await use("recall_similar", text="lamp"))["memories"]
+    assert await use("context", task="oil the lamp")
     assert (await use("rate", useful=[1]))["judged"]
-    assert (await use("score", limit=5))["memories"]
+    assert (await use("read", action="score", limit=5))["memories"]
     assert await use("gap", action="list")
     assert await use("fact", action="set", category="lamp", key="colour", value="white")
-    assert (await use("summary", action="build"))["done"] == "created"
+    assert (await use("context", action="build_summary"))["done"] == "created"
     assert (await use("read", name="Keeper"))["text"]
-    assert (await use("neighbours", name="Keeper"))["links"]
-    assert (await use("list"))["memories"]
+    assert (await use("read", action="links", name="Keeper"))["links"]
+    assert (await use("read", action="list"))["memories"]
     assert (await use("remember", type="lesson", title="Oil it weekly"))["id"]
-    assert (await use("forget", name="Oil it weekly"))["moved_to"]
+    assert (await use("memory", action="delete", name="Oil it weekly"))["moved_to"]
     assert (await use("ingest", paths=[__file__]))["files"]
-    assert (await use("record_interaction", message="Lit?", response="Yes."))["id"]
-    assert (await use("record_observation", text="It is dark."))["importance"] == 0.5
+    assert (await use("episode", action="record_interaction", message="Lit?", response="Yes."))[
+        "id"
+    ]
+    assert (await use("entity", action="list"))["entities"]
     await use("checkpoint", text="oiling")
     await use("working", action="set", key="a", value="b")
     await use("sleep", summary="oiled", next=["rest"])
@@ -199,7 +200,7 @@ def test_a_call_that_was_cancelled_is_not_begun(pair: Home) -> None:
                 for number in range(30):
                     group.start_soon(one, number)
             await client.send_ping()
-            listed = await call(client, "list", types=["lesson"])
+            listed = await call(client, "read", action="list", types=["lesson"])
             assert len(listed["memories"]) < 30
             # What had begun is whole.
             for one in listed["memories"]:

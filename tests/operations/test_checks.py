@@ -54,7 +54,7 @@ def test_hostile_arguments(tool: Tool) -> None:
     ("given", "said"),
     [
         ({}, "missing required field title"),
-        ({"a\nb" * 100: 1}, f"contains unknown field {('ab' * 100)[:100]}"),
+        ({"a\nb" * 100: 1}, f"{('ab' * 100)[:100]}: no such argument; known: "),
         ({"title": {"a": [1]}}, "title: expected str, got object"),
         ({"tags": ["a", 7]}, "tags[1]: expected str, got int"),
         ({"tags": ["a", "x" * 501]}, "tags[1]: give at most 500 characters"),
@@ -63,7 +63,7 @@ def test_hostile_arguments(tool: Tool) -> None:
         ({"importance": 10**400}, "importance: give a number from 0 to 1"),
         ({"importance": math.nan}, "importance: give a number from 0 to 1"),
         ({"existing": "a\nb" * 100}, "existing: invalid enum value 'a\\nb"),
-        ({"force": 1}, "force: expected bool, got int"),
+        ({"force": 1}, "force: expected bool | null, got int"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_them(given: dict[str, Any], said: str) -> None:

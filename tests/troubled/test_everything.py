@@ -135,7 +135,8 @@ def test_every_operation_that_writes(place: Troubled) -> None:
 
 def test_every_tool_and_action_is_listed() -> None:
     calls = (*tools.READING, *tools.WRITING)
-    called = {(name, given.get("action", "")) for name, given, _ in calls}
+    defaults = {tool.name: tool.default for tool in TOOLS}
+    called = {(name, given.get("action", defaults[name])) for name, given, _ in calls}
     assert called == {(tool.name, action) for tool in TOOLS for action in tool.by_action}
 
 

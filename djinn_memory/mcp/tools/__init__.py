@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from djinn_memory.mcp.tools import lookup, recall, sessions, values, writing
+from djinn_memory.mcp.tools import entities, lookup, recall, sessions, values, writing
 
 TOOLS = (
     sessions.wake,
     sessions.checkpoint,
     sessions.sleep,
     recall.recall,
-    sessions.build_context,
-    lookup.recall_similar,
+    sessions.context,
     recall.rate,
-    recall.score,
     recall.gap,
     lookup.search,
     lookup.read,
-    lookup.neighbours,
-    lookup.list_,
     writing.remember,
-    writing.forget,
+    writing.memory,
     writing.ingest,
-    writing.record_interaction,
-    writing.record_observation,
+    writing.episode,
+    entities.entity,
     values.fact,
-    sessions.summary,
     values.working,
 )

@@ -1,8 +1,8 @@
-"""The tools for finding and reading: search, recall_similar, read, neighbours, list."""
+"""The tools for finding and reading: search, read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -15,9 +15,10 @@ from djinn_memory.mcp.tool import (
     required_text,
     tool,
 )
-from djinn_memory.memories.verbs import MemoryLinks, MemoryWithOrigin
+from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
+from djinn_memory.memories.verbs import MemoryLinks, MemoryPage, MemoryWithOrigin
 from djinn_memory.models import Hit, Known, Mode, Problem, SearchResult, extended
-from djinn_memory.search.query import SearchOptions
+from djinn_memory.system.plural import count
 
 PAGE = 20_000
 """Default number of characters of a note that are read at once: about 5,000 tokens."""
@@ -65,12 +66,10 @@ def _text(result: SearchResult, hit: Hit) -> str:
 
 
 @tool(
-    "Search the memory",
     "search",
     present=_present_passages,
     separator="\n\n",
     without=OTHER_NARROWING | {"rerank", "expand", "expired"},
-    programs=True,
     arguments={
         "query": required_text(
             2000,
@@ -82,11 +81,10 @@ def _text(result: SearchResult, hit: Hit) -> str:
     },
 )
 def search(answer: _SearchAnswer) -> list[str]:
-    """Search all notes and documents by keywords and meaning; returns passages and their paths.
+    """Search notes and documents by keywords and meaning; returns passages and their paths.
 
-    Use it to look something up. `read` then gives the whole note. Not for preparing work: use
-    `build_context`.
-    Example: {"query": "why did we choose PostgreSQL", "types": ["decision"]}
+    Use it to look something up, or with mode=meaning and a text of any length to find what is
+    similar. Not for preparing work: use `context`.
     """
     parts = []
     if not answer.passages:
@@ -135,24 +133,7 @@ def _present_note(note: MemoryWithOrigin, arguments: Any) -> _ReadAnswer:
     )
 
 
-@tool(
-    "Read a note",
-    "memories.show",
-    present=_present_note,
-    separator="\n\n",
-    without=frozenset({"why"}),
-    arguments={
-        "from_line": number(1, 10_000_000, default=1),
-        "max_characters": number(200, 200_000, default=PAGE),
-    },
-)
-def read(note: _ReadAnswer) -> list[str]:
-    """Read a note.
-
-    Use it when the full text of a note matters. A long note comes in parts: use `from_line`.
-    Not for finding something: use `search`.
-    Example: {"name": "Project: MyApp"}
-    """
+def _note_parts(note: _ReadAnswer) -> list[str]:
     head = f"{headline(note)}\n{note.vault}/{note.path}"
     rest = []
     if note.first_line > 1 or note.last_line < note.total_lines:
@@ -190,19 +171,7 @@ def _present_links(result: MemoryLinks, _: object) -> _NeighboursAnswer:
     return _NeighboursAnswer(extended(result.memory, MemoryPlace), links, backlinks)
 
 
-@tool(
-    "Links of a note",
-    "memories.links",
-    present=_present_links,
-    separator="\n\n",
-)
-def neighbours(answer: _NeighboursAnswer) -> list[str]:
-    """List what a note links to and what links to it.
-
-    Use it to follow a thread: the project of a decision, what builds on it. Not for a subject: use
-    `search`.
-    Example: {"name": "Project: MyApp"}
-    """
+def _links_parts(answer: _NeighboursAnswer) -> list[str]:
     parts = [headline(answer.note)]
     for label, ends in (("Links to", answer.links), ("Linked from", answer.backlinks)):
         lines = [
@@ -216,85 +185,79 @@ def neighbours(answer: _NeighboursAnswer) -> list[str]:
 class _ListAnswer(Answer):
     """Memories, newest first."""
 
-    memories: list[MemoryPlace]
+    memories: Sequence[MemoryPlace]
 
 
-@tool(
-    "List memories",
-    "memories.list",
-    without=OTHER_NARROWING | {"skip", "expired"},
-    arguments={"limit": number(1, 200, default=50)},
-    programs=True,
-)
-def list_(answer: _ListAnswer) -> list[str]:
-    """List memories, newest first.
-
-    Use it to see recent memories, or those of a type or tag. Not by content: use `search`.
-    Example: {"types": ["commitment"], "since": "30d"}
-    """
-    return [f"- {headline(memory)}" for memory in answer.memories] or ["Nothing found."]
+def _present_list(result: MemoryPage, _: object) -> _ListAnswer:
+    memories = [extended(memory, MemoryPlace) for memory in result.memories]
+    return extended(result, _ListAnswer, memories=memories)
 
 
-class _SimilarMemory(MemoryPlace):
-    """A memory that is similar to the text."""
-
-    plane: str | None
-    """The plane of the type; null for a plain note."""
-    similarity: float
-    """The score of the search, from 0 to 1."""
-    content: str
-    """The passage that is most similar; empty if it is only near."""
+def _list_parts(answer: _ListAnswer) -> list[str]:
+    lines = [f"- {headline(memory)}" for memory in answer.memories]
+    return ["\n".join(lines) or "Nothing found."]
 
 
-class _SimilarAnswer(Answer):
-    """The memories of all types, most similar first."""
+class _ScoreAnswer(Answer):
+    """Memories with the numbers behind their ranking."""
 
-    memories: list[_SimilarMemory]
-    confident: bool
-    """False if none is likely to be about the same."""
-    verdict: Known = "nothing"
+    memories: Sequence[MemoryScore]
+    more: int
+    """The number of memories beyond the limit."""
 
 
-def _present_similar(result: SearchResult, _: object) -> _SimilarAnswer:
-    # Of a long memory the best passage stands for it.
-    best: dict[str, Hit] = {}
-    for hit in result.shown:
-        best.setdefault(hit.address, hit)
-    memories = [
-        extended(hit, _SimilarMemory, similarity=hit.score, content=_text(result, hit))
-        for hit in best.values()
+def _present_scores(result: MemoryScores, arguments: Any) -> _ScoreAnswer:
+    shown = result.scores[: arguments.limit]
+    return _ScoreAnswer(shown, len(result.scores) - len(shown))
+
+
+def _score_parts(answer: _ScoreAnswer) -> list[str]:
+    lines = [
+        f"- {memory.title} [{memory.vault}:{memory.path}]: {memory.score.adaptive:.3f}, x"
+        f"{memory.score.multiplier:.3f} at recall; used {count(memory.record.uses, 'time')}, rated "
+        f"{count(memory.record.valuations, 'time')}, {memory.record.useful} of them useful"
+        for memory in answer.memories
     ]
-    return extended(result, _SimilarAnswer, memories=memories)
+    lines = lines or ["Nothing was used or rated yet."]
+    return ["\n".join(lines + ([f"{answer.more} more."] if answer.more else []))]
 
 
-def _by_meaning(fields: dict[str, Any]) -> None:
-    fields["mode"] = "meaning"
+_PRESENT: dict[str, Callable[[Any, Any], Answer | _ReadAnswer]] = {
+    "show": _present_note,
+    "list": _present_list,
+    "links": _present_links,
+    "score": _present_scores,
+}
+
+_PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
+    _ReadAnswer: _note_parts,
+    _ListAnswer: _list_parts,
+    _NeighboursAnswer: _links_parts,
+    _ScoreAnswer: _score_parts,
+}
 
 
 @tool(
-    "Recall what is similar",
-    "search",
-    present=_present_similar,
-    prepare=_by_meaning,
+    "memories",
+    actions=("show", "list", "links"),
+    others={"score": "scores.show"},
+    default="show",
+    present=lambda result, arguments: _PRESENT[arguments.action](result, arguments),
     separator="\n\n",
-    without=frozenset(SearchOptions.__struct_fields__) - {"agent", "query", "limit"},
-    names={"query": "text"},
+    without=OTHER_NARROWING | {"why", "skip", "expired"},
+    hints={"name": "An id, vault:path, path, title or alias."},
     arguments={
-        "text": required_text(2000, "Words, or a text of any length."),
-        "limit": number(1, 50),
+        "from_line": number(1, 10_000_000, default=1),
+        "max_characters": number(200, 200_000, default=PAGE),
+        "limit": number(1, 200, default=50),
     },
 )
-def recall_similar(answer: _SimilarAnswer) -> list[str]:
-    """Find memories of all types with a similar meaning: episodes, patterns, entities, documents.
+def read(answer: Any) -> list[str]:
+    """Read a note, list notes, or follow links.
 
-    Use it for "have we had this before?". Not for keywords: use `search`.
-    Example: {"text": "the deployment hangs at the last step"}
+    Use it for the full text of a note, in parts if it is long (from_line). list gives the newest
+    notes; links, what a note links to and what links to it; score, why notes rank as they do.
+    Not by content: use `search`.
+    {required}
     """
-    parts = [] if answer.confident else ["Nothing is clearly similar. Closest:"]
-    if not answer.memories:
-        parts = ["Nothing is similar."]
-    for memory in answer.memories:
-        text = "\n".join(f"   {line}" for line in memory.content.splitlines())
-        where = f"{memory.vault}/{memory.path}"
-        parts.append(f"{memory.similarity:.2f} {headline(memory)}\n   {where}\n{text}")
-    return parts
+    return _PARTS[type(answer)](answer)

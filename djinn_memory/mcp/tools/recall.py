@@ -1,4 +1,4 @@
-"""The tools for recalls: recall, rate, score, gap."""
+"""The tools for recalls: recall, rate, gap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from msgspec import Meta
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import (
-    NAME_HINT,
     OTHER_NARROWING,
     Argument,
     number,
@@ -19,7 +18,6 @@ from djinn_memory.mcp.tool import (
 from djinn_memory.memories.proposals.gaps import GapGroup, GapSuggestion
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
-from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
 from djinn_memory.models import Known, extended
 from djinn_memory.notes.dates import local_day
 from djinn_memory.store.ledger.reading import Gap
@@ -74,25 +72,22 @@ def _why(memory: RecalledMemory) -> str:
 
 
 @tool(
-    "Recall memories",
     "recall",
     present=_present_recall,
     separator="\n\n",
     without=OTHER_NARROWING,
-    hints={"profile": "One of these, or your own."},
     arguments={
         "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),
-        "budget": number(50, 50_000, "Maximum tokens of text."),
+        "budget": number(50, 50_000, "In tokens."),
     },
 )
 def recall(answer: _RecallAnswer) -> list[str]:
     """Recall memories that help with a question.
 
-    Use it before you begin work, decide something or answer from memory; `rate` the result
-    afterwards. Profiles: planning (decisions, plans, commitments), incident (lessons, recent
-    changes), handoff (the last days). Not for a passage: use `search`.
-    Example: {"query": "database of MyApp", "profile": "planning"}
+    Use it before you begin work, decide something or answer from memory; then `rate` the result.
+    Profiles: planning (decisions, plans, commitments), incident (lessons, recent changes), handoff
+    (the last days). Not for a passage: use `search`.
     """
     parts = []
     if not answer.memories:
@@ -112,7 +107,7 @@ def recall(answer: _RecallAnswer) -> list[str]:
         parts.append(f"{answer.more} more did not fit into the budget.")
     if answer.request_id:
         parts.append(
-            f"Rate it: rate(request={answer.request_id!r}, useful=[ranks], not_useful=[ranks])"
+            f"Rate it: rate(target={answer.request_id!r}, useful=[ranks], not_useful=[ranks])"
         )
     return parts
 
@@ -120,29 +115,15 @@ def recall(answer: _RecallAnswer) -> list[str]:
 _Memory = Annotated[int, Meta(ge=1, le=1000)] | Annotated[str, Meta(min_length=1, max_length=300)]
 
 
-class _ScoreAnswer(Answer):
-    """Memories with the numbers behind their ranking."""
-
-    memories: Sequence[MemoryScore]
-    more: int
-    """The number of memories beyond the limit."""
-
-
-def _present_scores(result: MemoryScores, arguments: Any) -> _ScoreAnswer:
-    shown = result.scores[: arguments.limit]
-    return _ScoreAnswer(shown, len(result.scores) - len(shown))
-
-
 def _memories(description: str) -> Argument:
     return Argument(Annotated[Sequence[_Memory], Meta(max_length=100, description=description)], ())
 
 
 @tool(
-    "Rate what was recalled",
     "rate",
-    names={"target": "request"},
     hints={
-        "request": "`last`, or the request_id of a recall; without it, ids may be of any memory.",
+        "target": "`last`, or the request_id of a recall; without it, ids of any memory.",
+        "gap": "What was missing, in one sentence.",
         "gap_query": "The query that missed it.",
     },
     arguments={
@@ -153,9 +134,9 @@ def _memories(description: str) -> Argument:
 def rate(result: RatingResult) -> list[str]:
     """Rate which memories of a recall helped, so that they rank higher next time.
 
-    Use it after you used the memories of a `recall`; rate only what you can judge. `gap` reports
-    what was missing. Not for correcting a memory: `remember` with existing=revise.
-    Example: {"request": "last", "useful": [1, 3], "gap": "why we left MySQL"}
+    Use it after you used a `recall`; rate only what you can judge. Not for correcting a memory:
+    `remember` with existing=revise.
+    Example: {"target": "last", "useful": [1, 3], "gap": "why we left MySQL"}
     """
     lines = [
         f"- {'useful' if memory.useful else 'not useful'}: {memory.title} [{memory.memory}]"
@@ -163,29 +144,6 @@ def rate(result: RatingResult) -> list[str]:
     ]
     lines += [f"Noted as missing: {result.gap_id}"] if result.gap_id else []
     return ["Thank you.", *lines]
-
-
-@tool(
-    "Explain a memory's rank",
-    "scores.show",
-    present=_present_scores,
-    hints={"name": f"{NAME_HINT} Without it, all that were used or rated."},
-    arguments={"limit": number(1, 200, default=20)},
-)
-def score(answer: _ScoreAnswer) -> list[str]:
-    """Show why a memory ranks as it does.
-
-    Use it when the order of a recall surprises you. Not for finding something: use `search`.
-    Example: {"name": "Project: MyApp"}
-    """
-    lines = [
-        f"- {memory.title} [{memory.vault}:{memory.path}]: {memory.score.adaptive:.3f}, x"
-        f"{memory.score.multiplier:.3f} at recall; used {count(memory.record.uses, 'time')}, rated "
-        f"{count(memory.record.valuations, 'time')}, {memory.record.useful} of them useful"
-        for memory in answer.memories
-    ]
-    lines = lines or ["Nothing was used or rated yet."]
-    return lines + ([f"{answer.more} more."] if answer.more else [])
 
 
 class _GapAnswer(Answer, kw_only=True):
@@ -205,24 +163,23 @@ def _present_gaps(result: Any, _: object) -> _GapAnswer:
 
 
 @tool(
-    "Report missing information",
     "gaps",
     actions=("report", "list", "close", "suggest"),
     present=_present_gaps,
     without=frozenset({"closed", "close"}),
     hints={
-        "description": "What was missing, in one self-contained sentence.",
-        "gap": "The id of the gap.",
+        "description": "What was missing, in one sentence.",
+        "query": "The query that found no answer.",
+        "gap": "Its id.",
         "by": "The note that answers it.",
     },
 )
 def gap(answer: _GapAnswer) -> list[str]:
     """Track information that is missing from memory.
 
-    Use it when a search found no answer. When you learn the answer, `remember` it and close
-    the gap; suggest finds notes that may answer. Not for things to do: `remember` a commitment.
-    {actions}
-    Example: {"action": "report", "description": "who runs the staging server"}
+    Use it when a search found no answer. When you learn it, `remember` it and close the gap;
+    suggest finds notes that may answer. Not for things to do: `remember` a commitment.
+    {required}
     """
     lines = [f"Reported as {answer.reported}."] if answer.reported else []
     lines += [f"Closed: {answer.closed.description}"] if answer.closed else []

@@ -36,49 +36,42 @@ def _points(description: str) -> Argument:
 
 
 @tool(
-    "Begin a session",
     "wake",
     separator="\n\n",
     finish=_begin,
     without=frozenset({"session", "domains"}),
     arguments={
         "task": optional_text(2000, "What the session is about."),
-        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text. Default: 2000."),
+        "budget": number(MIN_BUDGET, 50_000, "In tokens. Default: 2000."),
     },
 )
 def wake(answer: WakeContext) -> list[str]:
-    """Start a session and read its context.
-
-    It has your profile, the summary, the last handoff, open commitments, projects, preferences,
-    and memories about the task.
+    """Start a session and read its context: profile, summary, last handoff, open commitments,
+    projects, preferences, the previous conversation, and memories about the task.
 
     Use it once, before anything else. Not later in a session: use `recall`.
-    Example: {"task": "fix the login of MyApp"}
     """
     return [markdown(answer)]
 
 
 @tool(
-    "Save a checkpoint",
     "checkpoint",
     arguments={
         "text": required_text(_LONGEST, "What you are working on."),
-        "focus": optional_text(_LONGEST, "Your current focus."),
-        "decisions": _points("Decisions since the last checkpoint."),
+        "focus": optional_text(_LONGEST),
+        "decisions": _points("Since the last checkpoint."),
     },
 )
 def checkpoint(answer: RememberResult) -> list[str]:
-    """Save the state of the work. If the session is interrupted, the next `wake` shows it.
+    """Save the state of the work, which the next `wake` shows if the session is interrupted.
 
-    Use it at a stopping point of long work, or before something risky. Not for knowledge that
-    outlives the task (`remember`), and not at the end (`sleep`).
-    Example: {"text": "login: two tests fail", "decisions": ["keep the cookie name"]}
+    Use it at a stopping point, or before something risky. Not for lasting knowledge (`remember`),
+    and not at the end (`sleep`).
     """
     return saved_lines(answer)
 
 
 @tool(
-    "End a session",
     "sleep",
     finish=_end,
     arguments={
@@ -90,32 +83,10 @@ def checkpoint(answer: RememberResult) -> list[str]:
 def sleep(answer: RememberResult) -> list[str]:
     """End the session with a handoff, which the next `wake` shows first.
 
-    Use it once, when the work is done or interrupted. First `remember` lasting
-    knowledge. Not in between: use `checkpoint`.
-    Example: {"summary": "login works", "next": ["write the docs"], "blocked": ["certificate"]}
+    Use it once, when the work is done or interrupted; `remember` lasting knowledge first. Not in
+    between: use `checkpoint`.
     """
     return saved_lines(answer)
-
-
-@tool(
-    "Context of a task",
-    "context",
-    separator="\n\n",
-    without=frozenset({"domains"}),
-    arguments={
-        "task": optional_text(2000, "The task or message."),
-        "budget": number(MIN_BUDGET, 50_000, "Maximum tokens of text. Default: 4000."),
-        "limit_per_type": number(1, 50),
-    },
-)
-def build_context(answer: ContextBundle) -> list[str]:
-    """Collect episodes, patterns, entities and documents for a task, best first with sources.
-
-    Use it for a new task or message. It suggests commitments, gaps and patterns too.
-    Not for a single question: use `recall`.
-    Example: {"task": "plan the launch of MyApp"}
-    """
-    return [markdown(answer).rstrip()]
 
 
 class _SummaryAnswer(Answer):
@@ -128,32 +99,45 @@ class _SummaryAnswer(Answer):
     """The path of the previous version, relative to the folder of the vault."""
 
 
-def _present_summary(result: Any, arguments: Any) -> _SummaryAnswer:
-    if arguments.action == "show":
+def _present_context(result: Any, arguments: Any) -> ContextBundle | _SummaryAnswer:
+    if arguments.action == "task":
+        bundle: ContextBundle = result
+        return bundle
+    if arguments.action == "summary":
         return _SummaryAnswer(result)
     return extended(result, _SummaryAnswer, done=result.action)
 
 
 @tool(
-    "The summary",
-    "summary",
-    actions=("show", "set", "build"),
-    present=_present_summary,
-    hints={"force": "Replace even what a person wrote."},
+    "context",
+    others={
+        "task": "context",
+        "summary": "summary.show",
+        "set_summary": "summary.set",
+        "build_summary": "summary.build",
+    },
+    default="task",
+    present=_present_context,
     separator="\n\n",
+    without=frozenset({"domains"}),
+    hints={"force": "Even over what a person wrote."},
     arguments={
+        "task": optional_text(2000, "The task or message."),
+        "budget": number(MIN_BUDGET, 50_000, "In tokens. Default: 4000."),
+        "limit_per_type": number(1, 50),
         "text": optional_text(20_000, "The whole summary, in Markdown.", least=1),
     },
 )
-def summary(answer: _SummaryAnswer) -> list[str]:
-    """Show or write the summary of your person and their work, with which `wake` begins.
+def context(answer: Any) -> list[str]:
+    """Collect episodes, patterns, entities and documents for a task, and what is due or open.
 
-    Use it when the summary is wrong or old: show it, then set the whole text again; build makes one
-    from facts and projects. The previous version is kept. Not for single memories (`remember`,
-    `fact`), nor for handing over (`sleep`).
-    {actions}
-    Example: {"action": "set", "text": "Maren runs the harbour office."}
+    Use it for a new task or message. summary shows the summary of your person, with which `wake`
+    begins; set_summary replaces its text, build_summary makes one from facts and projects. Not for
+    a single question: use `recall`.
+    {required}
     """
+    if isinstance(answer, ContextBundle):
+        return [markdown(answer).rstrip()]
     summary = answer.summary
     done = f"{answer.done}: " if answer.done else ""
     before = f" (before: {answer.previous})" if answer.previous else ""

@@ -55,54 +55,37 @@ def _fact_line(fact: Fact) -> str:
     return f"- {fact.category}/{fact.key} = {fact.value} ({', '.join(about)})"
 
 
-def _prepare_fact(fields: dict[str, Any]) -> None:
-    # A value that an agent understood from a conversation is not a person's own statement.
+def as_understood(fields: dict[str, Any]) -> None:
+    """A value that an agent understood from a conversation is not a person's own statement."""
     if "value" in fields:
         fields.setdefault("source", "conversation")
 
 
 @tool(
-    "Facts",
     "facts",
     actions=("set", "get", "list", "search", "forget", "verify"),
     present=_present_facts,
-    prepare=_prepare_fact,
+    prepare=as_understood,
     without=frozenset({"order", "domain"}),
-    names={"search": "contains"},
     hints={
-        "category": "What it is about, such as a person.",
-        "key": "",
-        "value": "",
-        "query": "",
-        "confidence": "0 to 1. Default: by the source.",
         "expires": "30d or 2026-12-31.",
-        "context": "What was said about it.",
-        "expired": "Include expired facts.",
-        "contains": "Only with this text.",
-        "sort": "",
-        "page": "",
-        "valid_from": "When it began to hold. Default: now.",
-        "valid_to": "Its last day.",
-        "evidence": "Notes that say so.",
+        "search": "Only with this text.",
     },
     arguments={
         "limit": number(1, 200, default=50),
         "source": optional_text(
             500,
-            "conversation (the default), user_explicit if the user asked you to keep it, "
-            "tool_call, auto_discovery, web or guess.",
+            "conversation (default), or user_explicit if the user asked for it.",
         ),
     },
 )
 def fact(answer: _FactAnswer) -> list[str]:
-    """Keep and look up single values: one value for a category and a key, with its history.
+    """Keep and look up single values: one for a category and a key, with its history.
 
-    Use it for values that are looked up by name and replaced when they change: a birthday, the
-    version in production. Not for knowledge that needs a reason or a sentence: `remember` it.
-    {actions}
-    forget moves it to the trash; verify confirms it.
-    Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December",
-    "source": "user_explicit"}
+    Use it for values that are replaced when they change: a birthday, the version in production.
+    Not for what needs a reason or a sentence: `remember` it.
+    {required}
+    Example: {"action": "set", "category": "grace", "key": "birthday", "value": "9 December"}
     """
     lines = [f"({answer.done})"] if answer.done else []
     return lines + (list(map(_fact_line, answer.facts)) or ["No such fact."])
@@ -158,35 +141,27 @@ def _prepare_value(fields: dict[str, Any]) -> None:
 
 
 @tool(
-    "Working memory",
     "working",
     actions=("set", "get", "list", "clear", "share", "tasks", "step", "resume"),
     present=_present_working,
     prepare=_prepare_value,
     names={"result": "value"},
     hints={
-        "key": "The name of the value or step.",
         "value": "Any JSON.",
-        "ttl": "Seconds to keep it.",
-        "type": "",
-        "status": "",
-        "short": "Keep it for an hour; used three times, it becomes a note.",
-        "append": "Append to the list under the key.",
-        "task": "A task, instead of this session.",
+        "ttl": "In seconds.",
+        "short": "For an hour; a note after three uses.",
+        "task": "Instead of this session.",
         "from": "The agent who shared it.",
-        "to": "The agent who gets a copy.",
-        "all": "List all sessions and tasks.",
-        "after": "Steps that must be completed first.",
+        "all": "Of all sessions and tasks.",
+        "after": "Steps to complete first.",
     },
 )
 def working(answer: _WorkingAnswer) -> list[str]:
     """Keep values and the steps of tasks for minutes or hours.
 
-    Use it for temporary values: an intermediate result, your position in a long piece of work. A
-    task outlives the session: resume shows its values and next steps. Not for lasting knowledge:
-    `remember` it.
-    {actions}
-    Example: {"action": "set", "key": "branch", "value": "fix-login", "ttl": 3600}
+    Use it for an intermediate result, or your position in a long piece of work. A task outlives the
+    session: resume shows its values and next steps. Not for lasting knowledge: `remember` it.
+    {required}
     """
     lines = [answer.done] if answer.done else []
     lines += map(_value_line, answer.values)

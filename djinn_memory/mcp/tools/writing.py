@@ -1,26 +1,30 @@
-"""The tools that write notes: remember, forget, ingest, record."""
+"""The tools that write notes: remember, memory, ingest, episode."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from msgspec import NODEFAULT, Meta, Struct, field
+from msgspec import NODEFAULT, Meta, Struct, convert, field
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import Argument, optional_text, required_text, tool
-from djinn_memory.memories.editing.requests import LinksLeft
+from djinn_memory.memories.changes.requests import UndoReport
+from djinn_memory.memories.editing.requests import LinksLeft, MemoryEdit
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
 from djinn_memory.memories.library.requests import IngestOptions
+from djinn_memory.memories.removal.restore import RestoreReport
 from djinn_memory.memories.writing.remember import RememberResult
 from djinn_memory.models import extended
+from djinn_memory.notes.dates import local_day
 from djinn_memory.operations.caller import Caller
 from djinn_memory.system.files import expand
+from djinn_memory.system.plural import count
 
 
 def saved_lines(result: RememberResult) -> list[str]:
@@ -35,41 +39,36 @@ def saved_lines(result: RememberResult) -> list[str]:
 
 
 @tool(
-    "Remember something",
     "remember",
     without=frozenset({"fields"}),
     hints={
         "tags": "Such as project/myapp.",
-        "links": "Titles of notes to link to.",
-        "expires": "30d, 12h or 2026-12-31.",
-        "domain": "Such as work.",
-        "due": "2w, tomorrow or 2026-12-31.",
+        "links": "Titles of notes.",
+        "expires": "30d or 2026-12-31.",
+        "due": "2w or 2026-12-31.",
         "status": "active or done.",
-        "supersedes": "The note that it replaces.",
-        "existing": "What to do if a note has the title. revise keeps the old version.",
-        "force": "Write it even if another note says the same.",
+        "existing": "If a note has the title.",
+        "force": "Even if another note says the same.",
     },
     arguments={
         "type": required_text(
             100,
-            "decision, lesson, preference, commitment, pattern, plan, observation, person, "
-            "project, concept, skill, or your own.",
+            "decision, lesson, preference, commitment, plan, person, project, concept, skill, or "
+            "your own.",
         ),
-        "title": required_text(500, "The title, on one line; links use it."),
-        "text": optional_text(200_000, "Markdown; [[Title]] links to a note."),
+        "title": required_text(500, "One line; links use it."),
+        "text": optional_text(200_000, "Markdown; [[Title]] links."),
     },
 )
 def remember(answer: RememberResult) -> list[str]:
     """Write a memory, which the next search finds.
 
     Use it at once when something is settled that will matter in another session: a decision and
-    why, a lesson, a preference, a commitment, what a person or project is like. One memory for
-    one thing, in words that make sense without this conversation. `recall` or `search` first.
-    Not for temporary values (`working`), single values with a name (`fact`), nor for handing over
-    (`checkpoint`, `sleep`). If a note has the title or says the same, call again with
-    `existing` or `force`.
-    Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks.
-    Considered SQLite (rejected: one writer).", "tags": ["project/myapp"]}
+    why, a lesson, a preference, a commitment. One thing each, in words that make sense without this
+    conversation; `recall` first. Not for temporary values (`working`), named values (`fact`) or
+    handing over (`sleep`). If a note has the title or says the same, call again with `existing` or
+    `force`.
+    Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks."}
     """
     return saved_lines(answer)
 
@@ -88,33 +87,68 @@ class _NoteAnswer(Answer):
     """Links that stay, and why."""
 
 
-@tool(
-    "Forget, rename or move a note",
-    "memories",
-    actions=("delete", "rename", "move"),
-    without=frozenset({"digest", "dry_run"}),
-    hints={"title": "", "to": "Folder or vault."},
-    arguments={"action": Argument(Literal["delete", "rename", "move"], "delete")},
-)
-def forget(answer: _NoteAnswer) -> list[str]:
-    """Move a note to the trash, or rename or move it.
+def _present_change(result: Any, arguments: Any) -> Any:
+    if arguments.action in ("delete", "rename", "move"):
+        return convert(result, _NoteAnswer, from_attributes=True)
+    return result
 
-    Use it when the user asks, or for your mistakes. Not for outdated content: `remember` with
-    existing=revise. {actions}
-    Example: {"name": "shared:old.md"}
+
+@tool(
+    "memories",
+    actions=("delete", "restore", "rename", "move", "edit"),
+    others={"undo": "changes.undo", "changes": "changes.list"},
+    present=_present_change,
+    without=frozenset({"digest", "dry_run", "json_value", "status"}),
+    hints={
+        "to": "Folder, vault or vault:folder.",
+        "fields": "KEY=VALUE.",
+        "change": "Default: your last one.",
+    },
+)
+def memory(answer: Any) -> list[str]:
+    """Delete, restore, rename or move a note (links follow), edit its front matter, or undo.
+
+    Use it when the user asks, or after a mistake. delete moves to the trash; restore without a name
+    lists the trash; undo takes back what `changes` lists of yours. Not for outdated content:
+    `remember` with existing=revise.
+    {required}
+    Example: {"action": "rename", "name": "shared:old.md", "title": "A better idea"}
     """
+    match answer:
+        case _NoteAnswer():
+            return _note_lines(answer)
+        case RestoreReport():
+            state = "Restored" if answer.restored else "In the trash"
+            notes = [f"{state}: {note.title} [{note.vault}:{note.path}]" for note in answer.notes]
+            return notes or ["The trash is empty."]
+        case UndoReport():
+            files = [f"- {file.action} {file.vault}/{file.path}" for file in answer.files]
+            return [f"Taken back: {answer.change.what}", *files]
+        case MemoryEdit():
+            return [
+                f"Edited {answer.vault}/{answer.path}" if answer.changed else "Nothing to change."
+            ]
+    lines = [
+        f"- {entry.id}, {local_day(entry.at)}, {entry.command}: {entry.what} ({entry.status})"
+        for entry in answer.changes
+    ]
+    return lines or ["No changes."]
+
+
+def _note_lines(answer: _NoteAnswer) -> list[str]:
     if answer.moved_to:
         return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
     lines = [f"Moved {answer.was} to {answer.memory.vault}/{answer.memory.path}"]
-    lines += [f"{answer.links} links changed."] if answer.links else []
-    return lines + [f"{left.links} links in {left.vault} stay: {left.why}" for left in answer.left]
+    lines += [f"Changed {count(answer.links, 'link')}."] if answer.links else []
+    left = (f"{count(each.links, 'link')} in {each.vault}: {each.why}" for each in answer.left)
+    return lines + [f"Left as they are: {part}" for part in left]
 
 
 _Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 _Paths = Annotated[
     Sequence[_Path],
-    Meta(min_length=1, max_length=100, description="Absolute paths of files or folders."),
+    Meta(min_length=1, max_length=100, description="Absolute; files or folders."),
 ]
 
 _FOR_A_PERSON = frozenset(
@@ -160,7 +194,7 @@ def _absolute_paths(fields: dict[str, Any]) -> None:
     fields["paths"] = tuple(map(expand, fields["paths"]))
 
 
-def _refuse_hidden(djinn: Djinn, caller: Caller, request: IngestOptions) -> None:
+def _refuse_hidden(djinn: Djinn, caller: Caller, request: IngestOptions) -> IngestOptions:
     """Refuse files that nobody would give to an agent: hidden folders contain keys and settings."""
     home = djinn.home
     state, hides = Path(os.path.realpath(home.state)), HiddenPaths(home, caller.agent)
@@ -170,6 +204,7 @@ def _refuse_hidden(djinn: Djinn, caller: Caller, request: IngestOptions) -> None
         if refused or (path not in hides and _has_hidden_part(Path(os.path.realpath(path)))):
             remedy = Remedy("", {}, "ask a person to copy it to another folder")
             raise Refused(f"{path} is hidden", remedy)
+    return request
 
 
 def _has_hidden_part(path: Path) -> bool:
@@ -177,16 +212,13 @@ def _has_hidden_part(path: Path) -> bool:
 
 
 @tool(
-    "Ingest files",
     "documents.ingest",
     prepare=_absolute_paths,
     check=_refuse_hidden,
     without=_FOR_A_PERSON,
     hints={
         "recursive": "Include subfolders.",
-        "document_type": "",
         "copy": "Even if another vault has it.",
-        "vault": "Default: your own.",
     },
     arguments={
         "paths": Argument(_Paths, NODEFAULT),
@@ -197,7 +229,6 @@ def ingest(answer: _IngestAnswer) -> list[str]:
     """Turn files (PDF, text, CSV, office) into documents, which `search` finds and cites by page.
 
     Use it when a person names files to keep. Not for what you learned: use `remember`.
-    Example: {"paths": ["/home/maren/report.pdf"], "document_type": "technical"}
     """
     lines = []
     for file in answer.documents:
@@ -205,9 +236,6 @@ def ingest(answer: _IngestAnswer) -> list[str]:
         why = f": {file.why}" if file.why else ""
         lines.append(f"- {file.file}: {file.status}{place}{why}")
     return lines or ["There are no files."]
-
-
-_EPISODE_HINTS = {"channel": "", "context": "A JSON object.", "at": "Default: now."}
 
 
 class _EpisodeAnswer(Answer):
@@ -222,45 +250,44 @@ class _EpisodeAnswer(Answer):
     """The number of secrets that were masked."""
 
 
-def _present_episode(episode: RecordedEpisode, _: object) -> _EpisodeAnswer:
-    return extended(episode, _EpisodeAnswer, importance=episode.importance.total)
-
-
-def _episode_lines(answer: _EpisodeAnswer) -> list[str]:
-    masked = f", {answer.masked} masked" if answer.masked else ""
-    return [f"Recorded [{answer.id}], importance {answer.importance}{masked}"]
+def _present_episode(result: Any, _: object) -> Any:
+    if isinstance(result, RecordedEpisode):
+        return extended(result, _EpisodeAnswer, importance=result.importance.total)
+    return result
 
 
 @tool(
-    "Record an interaction",
-    "episodes.record_interaction",
+    "episodes",
+    actions=("record_interaction", "record_observation"),
+    others={"record_outcome": "outcomes.record", "list_outcomes": "outcomes.list"},
     present=_present_episode,
     without=frozenset({"domain"}),
-    hints={"response": "Your answer.", **_EPISODE_HINTS},
-    arguments={"message": required_text(MAX_TEXT, "What the user said.")},
+    names={"action": "what"},
+    hints={
+        "response": "Your answer.",
+        "context": "A JSON object; of an outcome, where.",
+    },
+    arguments={
+        "message": optional_text(MAX_TEXT, "What the user said.", least=1),
+        "text": optional_text(MAX_TEXT, "What happened.", least=1),
+        "what": optional_text(200, "What was done, in a few words.", least=1),
+        "context": Argument(dict[str, Any] | str | None),
+    },
 )
-def record_interaction(answer: _EpisodeAnswer) -> list[str]:
-    """Record a message and your answer as an episode in today's journal. Secrets are masked.
+def episode(answer: Any) -> list[str]:
+    """Record what happened in today's journal. Secrets are masked.
 
-    Use it where conversations are kept and no hook records them. Not for what was learned from
-    one: use `remember`.
-    Example: {"message": "When do we ship?", "response": "On Friday."}
+    Use it where no hook records messages and answers, for observations, and for how an action
+    ended; list_outcomes says how often actions succeeded. Not for conclusions: use `remember`.
+    {required}
+    Example: {"action": "record_outcome", "what": "restart the router", "result": "success"}
     """
-    return _episode_lines(answer)
-
-
-@tool(
-    "Record an observation",
-    "episodes.record_observation",
-    present=_present_episode,
-    without=frozenset({"domain"}),
-    hints=_EPISODE_HINTS,
-    arguments={"text": required_text(MAX_TEXT, "What happened.")},
-)
-def record_observation(answer: _EpisodeAnswer) -> list[str]:
-    """Record something that you saw happen as an episode in today's journal. Secrets are masked.
-
-    Use it for events that may matter later. Not for conclusions: use `remember`.
-    Example: {"text": "The build turned red after the upgrade."}
-    """
-    return _episode_lines(answer)
+    if isinstance(answer, _EpisodeAnswer):
+        masked = f", {answer.masked} masked" if answer.masked else ""
+        return [f"Recorded [{answer.id}], importance {answer.importance}{masked}"]
+    lines = [
+        f"- {row.action}{f' ({row.context})' if row.context else ''}: {row.effectiveness:.0%} of "
+        f"{row.successes + row.partial + row.failures}, last on {row.last}"
+        for row in answer.actions
+    ]
+    return lines or ["No outcomes were recorded."]
