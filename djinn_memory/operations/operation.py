@@ -128,7 +128,8 @@ class OperationMethod(Generic[P, Q, R]):
     def __call__(self, namespace: Any, /, *args: Any, **kwargs: Any) -> R:
         given = len(args) == 1 and not kwargs and isinstance(args[0], self.request)
         request = args[0] if given else self.request(*args, **kwargs)
-        with namespace.runtime.busy(patient=self.patient):
+        caller = getattr(request, "agent", None)
+        with namespace.runtime.busy(patient=self.patient, caller=caller):
             check(cast(Struct, request))
             _refuse_secrets(namespace.runtime.home, request)
             return self._run(namespace, request)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.indexing.refresh import Searchable, index_notes
@@ -22,7 +23,6 @@ from djinn_memory.memories.changes.plan import (
     FileChange,
     KeptBytes,
     RecordedChange,
-    digest,
 )
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.ids import crockford
@@ -89,12 +89,13 @@ def commit(
     """
     state, identity = runtime.state, f"chg_{crockford(50)}"
     vaults = {vault.id: vault for vault in state.home.vaults}
-    store = KeptBytes(state.home)
+    store, plan = KeptBytes(state.home), replace(plan, by=runtime.caller)
     keys = [(file.vault, file.path) for file in plan.files]
-    old = {number: data for number, key in enumerate(keys) if (data := before[key]) is not None}
+    old = {number: data for number, key in enumerate(keys) if (data := before.get(key)) is not None}
     saved = {
         number: saved_ns(files.writable_place(vaults[vault], path))
         for number, (vault, path) in enumerate(keys)
+        if plan.files[number].moved is None
     }
     try:
         store.keep(identity, plan, old, saved)
@@ -107,7 +108,7 @@ def commit(
     try:
         for file, key in zip(plan.files, keys, strict=True):
             time = (times or {}).get(key)
-            files.apply(vaults[file.vault], file, after[key], time, plan.trash)
+            files.apply(vaults[file.vault], file, after.get(key), time, plan.trash)
         changed = True
         _record(state, identity, plan)
     except BaseException as error:
@@ -125,8 +126,22 @@ def commit(
 def _record(state: State, identity: str, plan: ChangePlan) -> None:
     """Record a plan whose files have changed."""
     events = [plan.event(identity), Event(DONE, identity, {})]
-    state.ledger.append(events, durable=not plan.is_one_write)
+    state.ledger.append(events, durable=not (plan.is_one_write or plan.is_appended))
     KeptBytes(state.home).finish(identity)
+
+
+def record_appended(runtime: Runtime, plan: ChangePlan) -> None:
+    """Record sections that were appended to journals, so that they can be taken back.
+
+    They stay if the ledger cannot be written, which is then a problem.
+    """
+    if plan.files:
+        try:
+            identity = f"chg_{crockford(50)}"
+            _record(runtime.state, identity, replace(plan, by=runtime.caller))
+        except DjinnError as error:
+            why = f"what was recorded cannot be taken back: {error}"
+            runtime.problems.append(Problem("undo", why))
 
 
 def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
@@ -206,8 +221,7 @@ def _is_complete(vaults: Mapping[str, Vault], plan: ChangePlan) -> bool:
     """Whether all files are as they are after a plan."""
     with suppress(OSError, DjinnError):
         return all(
-            file.vault in vaults
-            and digest(files.current(vaults[file.vault], file.path)) == file.after
+            file.vault in vaults and files.state(vaults[file.vault], file) == file.after
             for file in plan.files
         )
     return False
@@ -249,11 +263,12 @@ def _restored(
     edited = []
     for number, file in reversed([*enumerate(plan.files)]):
         vault = vaults.get(file.vault)
-        state = digest(files.current(vault, file.path)) if vault else ""
+        state = files.state(vault, file) if vault else ""
         if vault and state == file.before:
             continue
-        data = store.read(identity, number) if file.before is not None else None
-        if vault is None or state != file.after or (file.before is not None and data is None):
+        keeps = file.before is not None and file.moved is None
+        data = store.read(identity, number) if keeps else None
+        if vault is None or state != file.after or (keeps and data is None):
             edited.append(file)
         else:
             files.apply(vault, file.reversed(), data, store.saved_ns(identity, number))

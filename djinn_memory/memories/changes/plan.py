@@ -32,7 +32,9 @@ of djinn recorded the plan before the first step."""
 
 
 class FileChange(Struct, frozen=True):
-    """The change of one file. A moved file is one file that is created and one that is removed."""
+    """The change of one file. A rewritten file that moves is one file that is created and one that
+    is removed.
+    """
 
     vault: str
     """The id of its vault."""
@@ -46,6 +48,12 @@ class FileChange(Struct, frozen=True):
     """Its permissions, for a file that is created or removed; None for those of a new file."""
     domains: tuple[str, ...] = ()
     """The domains of its changed memories, before and after the change."""
+    moved: str | None = None
+    """The other path of a file that only moves, such as one in the trash: to there if nothing is at
+    `path` after the change, else from there. It may be of any size, and no bytes are kept."""
+    sections: dict[str, str] = {}
+    """The sections that were appended to a journal: the hashes of their texts by block id, from
+    `section_digest`. The journal has no hashes and no kept bytes, since others append to it."""
 
     def reversed(self) -> FileChange:
         """The change that takes it back."""
@@ -68,8 +76,15 @@ class ChangePlan(Struct, frozen=True):
     """The id of the change set that this one takes back."""
     agent: str | None = None
     """The agent for whom the change is made; None for the user of the home."""
+    by: str | None = None
+    """The agent on whose word it is made; None for a person, and for upkeep."""
     trash: bool = False
     """Whether files that are removed, also by its undo, go to the trash of their vaults."""
+
+    @property
+    def is_appended(self) -> bool:
+        """Whether sections were appended to journals, for which no bytes are kept."""
+        return any(file.sections for file in self.files)
 
     @property
     def is_one_write(self) -> bool:
@@ -83,6 +98,9 @@ class ChangePlan(Struct, frozen=True):
         # A purge looks at the agent and the vault of an event; see `Ledger.redact`.
         if data["agent"] is None:
             del data["agent"]
+        for file in data["files"]:
+            if not file["sections"]:
+                del file["sections"]
         if len(vaults) == 1:
             data["vault"] = vaults.pop()
         return Event(PLANNED, identity, data)
@@ -115,6 +133,13 @@ def digest(data: bytes | None) -> str | None:
     exist.
     """
     return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def section_digest(text: str) -> str:
+    """The hash of the text of a section, without the blank lines around it. A home has few enough
+    sections for 12 digits.
+    """
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:12]
 
 
 FOLDER = "changes"

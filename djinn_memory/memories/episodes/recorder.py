@@ -10,10 +10,12 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, UsageError
+from djinn_memory.memories.changes.commit import record_appended
+from djinn_memory.memories.changes.plan import ChangePlan, FileChange, section_digest
 from djinn_memory.memories.episodes import journals
 from djinn_memory.memories.episodes.entities import Known, KnownNames, find_entities
 from djinn_memory.memories.episodes.intents import ACTIONS, find_intents, importance
@@ -77,6 +79,24 @@ class Turn(Struct, frozen=True):
     the vault."""
 
 
+class Recording(Struct):
+    """Sections that were appended to journals as one change, which `djinn undo` takes back."""
+
+    files: dict[tuple[str, str], FileChange] = field(default_factory=dict)
+    """The journals by vault id and path."""
+
+    def add(self, vault: Vault, path: str, draft: _Draft) -> None:
+        """Add an episode that was written to a journal."""
+        old = self.files.get((vault.id, path)) or FileChange(vault.id, path, None, None)
+        old.sections[str(draft.episode.block)] = section_digest(draft.record)
+        domains = {*old.domains, *draft.domains}
+        self.files[vault.id, path] = replace(old, domains=tuple(sorted(domains)))
+
+    def end(self, runtime: Runtime, command: str, agent: str, what: str = "") -> None:
+        """Record the change. No texts are kept for it."""
+        record_appended(runtime, ChangePlan(command, what, tuple(self.files.values()), agent=agent))
+
+
 SimilarIntents = Callable[[str], tuple[str, ...]]
 """Returns the intents of a message by similar sentences."""
 
@@ -89,6 +109,7 @@ class _Draft(Struct, frozen=True):
     record: str
     """Its text, as `journal.compose` returns it."""
     episode: RecordedEpisode
+    domains: tuple[str, ...] = ()
 
 
 def record_turns(
@@ -96,6 +117,7 @@ def record_turns(
     agent: str,
     turns: Iterable[Turn],
     similar: SimilarIntents = lambda message: (),
+    recording: Recording | None = None,
 ) -> list[RecordedEpisode]:
     """Append turns to the journals of an agent's vault, with their secrets masked.
 
@@ -103,9 +125,10 @@ def record_turns(
     before are not among them.
 
     They are searchable by words at once. The next question embeds them. `similar` is asked for the
-    action of a message in which the patterns find none. Turns without a domain get the default of
-    the agent's profile. Before anything is written, this raises `UsageError` for a message that is
-    empty or too long, and for an unknown domain, and `Refused` for a default that cannot be used.
+    action of a message in which the patterns find none. The episodes are added to `recording`.
+    Turns without a domain get the default of the agent's profile. Before anything is written, this
+    raises `UsageError` for a message that is empty or too long, and for an unknown domain, and
+    `Refused` for a default that cannot be used.
     """
     home = runtime.home
     vault = home.personal(agent)
@@ -131,6 +154,9 @@ def record_turns(
                 days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record
             places = journals.append(writer, home, days, once=once)
     root = vault.root.resolve()
+    for draft in drafts if recording else ():
+        if recording and (path := places.get(str(draft.episode.block))):
+            recording.add(vault, path, draft)
     return [
         replace(
             draft.episode,
@@ -261,7 +287,8 @@ def _draft(
         problems=[],
     )
     composed = journal.compose(f"{local:%H:%M}", title, block, spoken, data)
-    return _Draft(local.date().isoformat(), composed, episode)
+    domains = (turn.domain,) if turn.domain else ()
+    return _Draft(local.date().isoformat(), composed, episode, domains)
 
 
 def _masked(message: str, response: str) -> tuple[str, str, int]:

@@ -17,7 +17,12 @@ from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
-from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
+from djinn_memory.memories.episodes.recorder import (
+    Recording,
+    Turn,
+    known_replies,
+    record_turns,
+)
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.calendar import MOST_EVENTS, nearest, write_calendars
 from djinn_memory.memories.imports.detect import Export, requested_exports
@@ -45,6 +50,7 @@ from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.locks import lock
+from djinn_memory.system.plural import count as number_of
 from djinn_memory.system.plural import duration
 from djinn_memory.system.waits import WaitBudget, limited
 
@@ -163,6 +169,8 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
                 run.record_all()
             finally:
                 run.exchanges.close()
+                what = f"Imported {number_of(run.recorded, 'episode')}"
+                run.recording.end(runtime, "import", agent, what)
         calendars = run.write_calendars()
     embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
@@ -250,6 +258,9 @@ class _Run(Struct):
     """Maximum number of exchanges in the batch."""
     planned: dict[str, list[PlannedEvent]] = field(default_factory=dict)
     """The coming events of calendars, by calendar."""
+    recording: Recording = field(default_factory=Recording)
+    """The episodes that were recorded, which are taken back together."""
+    recorded: int = 0
     written: bool = False
     """Whether an episode was recorded."""
     seen: set[str] = field(default_factory=set)
@@ -349,7 +360,8 @@ class _Run(Struct):
         self.batch, self.characters = [], 0
         if turns and not self.request.dry_run:
             with self._writes():
-                episodes = record_turns(self.runtime, self.agent, turns)
+                episodes = record_turns(self.runtime, self.agent, turns, recording=self.recording)
+            self.recorded += len(episodes)
             self.masked += sum(episode.masked for episode in episodes)
             self.written = True
 

@@ -1,21 +1,23 @@
 """Changes notes in one step, which `djinn undo` takes back.
 
 Every change of a note is a change set, mostly of one file. `change_set` changes notes of any vaults
-together; `writing` writes notes of one vault under its lock, and makes them searchable. Records
-that are appended to a journal are no change.
+together; `writing` writes notes of one vault under its lock, and makes them searchable. What is
+appended to a journal is a change by its sections, of which no bytes are kept; see
+`episodes.recorder.Recording`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from pathlib import Path
 from stat import S_IMODE
 
 from msgspec import Struct, field
 
-from djinn_memory.errors import Changed, Refused, Unavailable
+from djinn_memory.errors import Changed, NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable
@@ -54,6 +56,7 @@ class ChangeSet:
         self._before: dict[_Key, bytes | None] = {}
         self._after: dict[_Key, bytes | None] = {}
         self._modes: dict[_Key, int | None] = {}
+        self._moves: list[FileChange] = []
         self.result = Commit()
         """After the block: the id of the change set, and problems with indexing."""
 
@@ -80,6 +83,33 @@ class ChangeSet:
         self._step(vault, path, data, None)
         self._step(vault, new_path, None, data)
         self._modes[vault.id, new_path] = mode or self._modes[vault.id, path]
+
+    def trash(self, vault: Vault, path: str) -> Path:
+        """Move a file as it is to a free name in the trash of its vault. Returns that place."""
+        hashed = files.moved_state(vault, path)
+        if hashed is None:
+            update = Remedy("index", {}, "update the index")
+            raise NotFound(f"{vault.name}/{path} no longer exists", update)
+        place = disk.free_in_trash(vault, path, [str(file.moved) for file in self._moves])
+        self._move(vault, path, place, hashed, None)
+        return disk.entry(vault, place)
+
+    def restore(self, vault: Vault, path: str) -> None:
+        """Move a file as it is from the trash to its path, where nothing may be."""
+        place = f"{disk.TRASH}/{path}"
+        if os.path.lexists(disk.entry(vault, path)):
+            raise Refused(f"{vault.name}/{path} exists; move it first")
+        self._move(vault, path, place, None, files.moved_state(vault, place))
+
+    def _move(
+        self, vault: Vault, path: str, place: str, before: str | None, after: str | None
+    ) -> None:
+        self._vaults[vault.id] = vault
+        data = None
+        with suppress(OSError, Refused):
+            data = files.current(vault, path if after is None else place)
+        domains = _changed_domains(path, vault.dialect, data, None)
+        self._moves.append(FileChange(vault.id, path, before, after, None, domains, place))
 
     def content(self, vault: Vault, path: str) -> bytes | None:
         """The bytes of a file after the steps so far; None if it does not exist then."""
@@ -112,7 +142,7 @@ class ChangeSet:
 
     def vaults(self) -> list[Vault]:
         """The vaults to lock; none if nothing changes."""
-        return [*self._vaults.values()] if self._changed() else []
+        return [*self._vaults.values()] if self._changed() or self._moves else []
 
     def carry_out(
         self, runtime: Runtime, command: str, agent: str | None, *, own: bool = True
@@ -134,7 +164,7 @@ class ChangeSet:
         return [key for key, after in self._after.items() if after != self._before[key]]
 
     def _plan(self, command: str, agent: str | None, *, trash: bool) -> ChangePlan:
-        changes = [self._file(key) for key in self._changed()]
+        changes = [*(self._file(key) for key in self._changed()), *self._moves]
         # Created files first and removed files last, so that no text is missing at any moment.
         changes.sort(key=lambda file: (file.before is not None) + 2 * (file.after is None))
         folders = files.new_folders(self._vaults, changes)
@@ -238,6 +268,15 @@ class VaultWriter(Struct):
 
         self._step(path, step)
 
+    def trash(self, paths: Sequence[str]) -> list[Path]:
+        """Move files as they are to the trash of the vault, in this order. Returns their places."""
+        return [self.changes.trash(self.vault, path) for path in paths]
+
+    def restore(self, paths: Sequence[str]) -> None:
+        """Move files as they are from the trash to these paths."""
+        for path in paths:
+            self.changes.restore(self.vault, path)
+
     def content(self, path: str) -> bytes:
         """The bytes of a note after the steps so far."""
         written = self.changes.content(self.vault, path) if path in self.written else None
@@ -261,7 +300,7 @@ class VaultWriter(Struct):
                         self.changes.carry_out(runtime, command, agent, own=False)
                 break
             except Changed:
-                if not attempts_left:
+                if not (attempts_left and self.steps):
                     raise
                 self.changes = ChangeSet()
                 for step in self.steps:
