@@ -76,10 +76,10 @@ class ChangePlan(Struct, frozen=True):
     """The id of the change set that this one takes back."""
     agent: str | None = None
     """The agent for whom the change is made; None for the user of the home."""
-    by: str | None = None
-    """The agent on whose word it is made; None for a person, and for upkeep."""
     trash: bool = False
     """Whether files that are removed, also by its undo, go to the trash of their vaults."""
+    by: str | None = None
+    """The agent on whose word it is made; None for a person, and for upkeep."""
 
     @property
     def is_appended(self) -> bool:
