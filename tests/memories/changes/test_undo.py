@@ -11,6 +11,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.memories.changes.plan import KeptBytes
+from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.notes import journal
 from tests.memories.changes.test_change_set import APPLY, kill_at, killed, tree
 from tests.memories.imports.exports import LOG, lines, said
@@ -73,10 +74,12 @@ def test_a_link_and_a_large_file_go_and_return_as_they_are(djinn: Djinn, tmp_pat
     djinn.documents.ingest([tmp_path / "table.csv"])
     djinn.index()
     before = notes(djinn.home)
-    djinn.memories.delete("shared:b.md")
+    with writing(djinn.runtime, djinn.home.shared, "test", None) as writer:
+        [place] = writer.trash(["b.md"])
+    assert place.is_symlink() and not (shared / "b.md").is_symlink()
     djinn.documents.remove("table.csv")
     assert not any(path.endswith(".csv") and ".trash" not in path for path in notes(djinn.home))
-    assert (command(djinn), command(djinn)) == ("document remove", "memory delete")
+    assert (command(djinn), command(djinn)) == ("document remove", "test")
     assert notes(djinn.home) == before and (shared / "b.md").readlink() == Path(".a/b.md")
 
 
