@@ -258,8 +258,8 @@ class Memories(Namespace, name="memories"):
 
     def _delete(self, memory: Memory, request: DeleteMemory) -> Path:
         from djinn_memory.indexing.refresh import remove_notes
+        from djinn_memory.memories.memory_files import files_of
         from djinn_memory.memories.writing.change_set import writing
-        from djinn_memory.memories.writing.memory_files import files_of
 
         [vault] = self.runtime.home.named((memory.vault,))
         with writing(self.runtime, vault, "memory delete", request.agent) as writer:

@@ -308,7 +308,7 @@ class Entities(Namespace, name="entities"):
     def remove(self, request: RemoveEntity) -> EntityRemoval:
         """Move the note of an entity and its earlier versions to the trash of its vault."""
         from djinn_memory.indexing.refresh import remove_notes
-        from djinn_memory.memories.writing.memory_files import files_of
+        from djinn_memory.memories.memory_files import files_of
 
         vault, memory = self._find(request)
         check_writable(vault)

@@ -25,7 +25,7 @@ from djinn_memory.memories.facts.queries import FACT
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.hooks.payloads import NAMES
 from djinn_memory.memories.hooks.spool import Spool
-from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
+from djinn_memory.memories.memory_files import MemoryFiles, find_files, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes import vault as disk

@@ -11,9 +11,9 @@ from msgspec import Struct
 from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable, UsageError
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.catalog.requests import RestoreMemory
+from djinn_memory.memories.memory_files import trashed_notes, versions
 from djinn_memory.memories.writing.change_set import ChangeSet, writing
 from djinn_memory.memories.writing.existing import HISTORY
-from djinn_memory.memories.writing.memory_files import trashed_notes, versions
 from djinn_memory.models import Vault
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import Note
