@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from difflib import unified_diff
 from pathlib import Path
 from stat import S_IMODE
 
@@ -35,12 +36,13 @@ from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Dialect, Problem, Vault
 from djinn_memory.notes import vault as disk
+from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.note import domains_of
 from djinn_memory.notes.note_file import NoteMemory, parse_file
 from djinn_memory.notes.slugs import folder, slug, unique
 from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.runtime import Runtime
-from djinn_memory.system.files import inside, make_folder
+from djinn_memory.system.files import inside, make_folder, saved_ns
 from djinn_memory.system.interrupts import deferred
 
 _Key = tuple[str, str]
@@ -56,7 +58,10 @@ class ChangeSet:
         self._before: dict[_Key, bytes | None] = {}
         self._after: dict[_Key, bytes | None] = {}
         self._modes: dict[_Key, int | None] = {}
-        self._moves: list[FileChange] = []
+        self._moved: dict[_Key, tuple[_Key, int | None]] = {}
+        """The places of moved files before, and when they were last saved."""
+        self._trashed: list[FileChange] = []
+        """The files that go to the trash or return from it as they are."""
         self.result = Commit()
         """After the block: the id of the change set, and problems with indexing."""
 
@@ -74,15 +79,16 @@ class ChangeSet:
         """Remove a note, whose bytes are `old` before this step. `djinn undo` restores it."""
         self._step(vault, path, old, None)
 
-    def move(self, vault: Vault, path: str, new_path: str) -> None:
-        """Move a note inside its vault. Nothing may be at its new path before this step."""
-        data = self.content(vault, path)
+    def move(self, vault: Vault, path: str, new_path: str, to: Vault | None = None) -> None:
+        """Move a note, also to another vault. Nothing may be at its new path before this step."""
+        data, target = self.content(vault, path), to or vault
         if data is None:
             raise Changed(files.place(vault, path))
-        mode = self._modes.get((vault.id, path))
+        mode, old, new = self._modes.get((vault.id, path)), (vault.id, path), (target.id, new_path)
         self._step(vault, path, data, None)
-        self._step(vault, new_path, None, data)
-        self._modes[vault.id, new_path] = mode or self._modes[vault.id, path]
+        self._step(target, new_path, None, data)
+        self._modes[new] = mode or self._modes[old]
+        self._moved[new] = old, saved_ns(files.place(vault, path))
 
     def trash(self, vault: Vault, path: str) -> Path:
         """Move a file as it is to a free name in the trash of its vault. Returns that place."""
@@ -90,7 +96,7 @@ class ChangeSet:
         if hashed is None:
             update = Remedy("index", {}, "update the index")
             raise NotFound(f"{vault.name}/{path} no longer exists", update)
-        place = disk.free_in_trash(vault, path, [str(file.moved) for file in self._moves])
+        place = disk.free_in_trash(vault, path, [str(file.moved) for file in self._trashed])
         self._move(vault, path, place, hashed, None)
         return disk.entry(vault, place)
 
@@ -109,7 +115,7 @@ class ChangeSet:
         with suppress(OSError, Refused):
             data = files.current(vault, path if after is None else place)
         domains = _changed_domains(path, vault.dialect, data, None)
-        self._moves.append(FileChange(vault.id, path, before, after, None, domains, place))
+        self._trashed.append(FileChange(vault.id, path, before, after, None, domains, place))
 
     def content(self, vault: Vault, path: str) -> bytes | None:
         """The bytes of a file after the steps so far; None if it does not exist then."""
@@ -142,7 +148,7 @@ class ChangeSet:
 
     def vaults(self) -> list[Vault]:
         """The vaults to lock; none if nothing changes."""
-        return [*self._vaults.values()] if self._changed() or self._moves else []
+        return [*self._vaults.values()] if self._changed() or self._trashed else []
 
     def carry_out(
         self, runtime: Runtime, command: str, agent: str | None, *, own: bool = True
@@ -157,14 +163,35 @@ class ChangeSet:
             if files.current(self._vaults[vault_id], path) != self._before[vault_id, path]:
                 raise Changed(files.place(self._vaults[vault_id], path))
         plan = self._plan(command, agent, trash=not own)
-        self.result = commit(runtime, plan, self._before, self._after, must_record=own)
+        # A note that only moves was last saved when it was before.
+        times = {
+            new: saved
+            for new, (old, saved) in self._moved.items()
+            if self._after[new] == self._before[old]
+        }
+        self.result = commit(runtime, plan, self._before, self._after, times, must_record=own)
         return plan
+
+    def diff(self) -> str:
+        """The steps so far as a unified diff."""
+        moved = {new: old for new, (old, _) in self._moved.items()}
+        parts: list[str] = []
+        for key in self._changed():
+            if key not in moved.values():
+                old = moved.get(key, key)
+                parts += _diff(
+                    self._shown(old), self._shown(key), self._before[old], self._after[key]
+                )
+        return "".join(parts)
+
+    def _shown(self, key: _Key) -> str:
+        return f"{self._vaults[key[0]].name}/{key[1]}"
 
     def _changed(self) -> list[_Key]:
         return [key for key, after in self._after.items() if after != self._before[key]]
 
     def _plan(self, command: str, agent: str | None, *, trash: bool) -> ChangePlan:
-        changes = [*(self._file(key) for key in self._changed()), *self._moves]
+        changes = [*(self._file(key) for key in self._changed()), *self._trashed]
         # Created files first and removed files last, so that no text is missing at any moment.
         changes.sort(key=lambda file: (file.before is not None) + 2 * (file.after is None))
         folders = files.new_folders(self._vaults, changes)
@@ -180,6 +207,13 @@ class ChangeSet:
             None if rewritten else self._modes[key],
             _changed_domains(key[1], self._vaults[key[0]].dialect, before, after),
         )
+
+
+def _diff(old: str, new: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
+    """The lines of a unified diff of a file, also of one that only moves."""
+    first, second = (decode(data or b"")[0].splitlines(keepends=True) for data in (before, after))
+    lines = [*unified_diff(first, second, old, new, n=1)] or [f"--- {old}\n", f"+++ {new}\n"]
+    yield from (line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
 @contextmanager
