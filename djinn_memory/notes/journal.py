@@ -254,14 +254,6 @@ def without(path: str, blocks: Collection[str], data: bytes) -> bytes:
             text = before + after if after else before.rstrip("\n") + "\n"
 
 
-def is_header(path: str, data: bytes) -> bool:
-    """Whether the bytes of a journal are only the header that djinn writes."""
-    named = _NAME.fullmatch(PurePosixPath(path).stem)
-    home = "" if named is None else named[2]
-    homes = {home, re.sub(r"-\d+$", "", home)}
-    return named is not None and data in {header(named[1], name).encode() for name in homes}
-
-
 def marked(path: str, data: bytes, blocks: Collection[str], key: str, value: str) -> bytes:
     """The bytes of a journal with a field added to the data of the sections with these block ids.
 

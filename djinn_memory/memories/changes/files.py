@@ -13,7 +13,7 @@ from djinn_memory.errors import Changed, OutsideVault, Refused, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.memories.changes.plan import FileChange, digest, section_digest
 from djinn_memory.models import Vault
-from djinn_memory.notes import journal
+from djinn_memory.notes import frontmatter, journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.system.files import (
@@ -77,12 +77,14 @@ def without_sections(path: str, sections: Mapping[str, str], data: bytes) -> byt
     """
     if journal.appendable(path, data) is None:
         raise ValueError
-    records = journal.read(path, data.decode("utf-8", "ignore")).records
+    text = data.decode("utf-8", "ignore")
+    records = journal.read(path, text).records
     there = {record.block: record.text for record in records if record.block in sections}
     if any(section_digest(text) != sections[block] for block, text in there.items()):
         raise ValueError
-    rest = journal.without(path, there, data)
-    return None if journal.is_header(path, rest) else rest
+    rest, fields = journal.without(path, there, data), frontmatter.read(text).fields
+    header = journal.header(fields.get("date", ""), fields.get("home", ""))
+    return None if rest == header.encode() else rest
 
 
 def place(vault: Vault, path: str) -> Path:

@@ -31,7 +31,7 @@ PLANNED, DONE = "change.planned", "change.done"
 of djinn recorded the plan before the first step."""
 
 
-class FileChange(Struct, frozen=True):
+class FileChange(Struct, frozen=True, omit_defaults=True):
     """The change of one file. A rewritten file that moves is one file that is created and one that
     is removed.
     """
@@ -60,7 +60,7 @@ class FileChange(Struct, frozen=True):
         return replace(self, before=self.after, after=self.before)
 
 
-class ChangePlan(Struct, frozen=True):
+class ChangePlan(Struct, frozen=True, omit_defaults=True):
     """The files of a change set, in the order in which they change."""
 
     command: str
@@ -96,11 +96,6 @@ class ChangePlan(Struct, frozen=True):
         data: dict[str, Any] = msgspec.to_builtins(self)
         vaults = {file.vault for file in self.files}
         # A purge looks at the agent and the vault of an event; see `Ledger.redact`.
-        if data["agent"] is None:
-            del data["agent"]
-        for file in data["files"]:
-            if not file["sections"]:
-                del file["sections"]
         if len(vaults) == 1:
             data["vault"] = vaults.pop()
         return Event(PLANNED, identity, data)

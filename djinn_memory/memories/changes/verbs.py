@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from stat import S_IMODE
 
 from djinn_memory.errors import NotFound, Refused, Remedy
 from djinn_memory.memories.changes import files
@@ -101,11 +100,14 @@ class Changes(Namespace, name="changes"):
                 raise Refused(f"vault {vault.name} is read-only, so the change stays")
             key = file.vault, file.path
             if file.sections:
+                data = files.current(vault, file.path)
                 try:
-                    step, before[key], after[key] = _without_sections(vault, file)
+                    rest = data and files.without_sections(file.path, file.sections, data)
                 except ValueError:
                     raise _edited(vault, file, change, changes, "edited") from None
-                steps += [step] if before[key] != after[key] else []
+                if rest != data:
+                    before[key], after[key] = data, rest
+                    steps.append(FileChange(*key, digest(data), digest(rest), domains=file.domains))
                 continue
             state = files.state(vault, file)
             if state != file.after:
@@ -131,20 +133,6 @@ class Changes(Namespace, name="changes"):
         trash = record.plan.trash
         plan = ChangePlan("undo", what, undone, folders, record.id, agent, trash)
         return plan, before, after, times
-
-
-def _without_sections(
-    vault: Vault, file: FileChange
-) -> tuple[FileChange, bytes | None, bytes | None]:
-    """The step that removes appended sections, and the bytes of the journal before and after it.
-
-    The bytes are the same if the sections are gone already.
-    """
-    data = files.current(vault, file.path)
-    rest = None if data is None else files.without_sections(file.path, file.sections, data)
-    mode = S_IMODE(files.place(vault, file.path).stat().st_mode) if data and rest is None else None
-    step = FileChange(file.vault, file.path, digest(data), digest(rest), mode, file.domains)
-    return step, data, rest
 
 
 def _chosen(changes: Sequence[PastChange], identity: str | None, agent: str | None) -> PastChange:

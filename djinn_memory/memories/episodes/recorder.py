@@ -154,7 +154,7 @@ def record_turns(
                 days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record
             places = journals.append(writer, home, days, once=once)
     root = vault.root.resolve()
-    for draft in drafts if recording else ():
+    for draft in drafts:
         if recording and (path := places.get(str(draft.episode.block))):
             recording.add(vault, path, draft)
     return [

@@ -61,7 +61,8 @@ def restore(runtime: Runtime, vaults: Sequence[Vault], request: RestoreMemory) -
         raise Refused(f"vault {vault.name} is read-only; move the file yourself")
     with writing(runtime, vault, "memory restore", request.agent) as writer:
         files = _files(vault, note, parsed)
-        writer.restore([*reversed(files)])
+        for path in reversed(files):
+            writer.changes.restore(vault, path)
         if request.dry_run:
             writer.changes = ChangeSet()
     if not request.dry_run:

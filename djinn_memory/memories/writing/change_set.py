@@ -306,11 +306,6 @@ class VaultWriter(Struct):
         """Move files as they are to the trash of the vault, in this order. Returns their places."""
         return [self.changes.trash(self.vault, path) for path in paths]
 
-    def restore(self, paths: Sequence[str]) -> None:
-        """Move files as they are from the trash to these paths."""
-        for path in paths:
-            self.changes.restore(self.vault, path)
-
     def content(self, path: str) -> bytes:
         """The bytes of a note after the steps so far."""
         written = self.changes.content(self.vault, path) if path in self.written else None
