@@ -126,22 +126,8 @@ def commit(
 def _record(state: State, identity: str, plan: ChangePlan) -> None:
     """Record a plan whose files have changed."""
     events = [plan.event(identity), Event(DONE, identity, {})]
-    state.ledger.append(events, durable=not (plan.is_one_write or plan.is_appended))
+    state.ledger.append(events, durable=not plan.is_one_write)
     KeptBytes(state.home).finish(identity)
-
-
-def record_appended(runtime: Runtime, plan: ChangePlan) -> None:
-    """Record sections that were appended to journals, so that they can be taken back.
-
-    They stay if the ledger cannot be written, which is then a problem.
-    """
-    if plan.files:
-        try:
-            identity = f"chg_{crockford(50)}"
-            _record(runtime.state, identity, replace(plan, by=runtime.caller))
-        except DjinnError as error:
-            why = f"what was recorded cannot be taken back: {error}"
-            runtime.problems.append(Problem("undo", why))
 
 
 def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:

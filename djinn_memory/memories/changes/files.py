@@ -53,7 +53,9 @@ def _content(target: Path, shown: str) -> bytes | None:
 
 
 def state(vault: Vault, file: FileChange) -> str | None:
-    """The hash of a file now, as a plan has it; None if it does not exist."""
+    """The hash of a file now, as a plan has it; None for a journal, and if it does not exist."""
+    if file.sections:
+        return None
     if file.moved is None:
         return digest(current(vault, file.path))
     return moved_state(vault, file.path)
@@ -136,6 +138,7 @@ def apply(
     """
     if file.moved is not None:
         _move(vault, file, file.moved)
+    if file.moved is not None or file.sections:
         return
     target = place(vault, file.path)
     before = _content(target, f"{vault.name}/{file.path}")

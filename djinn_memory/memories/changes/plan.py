@@ -82,14 +82,9 @@ class ChangePlan(Struct, frozen=True, omit_defaults=True):
     """The agent on whose word it is made; None for a person, and for upkeep."""
 
     @property
-    def is_appended(self) -> bool:
-        """Whether sections were appended to journals, for which no bytes are kept."""
-        return any(file.sections for file in self.files)
-
-    @property
     def is_one_write(self) -> bool:
         """Whether the change is one write, which is never done in part and loses no file."""
-        return len(self.files) == 1 and self.files[0].after is not None
+        return len(self.files) == 1 and bool(self.files[0].after or self.files[0].sections)
 
     def event(self, identity: str) -> Event:
         """The event that announces it under an id; see `RecordedChange.of`."""

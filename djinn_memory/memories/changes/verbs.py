@@ -130,7 +130,8 @@ class Changes(Namespace, name="changes"):
         undone = tuple(reversed(steps))
         folders = files.new_folders(by_id, undone)
         what = f"Took back: {record.plan.what}" if record.plan.what else ""
-        trash = record.plan.trash
+        # A journal of which only the header is left is no note.
+        trash = record.plan.trash and not any(file.sections for file in record.plan.files)
         plan = ChangePlan("undo", what, undone, folders, record.id, agent, trash)
         return plan, before, after, times
 

@@ -10,12 +10,10 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, UsageError
-from djinn_memory.memories.changes.commit import record_appended
-from djinn_memory.memories.changes.plan import ChangePlan, FileChange, section_digest
 from djinn_memory.memories.episodes import journals
 from djinn_memory.memories.episodes.entities import Known, KnownNames, find_entities
 from djinn_memory.memories.episodes.intents import ACTIONS, find_intents, importance
@@ -26,7 +24,7 @@ from djinn_memory.memories.episodes.requests import (
     RecordedEpisode,
 )
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.change_set import writing
+from djinn_memory.memories.writing.change_set import ChangeSet, writing
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dates import moment
@@ -79,24 +77,6 @@ class Turn(Struct, frozen=True):
     the vault."""
 
 
-class Recording(Struct):
-    """Sections that were appended to journals as one change, which `djinn undo` takes back."""
-
-    files: dict[tuple[str, str], FileChange] = field(default_factory=dict)
-    """The journals by vault id and path."""
-
-    def add(self, vault: Vault, path: str, draft: _Draft) -> None:
-        """Add an episode that was written to a journal."""
-        old = self.files.get((vault.id, path)) or FileChange(vault.id, path, None, None)
-        old.sections[str(draft.episode.block)] = section_digest(draft.record)
-        domains = {*old.domains, *draft.domains}
-        self.files[vault.id, path] = replace(old, domains=tuple(sorted(domains)))
-
-    def end(self, runtime: Runtime, command: str, agent: str, what: str = "") -> None:
-        """Record the change. No texts are kept for it."""
-        record_appended(runtime, ChangePlan(command, what, tuple(self.files.values()), agent=agent))
-
-
 SimilarIntents = Callable[[str], tuple[str, ...]]
 """Returns the intents of a message by similar sentences."""
 
@@ -117,7 +97,8 @@ def record_turns(
     agent: str,
     turns: Iterable[Turn],
     similar: SimilarIntents = lambda message: (),
-    recording: Recording | None = None,
+    command: str = "",
+    changes: ChangeSet | None = None,
 ) -> list[RecordedEpisode]:
     """Append turns to the journals of an agent's vault, with their secrets masked.
 
@@ -125,10 +106,11 @@ def record_turns(
     before are not among them.
 
     They are searchable by words at once. The next question embeds them. `similar` is asked for the
-    action of a message in which the patterns find none. The episodes are added to `recording`.
-    Turns without a domain get the default of the agent's profile. Before anything is written, this
-    raises `UsageError` for a message that is empty or too long, and for an unknown domain, and
-    `Refused` for a default that cannot be used.
+    action of a message in which the patterns find none. The episodes are a change of `command`, or
+    a part of `changes`; without both, they cannot be taken back. Turns without a domain get the
+    default of the agent's profile. Before anything is written, this raises `UsageError` for a
+    message that is empty or too long, and for an unknown domain, and `Refused` for a default that
+    cannot be used.
     """
     home = runtime.home
     vault = home.personal(agent)
@@ -148,15 +130,17 @@ def record_turns(
     places: dict[str, str] = {}
     once = any(turn.source for turn in turns)
     if drafts:
-        with writing(runtime, vault, "episode", agent) as writer:
+        with writing(runtime, vault, command, agent) as writer:
+            changes = writer.changes if command else changes or ChangeSet()
             days: dict[str, dict[str, str]] = {}
             for draft in drafts:
                 days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record
             places = journals.append(writer, home, days, once=once)
+            for draft in drafts:
+                block = str(draft.episode.block)
+                if block in places:
+                    changes.append(vault, places[block], block, draft.record, draft.domains)
     root = vault.root.resolve()
-    for draft in drafts:
-        if recording and (path := places.get(str(draft.episode.block))):
-            recording.add(vault, path, draft)
     return [
         replace(
             draft.episode,

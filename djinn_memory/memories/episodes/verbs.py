@@ -20,7 +20,7 @@ from djinn_memory.memories.episodes.reading import (
     as_episode,
     read_episodes,
 )
-from djinn_memory.memories.episodes.recorder import Recording, Turn, record_turns
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.episodes.requests import (
     CountEpisodes,
     EpisodeDetail,
@@ -171,9 +171,9 @@ class Episodes(Namespace, name="episodes"):
             self.runtime.client,
             domain=request.domain,
         )
-        recording = Recording()
-        [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents, recording)
-        recording.end(self.runtime, "episode record", agent)
+        [episode] = record_turns(
+            self.runtime, agent, [turn], self._similar_intents, "episode record"
+        )
         return episode
 
     def _similar_intents(self, message: str) -> tuple[str, ...]:

@@ -17,12 +17,7 @@ from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
-from djinn_memory.memories.episodes.recorder import (
-    Recording,
-    Turn,
-    known_replies,
-    record_turns,
-)
+from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.imports.calendar import MOST_EVENTS, nearest, write_calendars
 from djinn_memory.memories.imports.detect import Export, requested_exports
@@ -47,6 +42,7 @@ from djinn_memory.memories.imports.requests import (
 )
 from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
+from djinn_memory.memories.writing.change_set import ChangeSet, writing
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.locks import lock
@@ -167,11 +163,13 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
                 for export in exports:
                     run.read(export)
                 run.record_all()
+                calendars = run.end()
+            except BaseException:
+                run.planned.clear()
+                run.end()
+                raise
             finally:
                 run.exchanges.close()
-                what = f"Imported {number_of(run.recorded, 'episode')}"
-                run.recording.end(runtime, "import", agent, what)
-        calendars = run.write_calendars()
     embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
     return ImportReport(
@@ -258,8 +256,8 @@ class _Run(Struct):
     """Maximum number of exchanges in the batch."""
     planned: dict[str, list[PlannedEvent]] = field(default_factory=dict)
     """The coming events of calendars, by calendar."""
-    recording: Recording = field(default_factory=Recording)
-    """The episodes that were recorded, which are taken back together."""
+    changes: ChangeSet = field(default_factory=ChangeSet)
+    """The change of the import."""
     recorded: int = 0
     written: bool = False
     """Whether an episode was recorded."""
@@ -323,16 +321,17 @@ class _Run(Struct):
         name = PurePosixPath(count.export.shown).stem if name == CALENDAR else name
         return self.planned.setdefault(name, [])
 
-    def write_calendars(self) -> tuple[WrittenCalendar, ...]:
-        """Write the coming events of the calendars."""
-        if self.request.dry_run or not self.planned:
+    def end(self) -> tuple[WrittenCalendar, ...]:
+        """Write the coming events of the calendars, in one change with the episodes."""
+        if self.request.dry_run:
             return ()
+        self.changes.what = f"Imported {number_of(self.recorded, 'episode')}"
         domain = self.request.domain
-        with self._writes():
-            calendars, problems = write_calendars(
-                self.runtime, self.agent, self.vault, self.planned, domain
-            )
-        self.problems += problems
+        with self._writes(), writing(self.runtime, self.vault, "import", self.agent) as writer:
+            writer.changes = self.changes
+            with self.changes.attempt():
+                calendars = write_calendars(self.runtime, self.agent, writer, self.planned, domain)
+        self.problems += writer.problems
         self.written = self.written or bool(calendars)
         return tuple(calendars)
 
@@ -360,7 +359,7 @@ class _Run(Struct):
         self.batch, self.characters = [], 0
         if turns and not self.request.dry_run:
             with self._writes():
-                episodes = record_turns(self.runtime, self.agent, turns, recording=self.recording)
+                episodes = record_turns(self.runtime, self.agent, turns, changes=self.changes)
             self.recorded += len(episodes)
             self.masked += sum(episode.masked for episode in episodes)
             self.written = True

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import UsageError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.episodes.reading import EPISODES, read_episodes
-from djinn_memory.memories.episodes.recorder import Recording, Turn, record_turns
+from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.episodes.requests import RecordedEpisode
 from djinn_memory.memories.episodes.verbs import time_of_request
 from djinn_memory.memories.patterns.requests import (
@@ -71,9 +71,7 @@ class Outcomes(Namespace, name="outcomes"):
             time_of_request(request.at, now), session_log.current(self._state, agent), "api",
             context, domain=request.domain,
         )  # fmt: skip
-        recording = Recording()
-        [episode] = record_turns(self.runtime, agent, [turn], recording=recording)
-        recording.end(self.runtime, "episode outcome", agent)
+        [episode] = record_turns(self.runtime, agent, [turn], command="episode outcome")
         return episode
 
     @operation(ListOutcomes)

@@ -316,7 +316,7 @@ def _erase_kept(
         record = records.get(identity)
         files = enumerate(record.plan.files if record else ())
         if record is None or any(
-            (file.vault == vault.id and file.path in paths)
+            (file.vault == vault.id and file.path in paths and not file.sections)
             or (file.vault in related and _holds(kept.read(identity, number), wanted))
             for number, file in files
         ):

@@ -1,9 +1,8 @@
 """Changes notes in one step, which `djinn undo` takes back.
 
 Every change of a note is a change set, mostly of one file. `change_set` changes notes of any vaults
-together; `writing` writes notes of one vault under its lock, and makes them searchable. What is
-appended to a journal is a change by its sections, of which no bytes are kept; see
-`episodes.recorder.Recording`.
+together; `writing` writes notes of one vault under its lock, and makes them searchable. Sections
+that were appended to a journal are part of a change, too, but no bytes are kept for them.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pathlib import Path
 from stat import S_IMODE
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from djinn_memory.errors import Changed, NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home.access import is_private
@@ -32,7 +32,7 @@ from djinn_memory.memories.changes.commit import (
     make_searchable,
     recover,
 )
-from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
+from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest, section_digest
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Dialect, Problem, Vault
 from djinn_memory.notes import vault as disk
@@ -62,6 +62,8 @@ class ChangeSet:
         """The places of moved files before, and when they were last saved."""
         self._trashed: list[FileChange] = []
         """The files that go to the trash or return from it as they are."""
+        self._appended: dict[_Key, FileChange] = {}
+        """The journals to which sections were appended."""
         self.result = Commit()
         """After the block: the id of the change set, and problems with indexing."""
 
@@ -90,6 +92,16 @@ class ChangeSet:
         self._modes[new] = mode or self._modes[old]
         self._moved[new] = old, saved_ns(files.place(vault, path))
 
+    def append(
+        self, vault: Vault, path: str, block: str, text: str, domains: Sequence[str]
+    ) -> None:
+        """Add a section that was appended to a journal."""
+        key = vault.id, path
+        old = self._appended.get(key) or FileChange(*key, None, None)
+        old.sections[block] = section_digest(text)
+        self._appended[key] = replace(old, domains=tuple(sorted({*old.domains, *domains})))
+        self._vaults[vault.id] = vault
+
     def trash(self, vault: Vault, path: str) -> Path:
         """Move a file as it is to a free name in the trash of its vault. Returns that place."""
         hashed = files.moved_state(vault, path)
@@ -116,6 +128,10 @@ class ChangeSet:
             data = files.current(vault, path if after is None else place)
         domains = _changed_domains(path, vault.dialect, data, None)
         self._trashed.append(FileChange(vault.id, path, before, after, None, domains, place))
+
+    def restart(self) -> None:
+        """Drop the changes of bytes so far."""
+        self._before, self._after, self._modes, self._moved = {}, {}, {}, {}
 
     def content(self, vault: Vault, path: str) -> bytes | None:
         """The bytes of a file after the steps so far; None if it does not exist then."""
@@ -148,7 +164,8 @@ class ChangeSet:
 
     def vaults(self) -> list[Vault]:
         """The vaults to lock; none if nothing changes."""
-        return [*self._vaults.values()] if self._changed() or self._trashed else []
+        changed = self._changed() or self._trashed or self._appended
+        return [*self._vaults.values()] if changed else []
 
     def carry_out(
         self, runtime: Runtime, command: str, agent: str | None, *, own: bool = True
@@ -191,7 +208,8 @@ class ChangeSet:
         return [key for key, after in self._after.items() if after != self._before[key]]
 
     def _plan(self, command: str, agent: str | None, *, trash: bool) -> ChangePlan:
-        changes = [*(self._file(key) for key in self._changed()), *self._trashed]
+        changes = [self._file(key) for key in self._changed()]
+        changes += [*self._trashed, *self._appended.values()]
         # Created files first and removed files last, so that no text is missing at any moment.
         changes.sort(key=lambda file: (file.before is not None) + 2 * (file.after is None))
         folders = files.new_folders(self._vaults, changes)
@@ -329,9 +347,9 @@ class VaultWriter(Struct):
                         self.changes.carry_out(runtime, command, agent, own=False)
                 break
             except Changed:
-                if not (attempts_left and self.steps):
+                if not attempts_left:
                     raise
-                self.changes = ChangeSet()
+                self.changes.restart()
                 for step in self.steps:
                     step()
         self.problems += self.changes.result.problems

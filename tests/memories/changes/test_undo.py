@@ -14,7 +14,7 @@ from djinn_memory.memories.changes.plan import KeptBytes
 from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.notes import journal
 from tests.memories.changes.test_change_set import APPLY, kill_at, killed, tree
-from tests.memories.imports.exports import LOG, lines, said
+from tests.memories.imports.exports import CALENDAR, LOG, lines, said
 
 
 def notes(home: Home) -> dict[str, bytes]:
@@ -214,3 +214,12 @@ def test_journals_without_several_sections() -> None:
     left = (head + texts["mem-b"]).encode()
     assert journal.without(path, ["mem-a", "MEM-C", "mem-x"], whole) == left
     assert journal.without(path, texts, whole) == head.encode()
+
+
+def test_a_calendar_is_imported_in_one_change(djinn: Djinn, tmp_path: Path) -> None:
+    before, log = notes(djinn.home), lines(tmp_path / "log.jsonl", LOG)
+    (tmp_path / "work.ics").write_text(CALENDAR)
+    report = djinn.import_history([log, tmp_path / "work.ics"])
+    assert report.calendars and report.recorded > 2
+    assert command(djinn) == "import" and notes(djinn.home) == before
+    assert djinn.import_history([log, tmp_path / "work.ics"]).calendars == report.calendars
