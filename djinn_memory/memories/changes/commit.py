@@ -127,7 +127,9 @@ def _record(state: State, identity: str, plan: ChangePlan) -> None:
     """Record a plan whose files have changed."""
     events = [plan.event(identity), Event(DONE, identity, {})]
     state.ledger.append(events, durable=not plan.is_one_write)
-    KeptBytes(state.home).finish(identity)
+    store = KeptBytes(state.home)
+    # An empty folder for each episode would slow every later change down.
+    (store.drop if plan.is_appended else store.finish)(identity)
 
 
 def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:

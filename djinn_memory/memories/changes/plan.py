@@ -51,8 +51,8 @@ class FileChange(Struct, frozen=True, omit_defaults=True):
     moved: str | None = None
     """The other path of a file that only moves, such as one in the trash: to there if nothing is at
     `path` after the change, else from there. It may be of any size, and no bytes are kept."""
-    sections: dict[str, str] = {}
-    """The sections that were appended to a journal: the hashes of their texts by block id, from
+    sections: tuple[tuple[str, str], ...] = ()
+    """The sections that were appended to a journal: block ids, and the hashes of their texts from
     `section_digest`. The journal has no hashes and no kept bytes, since others append to it."""
 
     def reversed(self) -> FileChange:
@@ -80,6 +80,11 @@ class ChangePlan(Struct, frozen=True, omit_defaults=True):
     """Whether files that are removed, also by its undo, go to the trash of their vaults."""
     by: str | None = None
     """The agent on whose word it is made; None for a person, and for upkeep."""
+
+    @property
+    def is_appended(self) -> bool:
+        """Whether it is only sections that were appended, for which no bytes are kept."""
+        return all(file.sections for file in self.files)
 
     @property
     def is_one_write(self) -> bool:

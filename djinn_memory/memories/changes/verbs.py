@@ -102,7 +102,7 @@ class Changes(Namespace, name="changes"):
             if file.sections:
                 data = files.current(vault, file.path)
                 try:
-                    rest = data and files.without_sections(file.path, file.sections, data)
+                    rest = data and files.without_sections(file.path, dict(file.sections), data)
                 except ValueError:
                     raise _edited(vault, file, change, changes, "edited") from None
                 if rest != data:

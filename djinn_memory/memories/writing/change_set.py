@@ -98,18 +98,15 @@ class ChangeSet:
         """Add a section that was appended to a journal."""
         key = vault.id, path
         old = self._appended.get(key) or FileChange(*key, None, None)
-        old.sections[block] = section_digest(text)
-        self._appended[key] = replace(old, domains=tuple(sorted({*old.domains, *domains})))
+        sections = (*old.sections, (block, section_digest(text)))
+        domains = tuple(sorted({*old.domains, *domains}))
+        self._appended[key] = replace(old, sections=sections, domains=domains)
         self._vaults[vault.id] = vault
 
     def trash(self, vault: Vault, path: str) -> Path:
         """Move a file as it is to a free name in the trash of its vault. Returns that place."""
-        hashed = files.moved_state(vault, path)
-        if hashed is None:
-            update = Remedy("index", {}, "update the index")
-            raise NotFound(f"{vault.name}/{path} no longer exists", update)
         place = disk.free_in_trash(vault, path, [str(file.moved) for file in self._trashed])
-        self._move(vault, path, place, hashed, None)
+        self._relocate(vault, path, place, files.moved_state(vault, path), None)
         return disk.entry(vault, place)
 
     def restore(self, vault: Vault, path: str) -> None:
@@ -117,11 +114,14 @@ class ChangeSet:
         place = f"{disk.TRASH}/{path}"
         if os.path.lexists(disk.entry(vault, path)):
             raise Refused(f"{vault.name}/{path} exists; move it first")
-        self._move(vault, path, place, None, files.moved_state(vault, place))
+        self._relocate(vault, path, place, None, files.moved_state(vault, place))
 
-    def _move(
+    def _relocate(
         self, vault: Vault, path: str, place: str, before: str | None, after: str | None
     ) -> None:
+        if before == after:
+            update = Remedy("index", {}, "update the index")
+            raise NotFound(f"{vault.name}/{path} no longer exists", update)
         self._vaults[vault.id] = vault
         data = None
         with suppress(OSError, Refused):
