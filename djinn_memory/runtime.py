@@ -55,24 +55,32 @@ class Runtime:
         """Takes back changes of notes that were interrupted, before the notes are read."""
         self._flags = {"resident": resident, "read_only": read_only}
         self._lock = threading.RLock()
+        self._callers: list[str | None] = []
+
+    @property
+    def caller(self) -> str | None:
+        """The agent on whose word the outermost running operation was called; None for a person."""
+        return self._callers[0] if self._callers else None
 
     @contextmanager
-    def busy(self, *, patient: bool = False) -> Iterator[None]:
+    def busy(self, *, patient: bool = False, caller: str | None = None) -> Iterator[None]:
         """Lock out other threads, because a home's databases serve one thread at a time.
 
         Work waits only a few seconds for other processes. `patient` work waits longer. The reason
-        for a long wait goes to `progress`. Work may be nested. Raises `RuntimeError` in a second
-        thread.
+        for a long wait goes to `progress`. Work may be nested. Raises
+        `RuntimeError` in a second thread.
         """
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
                 "this Djinn is in use in another thread; open one Djinn for each thread"
             )
+        self._callers.append(caller)
         try:
             budget = WaitBudget(RUN_SECONDS if patient else WRITE_SECONDS, self._report_wait)
             with limited(budget), nullcontext() if patient else within(ANSWER_SECONDS):
                 yield
         finally:
+            self._callers.pop()
             self._lock.release()
 
     def _report_wait(self, text: str) -> None:

@@ -210,7 +210,7 @@ class Memories(Namespace, name="memories"):
         """
         memory = self._find(request.name, request.agent)
         catalog.require_note(self._state, memory, "deleted")
-        moved_to = None if request.dry_run else self._delete(memory, request.digest)
+        moved_to = None if request.dry_run else self._delete(memory, request)
         return MemoryDeletion(extended(memory, Memory), moved_to)
 
     @operation(RenameMemory, patient=True, writes=True, positional=("name", "title"))
@@ -254,7 +254,7 @@ class Memories(Namespace, name="memories"):
         Its earlier versions and the original of a document are restored too. Raises `Refused` if
         one of the files exists.
         """
-        return restore(self._state, self.runtime.fresh_scope(request.agent), request)
+        return restore(self.runtime, self.runtime.fresh_scope(request.agent), request)
 
     @operation(
         PurgeMemory, patient=True, writes=True, removes=True, rights="person", positional=("name",)
@@ -297,15 +297,17 @@ class Memories(Namespace, name="memories"):
     def _find(self, name: str, agent: str | None) -> IndexedMemory:
         return catalog.find_memory(self._state, name, self.runtime.fresh_scope(agent))
 
-    def _delete(self, memory: Memory, digest: str | None) -> Path:
+    def _delete(self, memory: Memory, request: DeleteMemory) -> Path:
         from djinn_memory.indexing.refresh import remove_notes
-        from djinn_memory.memories.writing.memory_files import trash_memory
+        from djinn_memory.memories.memory_files import files_of
+        from djinn_memory.memories.writing.change_set import writing
 
         [vault] = self.runtime.home.named((memory.vault,))
-        with self._state.vault_lock(vault):
-            if digest and self._digest(memory) not in (digest, ""):
+        with writing(self.runtime, vault, "memory delete", request.agent) as writer:
+            if request.digest and self._digest(memory) not in (request.digest, ""):
                 raise Changed(vault.root / memory.path)
-            moved_to, paths = trash_memory(self._state, vault, memory)
+            paths = files_of(self._state, vault, memory)
+            moved_to = writer.trash(paths)[-1]
         remove_notes(self._state, vault, paths)
         return moved_to
 

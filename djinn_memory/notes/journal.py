@@ -240,18 +240,18 @@ def appendable(path: str, data: bytes) -> int | None:
     return len(whole) if torn is None else len(text[:torn].encode("utf-8"))
 
 
-def without(path: str, block: str, data: bytes) -> bytes:
-    """The bytes of a journal that is `appendable`, without the sections that have a block id."""
+def without(path: str, blocks: Collection[str], data: bytes) -> bytes:
+    """The bytes of a journal that is `appendable`, without the sections with these block ids."""
     whole = intact(data)
-    text, key = whole.decode("utf-8"), block.lower()
+    text, keys = whole.decode("utf-8"), {block.lower() for block in blocks}
     while True:
-        records = read(path, text).records
-        record = next((record for record in records if record.block.lower() == key), None)
-        if record is None:
+        records = [record for record in read(path, text).records if record.block.lower() in keys]
+        if not records:
             return text.encode("utf-8") + data[len(whole) :]
-        start, end = record.span
-        before, after = text[:start], text[end:].lstrip("\n")
-        text = before + after if after else before.rstrip("\n") + "\n"
+        for record in reversed(records):
+            start, end = record.span
+            before, after = text[:start], text[end:].lstrip("\n")
+            text = before + after if after else before.rstrip("\n") + "\n"
 
 
 def marked(path: str, data: bytes, blocks: Collection[str], key: str, value: str) -> bytes:

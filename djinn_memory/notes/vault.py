@@ -302,6 +302,16 @@ def edit(vault: Vault, path: str, change: Callable[[bytes], bytes]) -> None:
     revise(inside(vault.root, path), change)
 
 
+def free_in_trash(vault: Vault, path: str, taken: Collection[str] = ()) -> str:
+    """A free path in the vault's `.trash/` for a file, which is none of those `taken`."""
+    target, place = entry(vault, f"{TRASH}/{path}"), PurePosixPath(TRASH, path)
+
+    def is_taken(base: str) -> bool:
+        return os.path.lexists(target.with_stem(base)) or str(place.with_stem(base)) in taken
+
+    return str(place.with_stem(unique(place.stem, is_taken)))
+
+
 def trash(vault: Vault, path: str) -> Path:
     """Move a note to a free name in the vault's `.trash/`; returns the new path."""
     if vault.read_only:
@@ -310,10 +320,9 @@ def trash(vault: Vault, path: str) -> Path:
     if not source.is_symlink() and not source.is_file():
         update = Remedy("index", {}, "update the index")
         raise NotFound(f"{vault.name}/{path} no longer exists", update)
-    target = entry(vault, f"{TRASH}/{path}")
+    target = entry(vault, free_in_trash(vault, path))
     make_folder(target.parent, private=is_private(vault))
-    base = unique(target.stem, lambda base: os.path.lexists(target.with_stem(base)))
-    return source.rename(target.with_stem(base))
+    return source.rename(target)
 
 
 def trashed(path: str) -> bool:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.requests import PurgeMemory
+from djinn_memory.memories.memory_files import MemoryFiles, find_files
 from djinn_memory.memories.removal.purge import purge
-from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.notes.vault import TRASH

@@ -319,7 +319,7 @@ def test_changes_of_hidden_notes_are_not_listed_or_taken_back(djinn: Djinn, home
         path = home.root / "vaults" / "shared" / name
         path.write_text(f"{path.read_text()}\n## It falls\n\n[[{path.stem}#it-falls]]\n")
         djinn.index()
-        djinn.lint(fix=True)
+        djinn.lint(fix=True, agent=None if name == "salary.md" else "grace")
     [pier, salary] = djinn.changes.list().changes
     assert [change.id for change in djinn.changes.list(agent="grace").changes] == [pier.id]
     with pytest.raises(NotFound, match="no change"):

@@ -258,7 +258,8 @@ def _run_undo(call: Call) -> Any:
         call.schema = "undo.list"
         return call.run("changes.list")
     preview = call.run(dry_run=True)
-    about = f"{preview.change.id}: {preview.change.what} ({count(len(preview.files), 'file')})"
+    by = f", by {preview.change.by}" if preview.change.by else ""
+    about = f"{preview.change.id}: {preview.change.what} ({count(len(preview.files), 'file')}{by})"
     if call.declined("Take this change back?", about):
         return preview
     return call.run(change=preview.change.id)
@@ -276,13 +277,14 @@ def _run_undo(call: Call) -> Any:
 def _undo(call: Call, answer: Any) -> None:
     """Take back a change that djinn made to notes.
 
-    A command that changes notes, such as `remember`, `fact set` or `lint --fix`, and a task of
-    `djinn maintain` change them in one step. This takes back the last step that was not taken back,
-    or the one with an id: every file gets the bytes, the permissions and the time of saving that it
+    A command that changes notes, such as `remember`, `memory delete`, `import` or `lint --fix`, and
+    a task of `djinn maintain` change them in one step. This takes back your last step that was not
+    taken back, or the one with an id, also that of an agent. With `--agent`, it takes back only
+    what that agent did. Every file gets the bytes, the permissions and the time of saving that it
     had before. A note that somebody asked for, and that did not exist before, goes to the trash of
-    its vault. If somebody edited one of the files since, nothing is
-    taken back. The undo is a change itself, and can be taken back by its id. The bytes before a
-    change are kept for a month.
+    its vault. Episodes are removed from their journals, whatever was added since. If somebody
+    edited one of the files or episodes since, nothing is taken back. The undo is a change itself,
+    and can be taken back by its id. The bytes before a change are kept for a month.
 
     Examples:
         djinn undo
@@ -291,11 +293,14 @@ def _undo(call: Call, answer: Any) -> None:
     """
     if call.schema:
         rows = [
-            [change.id, local_minute(change.at), change.status, change.command, change.what]
+            [
+                change.id, local_minute(change.at), change.status, change.by or "person",
+                change.command, change.what,
+            ]
             for change in answer.changes
-        ]
+        ]  # fmt: skip
         output.columns(
-            rows, head="id time status command change", empty="djinn has changed no notes."
+            rows, head="id time status by command change", empty="djinn has changed no notes."
         )
         return
     verb = "took back" if answer.undone else "would take back"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.indexing.refresh import Searchable, index_notes
@@ -22,7 +23,6 @@ from djinn_memory.memories.changes.plan import (
     FileChange,
     KeptBytes,
     RecordedChange,
-    digest,
 )
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.ids import crockford
@@ -89,12 +89,13 @@ def commit(
     """
     state, identity = runtime.state, f"chg_{crockford(50)}"
     vaults = {vault.id: vault for vault in state.home.vaults}
-    store = KeptBytes(state.home)
+    store, plan = KeptBytes(state.home), replace(plan, by=runtime.caller)
     keys = [(file.vault, file.path) for file in plan.files]
-    old = {number: data for number, key in enumerate(keys) if (data := before[key]) is not None}
+    old = {number: data for number, key in enumerate(keys) if (data := before.get(key)) is not None}
     saved = {
         number: saved_ns(files.writable_place(vaults[vault], path))
         for number, (vault, path) in enumerate(keys)
+        if plan.files[number].moved is None
     }
     try:
         store.keep(identity, plan, old, saved)
@@ -107,7 +108,7 @@ def commit(
     try:
         for file, key in zip(plan.files, keys, strict=True):
             time = (times or {}).get(key)
-            files.apply(vaults[file.vault], file, after[key], time, plan.trash)
+            files.apply(vaults[file.vault], file, after.get(key), time, plan.trash)
         changed = True
         _record(state, identity, plan)
     except BaseException as error:
@@ -126,7 +127,9 @@ def _record(state: State, identity: str, plan: ChangePlan) -> None:
     """Record a plan whose files have changed."""
     events = [plan.event(identity), Event(DONE, identity, {})]
     state.ledger.append(events, durable=not plan.is_one_write)
-    KeptBytes(state.home).finish(identity)
+    store = KeptBytes(state.home)
+    # An empty folder for each episode would slow every later change down.
+    (store.drop if plan.is_appended else store.finish)(identity)
 
 
 def index_changed(runtime: Runtime, plan: ChangePlan, result: Commit) -> None:
@@ -206,8 +209,7 @@ def _is_complete(vaults: Mapping[str, Vault], plan: ChangePlan) -> bool:
     """Whether all files are as they are after a plan."""
     with suppress(OSError, DjinnError):
         return all(
-            file.vault in vaults
-            and digest(files.current(vaults[file.vault], file.path)) == file.after
+            file.vault in vaults and files.state(vaults[file.vault], file) == file.after
             for file in plan.files
         )
     return False
@@ -249,11 +251,12 @@ def _restored(
     edited = []
     for number, file in reversed([*enumerate(plan.files)]):
         vault = vaults.get(file.vault)
-        state = digest(files.current(vault, file.path)) if vault else ""
+        state = files.state(vault, file) if vault else ""
         if vault and state == file.before:
             continue
-        data = store.read(identity, number) if file.before is not None else None
-        if vault is None or state != file.after or (file.before is not None and data is None):
+        keeps = file.before is not None and file.moved is None
+        data = store.read(identity, number) if keeps else None
+        if vault is None or state != file.after or (keeps and data is None):
             edited.append(file)
         else:
             files.apply(vault, file.reversed(), data, store.saved_ns(identity, number))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterable, Mapping
@@ -10,11 +11,20 @@ from pathlib import Path, PurePosixPath
 
 from djinn_memory.errors import Changed, OutsideVault, Refused, Unavailable
 from djinn_memory.home.access import is_private
-from djinn_memory.memories.changes.plan import FileChange, digest
+from djinn_memory.memories.changes.plan import FileChange, digest, section_digest
 from djinn_memory.models import Vault
+from djinn_memory.notes import frontmatter, journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.vault import MAX_BYTES
-from djinn_memory.system.files import create, inside, make_folder, replace, set_saved, sync_folder
+from djinn_memory.system.files import (
+    create,
+    inside,
+    make_folder,
+    move_to_free_name,
+    replace,
+    set_saved,
+    sync_folder,
+)
 
 Vaults = Mapping[str, Vault]
 """Vaults by their ids."""
@@ -40,6 +50,43 @@ def _content(target: Path, shown: str) -> bytes | None:
         if target.is_symlink():
             raise Refused(f"{shown} is a broken link; remove it first") from None
         return None
+
+
+def state(vault: Vault, file: FileChange) -> str | None:
+    """The hash of a file now, as a plan has it; None for a journal, and if it does not exist."""
+    if file.sections:
+        return None
+    if file.moved is None:
+        return digest(current(vault, file.path))
+    return moved_state(vault, file.path)
+
+
+def moved_state(vault: Vault, path: str) -> str | None:
+    """The hash of a file that only moves: of its bytes, however many, or of where a link leads."""
+    source = disk.entry(vault, path)
+    if source.is_symlink():
+        return digest(os.fsencode(source.readlink()))
+    if not source.exists():
+        return None
+    with source.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def without_sections(path: str, sections: Mapping[str, str], data: bytes) -> bytes | None:
+    """The bytes of a journal without those of these sections that it has.
+
+    None if only its header would be left. Raises `ValueError` if one is not as it was written.
+    """
+    if journal.appendable(path, data) is None:
+        raise ValueError
+    text = data.decode("utf-8", "ignore")
+    records = journal.read(path, text).records
+    there = {record.block: record.text for record in records if record.block in sections}
+    if any(section_digest(text) != sections[block] for block, text in there.items()):
+        raise ValueError
+    rest, fields = journal.without(path, there, data), frontmatter.read(text).fields
+    header = journal.header(fields.get("date", ""), fields.get("home", ""))
+    return None if rest == header.encode() else rest
 
 
 def place(vault: Vault, path: str) -> Path:
@@ -89,6 +136,10 @@ def apply(
     With `time_ns`, it was last saved at that time, in nanoseconds since 1970. With `trash`, a
     removed file goes to the trash of its vault.
     """
+    if file.moved is not None:
+        _move(vault, file, file.moved)
+    if file.moved is not None or file.sections:
+        return
     target = place(vault, file.path)
     before = _content(target, f"{vault.name}/{file.path}")
     if digest(before) != file.before:
@@ -113,6 +164,21 @@ def apply(
             target.chmod(file.mode)
     if data is not None:
         set_saved(target, time_ns)
+
+
+def _move(vault: Vault, file: FileChange, other: str) -> None:
+    """Move a file as it is. Raises `Changed` if it is not as planned, or its target exists."""
+    paths = (file.path, other) if file.after is None else (other, file.path)
+    source, target = (disk.entry(vault, path) for path in paths)
+    if moved_state(vault, paths[0]) != (file.before or file.after):
+        raise Changed(source)
+    make_folder(target.parent, private=is_private(vault))
+    try:
+        move_to_free_name(source, target)
+    except FileExistsError:
+        raise Changed(target) from None
+    sync_folder(target.parent)
+    sync_folder(source.parent)
 
 
 def remove_folders(vaults: Vaults, folders: Iterable[tuple[str, str]]) -> None:

@@ -35,7 +35,8 @@ def past_changes(state: State, vaults: Sequence[Vault]) -> list[PastChange]:
         if not all(map(is_visible, record.plan.files)):
             continue
         status: ChangeStatus = "taken back" if record.id in undone else "done"
-        if status == "done" and (record.purged or not store.holds(record.id)):
+        kept = record.plan.is_appended or store.holds(record.id)
+        if status == "done" and (record.purged or not kept):
             status = "expired"
         changes.append(PastChange(record, status))
     return changes

@@ -31,8 +31,10 @@ PLANNED, DONE = "change.planned", "change.done"
 of djinn recorded the plan before the first step."""
 
 
-class FileChange(Struct, frozen=True):
-    """The change of one file. A moved file is one file that is created and one that is removed."""
+class FileChange(Struct, frozen=True, omit_defaults=True):
+    """The change of one file. A rewritten file that moves is one file that is created and one that
+    is removed.
+    """
 
     vault: str
     """The id of its vault."""
@@ -46,13 +48,19 @@ class FileChange(Struct, frozen=True):
     """Its permissions, for a file that is created or removed; None for those of a new file."""
     domains: tuple[str, ...] = ()
     """The domains of its changed memories, before and after the change."""
+    moved: str | None = None
+    """The other path of a file that only moves, such as one in the trash: to there if nothing is at
+    `path` after the change, else from there. It may be of any size, and no bytes are kept."""
+    sections: tuple[tuple[str, str], ...] = ()
+    """The sections that were appended to a journal: block ids, and the hashes of their texts from
+    `section_digest`. The journal has no hashes and no kept bytes, since others append to it."""
 
     def reversed(self) -> FileChange:
         """The change that takes it back."""
         return replace(self, before=self.after, after=self.before)
 
 
-class ChangePlan(Struct, frozen=True):
+class ChangePlan(Struct, frozen=True, omit_defaults=True):
     """The files of a change set, in the order in which they change."""
 
     command: str
@@ -70,19 +78,24 @@ class ChangePlan(Struct, frozen=True):
     """The agent for whom the change is made; None for the user of the home."""
     trash: bool = False
     """Whether files that are removed, also by its undo, go to the trash of their vaults."""
+    by: str | None = None
+    """The agent on whose word it is made; None for a person, and for upkeep."""
+
+    @property
+    def is_appended(self) -> bool:
+        """Whether it is only sections that were appended, for which no bytes are kept."""
+        return all(file.sections for file in self.files)
 
     @property
     def is_one_write(self) -> bool:
         """Whether the change is one write, which is never done in part and loses no file."""
-        return len(self.files) == 1 and self.files[0].after is not None
+        return len(self.files) == 1 and bool(self.files[0].after or self.files[0].sections)
 
     def event(self, identity: str) -> Event:
         """The event that announces it under an id; see `RecordedChange.of`."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         vaults = {file.vault for file in self.files}
         # A purge looks at the agent and the vault of an event; see `Ledger.redact`.
-        if data["agent"] is None:
-            del data["agent"]
         if len(vaults) == 1:
             data["vault"] = vaults.pop()
         return Event(PLANNED, identity, data)
@@ -115,6 +128,13 @@ def digest(data: bytes | None) -> str | None:
     exist.
     """
     return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def section_digest(text: str) -> str:
+    """The hash of the text of a section, without the blank lines around it. A home has few enough
+    sections for 12 digits.
+    """
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:12]
 
 
 FOLDER = "changes"

@@ -8,23 +8,26 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.changes.history import ChangeStatus
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import OnlyAgent
+from djinn_memory.search.narrowing import OnlyAgent, RawText
 
 
 class UndoChange(Struct, frozen=True):
-    """Take back the last change that djinn made to notes, or the change with an id."""
+    """Take back the caller's last change of notes, or the change with an id."""
 
     change: Annotated[
         Annotated[str, Meta(max_length=40)] | None,
         Meta(
-            description="The id of the change, as `djinn undo --list` shows it. Default: the last "
+            description="The id of the change, as `djinn undo --list` shows it. Default: your last "
             "change that was not taken back."
         ),
     ] = None
     dry_run: Annotated[bool, Meta(description="Report what would be done, without doing it.")] = (
         False
     )
-    agent: OnlyAgent = None
+    agent: Annotated[
+        RawText | None,
+        Meta(description="Take back a change of this agent. Default: a person may take back all."),
+    ] = None
 
 
 class ListChanges(Struct, frozen=True):
@@ -63,6 +66,8 @@ class ChangeEntry(Struct, frozen=True):
     """Its files."""
     undoes: str | None = None
     """The id of the change that it took back; null for other changes."""
+    by: str | None = None
+    """The agent on whose word it was made; null for a person, and for upkeep."""
 
 
 class ChangeList(Struct, frozen=True):

@@ -47,17 +47,18 @@ class Changes(Namespace, name="changes"):
 
     @operation(UndoChange, writes=True, positional=("change",))
     def undo(self, request: UndoChange) -> UndoReport:
-        """Take back a change, by default the last one that was not taken back.
+        """Take back a change, by default the caller's last one that was not taken back.
 
-        Each file gets the bytes, the permissions and the time of saving that it had before. The
-        undo is a change itself, so that it can be taken back. Raises `NotFound` when there is no
-        such change, and `Refused` when a file was edited since, when the bytes are no longer kept,
-        and for a read-only vault.
+        An agent takes back only its own changes, a person all. Each file gets the bytes, the
+        permissions and the time of saving that it had before. Sections of journals are removed,
+        whatever was appended since. The undo is a change itself, so that it can be taken back.
+        Raises `NotFound` when there is no such change, and `Refused` when a file was edited since,
+        when the bytes are no longer kept, for a change of another agent, and for a read-only vault.
         """
         vaults = self._visible(request.agent)
         with nullcontext() if request.dry_run else locked(self._state, vaults):
             changes = past_changes(self._state, vaults)
-            change = _chosen(changes, request.change)
+            change = _chosen(changes, request.change, request.agent)
             entry = _entry(change, vaults)
             by_id = {vault.id: vault for vault in vaults}
             plan, before, after, times = self._plan(change, changes, by_id, request.agent)
@@ -92,39 +93,63 @@ class Changes(Namespace, name="changes"):
         """The plan of an undo, the bytes of its files before and after it, and their times."""
         record, store = change.record, KeptBytes(self._state.home)
         before, after = dict[_Key, bytes | None](), dict[_Key, bytes | None]()
-        times = dict[_Key, int | None]()
+        times, steps = dict[_Key, int | None](), list[FileChange]()
         for number, file in enumerate(record.plan.files):
             vault = by_id[file.vault]
             if vault.read_only:
                 raise Refused(f"vault {vault.name} is read-only, so the change stays")
             key = file.vault, file.path
-            before[key] = data = files.current(vault, file.path)
-            if digest(data) != file.after:
-                edit = "removed" if data is None else "edited"
+            if file.sections:
+                data = files.current(vault, file.path)
+                try:
+                    rest = data and files.without_sections(file.path, dict(file.sections), data)
+                except ValueError:
+                    raise _edited(vault, file, change, changes, "edited") from None
+                if rest != data:
+                    before[key], after[key] = data, rest
+                    steps.append(FileChange(*key, digest(data), digest(rest), domains=file.domains))
+                continue
+            state = files.state(vault, file)
+            if state != file.after:
+                edit = "removed" if state is None else "edited"
                 raise _edited(vault, file, change, changes, edit)
+            steps.append(file.reversed())
+            if file.moved is not None:
+                if files.moved_state(vault, file.moved) != file.before:
+                    place = f"{vault.name}/{file.moved}"
+                    raise Refused(f"{place} was changed since, so nothing was taken back")
+                continue
+            before[key] = files.current(vault, file.path)
             after[key] = store.read(record.id, number) if file.before is not None else None
             times[key] = store.saved_ns(record.id, number)
             # A power cut can have damaged them.
             if digest(after[key]) != file.before:
                 raise Refused(f"the bytes before {record.id} are no longer kept, so it stays")
-        undone = tuple(file.reversed() for file in reversed(record.plan.files))
+        if not steps:
+            raise Refused(f"nothing that {record.id} added is left", _LIST)
+        undone = tuple(reversed(steps))
         folders = files.new_folders(by_id, undone)
         what = f"Took back: {record.plan.what}" if record.plan.what else ""
-        trash = record.plan.trash
+        # A journal of which only the header is left is no note.
+        trash = record.plan.trash and not any(file.sections for file in record.plan.files)
         plan = ChangePlan("undo", what, undone, folders, record.id, agent, trash)
         return plan, before, after, times
 
 
-def _chosen(changes: Sequence[PastChange], identity: str | None) -> PastChange:
-    """The change with an id, or the last one that can be taken back and is no undo."""
+def _chosen(changes: Sequence[PastChange], identity: str | None, agent: str | None) -> PastChange:
+    """The change with an id, or the caller's last one that can be taken back and is no undo."""
     if identity is None:
         for change in changes:
-            if change.status == "done" and change.record.plan.undoes is None:
+            plan = change.record.plan
+            if change.status == "done" and plan.undoes is None and plan.by == agent:
                 return change
         raise NotFound("there is no change to take back", _LIST)
     for change in changes:
         if change.record.id != identity:
             continue
+        if agent not in (None, change.record.plan.by):
+            by = change.record.plan.by or "a person"
+            raise Refused(f"{identity} was made by {by}, so {agent} cannot take it back", _LIST)
         if change.status == "taken back":
             raise Refused(f"{identity} was already taken back", _LIST)
         if change.status == "expired":
@@ -141,7 +166,11 @@ def _edited(
     merges = change.record.plan.command == "entity merge"
     split = [Remedy("entities.split", {"name": None}, "take the merge apart")] if merges else []
     for later in changes[: changes.index(change)]:
-        touched = {(other.vault, other.path) for other in later.record.plan.files}
+        touched = {
+            (other.vault, other.path)
+            for other in later.record.plan.files
+            if not (file.sections and other.sections)
+        }
         counts = later.status == "done" and later.record.plan.undoes is None
         if counts and (file.vault, file.path) in touched:
             first = Remedy("changes.undo", {"change": later.record.id}, "take that back first")
@@ -165,12 +194,13 @@ def _entry(change: PastChange, vaults: Sequence[Vault]) -> ChangeEntry:
         change.status,
         changed,
         plan.undoes,
+        plan.by,
     )
 
 
 def _files(changes: Sequence[FileChange], vaults: Sequence[Vault]) -> Iterator[ChangedFile]:
     names = {vault.id: vault.name for vault in vaults}
     for file in changes:
-        action = "changed" if file.before else "created"
-        action = action if file.after else "removed"
+        action = "changed" if file.before or file.sections else "created"
+        action = action if file.after or file.sections else "removed"
         yield ChangedFile(names[file.vault], file.path, action)

@@ -30,6 +30,7 @@ from djinn_memory.memories.editing.titles import (
     title_heading,
     titled,
 )
+from djinn_memory.memories.memory_files import versions
 from djinn_memory.memories.writing.change_set import (
     ATTEMPTS,
     ChangeSet,
@@ -37,7 +38,6 @@ from djinn_memory.memories.writing.change_set import (
     check_writable,
 )
 from djinn_memory.memories.writing.existing import HISTORY
-from djinn_memory.memories.writing.memory_files import versions
 from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.frontmatter import edit_fields

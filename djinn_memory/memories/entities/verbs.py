@@ -328,15 +328,16 @@ class Entities(Namespace, name="entities"):
     def remove(self, request: RemoveEntity) -> EntityRemoval:
         """Move the note of an entity and its earlier versions to the trash of its vault."""
         from djinn_memory.indexing.refresh import remove_notes
-        from djinn_memory.memories.writing.memory_files import trash_memory
+        from djinn_memory.memories.memory_files import files_of
 
         vault, memory = self._find(request)
         check_writable(vault)
         entity = extended(memory, Memory)
         if request.dry_run:
             return EntityRemoval(entity, None)
-        with self.runtime.state.vault_lock(vault):
-            moved_to, paths = trash_memory(self.runtime.state, vault, memory)
+        with writing(self.runtime, vault, "entity remove", request.agent) as writer:
+            paths = files_of(self._state, vault, memory)
+            moved_to = writer.trash(paths)[-1]
         remove_notes(self.runtime.state, vault, paths)
         return EntityRemoval(entity, moved_to)
 

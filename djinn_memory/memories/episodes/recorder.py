@@ -24,7 +24,7 @@ from djinn_memory.memories.episodes.requests import (
     RecordedEpisode,
 )
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.change_set import writing
+from djinn_memory.memories.writing.change_set import ChangeSet, writing
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes.dates import moment
@@ -89,6 +89,7 @@ class _Draft(Struct, frozen=True):
     record: str
     """Its text, as `journal.compose` returns it."""
     episode: RecordedEpisode
+    domains: tuple[str, ...] = ()
 
 
 def record_turns(
@@ -96,6 +97,8 @@ def record_turns(
     agent: str,
     turns: Iterable[Turn],
     similar: SimilarIntents = lambda message: (),
+    command: str = "",
+    changes: ChangeSet | None = None,
 ) -> list[RecordedEpisode]:
     """Append turns to the journals of an agent's vault, with their secrets masked.
 
@@ -103,9 +106,11 @@ def record_turns(
     before are not among them.
 
     They are searchable by words at once. The next question embeds them. `similar` is asked for the
-    action of a message in which the patterns find none. Turns without a domain get the default of
-    the agent's profile. Before anything is written, this raises `UsageError` for a message that is
-    empty or too long, and for an unknown domain, and `Refused` for a default that cannot be used.
+    action of a message in which the patterns find none. The episodes are a change of `command`, or
+    a part of `changes`; without both, they cannot be taken back. Turns without a domain get the
+    default of the agent's profile. Before anything is written, this raises `UsageError` for a
+    message that is empty or too long, and for an unknown domain, and `Refused` for a default that
+    cannot be used.
     """
     home = runtime.home
     vault = home.personal(agent)
@@ -125,11 +130,16 @@ def record_turns(
     places: dict[str, str] = {}
     once = any(turn.source for turn in turns)
     if drafts:
-        with writing(runtime, vault, "episode", agent) as writer:
+        with writing(runtime, vault, command, agent) as writer:
+            changes = writer.changes if command else changes or ChangeSet()
             days: dict[str, dict[str, str]] = {}
             for draft in drafts:
                 days.setdefault(draft.day, {})[str(draft.episode.block)] = draft.record
             places = journals.append(writer, home, days, once=once)
+            for draft in drafts:
+                block = str(draft.episode.block)
+                if block in places:
+                    changes.append(vault, places[block], block, draft.record, draft.domains)
     root = vault.root.resolve()
     return [
         replace(
@@ -261,7 +271,8 @@ def _draft(
         problems=[],
     )
     composed = journal.compose(f"{local:%H:%M}", title, block, spoken, data)
-    return _Draft(local.date().isoformat(), composed, episode)
+    domains = (turn.domain,) if turn.domain else ()
+    return _Draft(local.date().isoformat(), composed, episode, domains)
 
 
 def _masked(message: str, response: str) -> tuple[str, str, int]:

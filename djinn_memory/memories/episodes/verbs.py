@@ -171,7 +171,9 @@ class Episodes(Namespace, name="episodes"):
             self.runtime.client,
             domain=request.domain,
         )
-        [episode] = record_turns(self.runtime, agent, [turn], self._similar_intents)
+        [episode] = record_turns(
+            self.runtime, agent, [turn], self._similar_intents, "episode record"
+        )
         return episode
 
     def _similar_intents(self, message: str) -> tuple[str, ...]:

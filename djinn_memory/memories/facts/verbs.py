@@ -45,7 +45,6 @@ from djinn_memory.memories.facts.writer import (
 )
 from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.models import Problem, Vault
-from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import local_day, moment
 from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import flat, fold
@@ -189,8 +188,8 @@ class Facts(Namespace, name="facts"):
         """Move a fact and its history to the trash of its vault."""
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
-        with self._state.vault_lock(vault):
-            place = disk.trash(vault, fact.path)
+        with writing(self.runtime, vault, "fact forget", request.agent) as writer:
+            [place] = writer.trash([fact.path])
         remove_notes(self._state, vault, [fact.path])
         return ForgottenFact(fact, place)
 

@@ -63,9 +63,15 @@ class FactChange(Struct, frozen=True):
 
 @within(WRITE_SECONDS)
 def set_fact(
-    runtime: Runtime, request: SetFact, provenance: Provenance | None = None
+    runtime: Runtime,
+    request: SetFact,
+    provenance: Provenance | None = None,
+    command: str = "fact set",
 ) -> FactChange:
-    """Set a fact; see `Facts.set`. `provenance` is the origin of a value that was derived."""
+    """Set a fact, in a change of `command`; see `Facts.set`.
+
+    `provenance` is the origin of a value that was derived.
+    """
     home, now = runtime.home, runtime.now()
     category, key = _name("category", request.category), _name("key", request.key)
     if not request.value.strip():
@@ -95,7 +101,7 @@ def set_fact(
         expires=expires,
     )
     runtime.fresh_scope(request.agent)
-    with writing(runtime, vault, "fact set", request.agent) as writer:
+    with writing(runtime, vault, command, request.agent) as writer:
         action: Action
         before = None
         if path := _path_of(runtime, vault, (category, key), request.domain):

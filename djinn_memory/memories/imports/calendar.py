@@ -28,7 +28,7 @@ from djinn_memory.memories.imports.requests import WrittenCalendar
 from djinn_memory.memories.imports.values import EARLIEST, digest, name_of
 from djinn_memory.memories.profiles.agenda import TYPE, PlannedEvent, event_line, sort_key
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.writing.change_set import VaultWriter, writing
+from djinn_memory.memories.writing.change_set import VaultWriter
 from djinn_memory.models import Filters, Problem, Vault
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
@@ -263,29 +263,26 @@ Planned = Mapping[str, Sequence[PlannedEvent]]
 
 
 def write_calendars(
-    runtime: Runtime, agent: str, vault: Vault, planned: Planned, domain: str | None
-) -> tuple[list[WrittenCalendar], list[Problem]]:
+    runtime: Runtime, agent: str, writer: VaultWriter, planned: Planned, domain: str | None
+) -> list[WrittenCalendar]:
     """Write a note for each calendar, in place of that of an earlier import.
 
     A calendar without coming events gets no new note. Secrets are masked.
     """
+    vault, written = writer.vault, []
     paths = {name: _path(runtime, vault, name) for name in planned}
     wanted = [name for name, events in planned.items() if events or paths[name]]
-    if not wanted:
-        return [], []
-    default = domain_to_write(runtime, vault, agent, domain, CALENDAR)
-    written = []
-    with writing(runtime, vault, "import", agent) as writer:
-        for name in wanted:
-            events = nearest(planned[name])
-            text = "\n".join([HEAD, "", *(masked(event_line(event))[0] for event in events)])
-            path = paths[name]
-            if path is None:
-                path = _create(writer, name, text, default)
-            else:
-                writer.rewrite(path, partial(_with_events, text=text, domain=domain))
-            written.append(WrittenCalendar(vault.name, path, name, len(events)))
-    return written, writer.problems
+    default = domain_to_write(runtime, vault, agent, domain, CALENDAR) if wanted else None
+    for name in wanted:
+        events = nearest(planned[name])
+        text = "\n".join([HEAD, "", *(masked(event_line(event))[0] for event in events)])
+        path = paths[name]
+        if path is None:
+            path = _create(writer, name, text, default)
+        else:
+            writer.rewrite(path, partial(_with_events, text=text, domain=domain))
+        written.append(WrittenCalendar(vault.name, path, name, len(events)))
+    return written
 
 
 def nearest(events: Iterable[PlannedEvent]) -> list[PlannedEvent]:

@@ -42,9 +42,11 @@ from djinn_memory.memories.imports.requests import (
 )
 from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
+from djinn_memory.memories.writing.change_set import ChangeSet, writing
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.locks import lock
+from djinn_memory.system.plural import count as number_of
 from djinn_memory.system.plural import duration
 from djinn_memory.system.waits import WaitBudget, limited
 
@@ -161,9 +163,13 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
                 for export in exports:
                     run.read(export)
                 run.record_all()
+                calendars = run.end()
+            except BaseException:
+                run.planned.clear()
+                run.end()
+                raise
             finally:
                 run.exchanges.close()
-        calendars = run.write_calendars()
     embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
     return ImportReport(
@@ -250,6 +256,9 @@ class _Run(Struct):
     """Maximum number of exchanges in the batch."""
     planned: dict[str, list[PlannedEvent]] = field(default_factory=dict)
     """The coming events of calendars, by calendar."""
+    changes: ChangeSet = field(default_factory=ChangeSet)
+    """The change of the import."""
+    recorded: int = 0
     written: bool = False
     """Whether an episode was recorded."""
     seen: set[str] = field(default_factory=set)
@@ -312,16 +321,17 @@ class _Run(Struct):
         name = PurePosixPath(count.export.shown).stem if name == CALENDAR else name
         return self.planned.setdefault(name, [])
 
-    def write_calendars(self) -> tuple[WrittenCalendar, ...]:
-        """Write the coming events of the calendars."""
-        if self.request.dry_run or not self.planned:
+    def end(self) -> tuple[WrittenCalendar, ...]:
+        """Write the coming events of the calendars, in one change with the episodes."""
+        if self.request.dry_run:
             return ()
+        self.changes.what = f"Imported {number_of(self.recorded, 'episode')}"
         domain = self.request.domain
-        with self._writes():
-            calendars, problems = write_calendars(
-                self.runtime, self.agent, self.vault, self.planned, domain
-            )
-        self.problems += problems
+        with self._writes(), writing(self.runtime, self.vault, "import", self.agent) as writer:
+            writer.changes = self.changes
+            with self.changes.attempt():
+                calendars = write_calendars(self.runtime, self.agent, writer, self.planned, domain)
+        self.problems += writer.problems
         self.written = self.written or bool(calendars)
         return tuple(calendars)
 
@@ -349,7 +359,8 @@ class _Run(Struct):
         self.batch, self.characters = [], 0
         if turns and not self.request.dry_run:
             with self._writes():
-                episodes = record_turns(self.runtime, self.agent, turns)
+                episodes = record_turns(self.runtime, self.agent, turns, changes=self.changes)
+            self.recorded += len(episodes)
             self.masked += sum(episode.masked for episode in episodes)
             self.written = True
 

@@ -40,6 +40,7 @@ from djinn_memory.memories.library.requests import (
     ShowDocument,
     no_password,
 )
+from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.models import Filters, Problem, Strategy, Vault, extended
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
@@ -158,10 +159,8 @@ class Documents(Namespace, name="documents"):
             event = Event("document.forgotten", catalog.subject(vault, source), data)
             self._state.ledger.append([event])
             return RemovedDocument(entry, ())
-        with self._state.vault_lock(document.vault):
-            # The note is moved last, so that an interrupted removal can be repeated.
-            paths = (*catalog.other_files(document), document.path)
-            *others, note = [disk.trash(document.vault, path) for path in paths]
+        with writing(self.runtime, document.vault, "document remove", request.agent) as writer:
+            *others, note = writer.trash([*catalog.other_files(document), document.path])
         # It is removed even if the index cannot be told now: search looks for the file of a hit.
         with suppress(Unavailable):
             read(self._state, [document.vault], timeout=1)

@@ -71,7 +71,7 @@ class Outcomes(Namespace, name="outcomes"):
             time_of_request(request.at, now), session_log.current(self._state, agent), "api",
             context, domain=request.domain,
         )  # fmt: skip
-        [episode] = record_turns(self.runtime, agent, [turn])
+        [episode] = record_turns(self.runtime, agent, [turn], command="episode outcome")
         return episode
 
     @operation(ListOutcomes)

@@ -25,7 +25,7 @@ from djinn_memory.memories.facts.queries import FACT
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.memories.hooks.payloads import NAMES
 from djinn_memory.memories.hooks.spool import Spool
-from djinn_memory.memories.writing.memory_files import MemoryFiles, find_files, notes_of
+from djinn_memory.memories.memory_files import MemoryFiles, find_files, notes_of
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import journal
 from djinn_memory.notes import vault as disk
@@ -100,9 +100,8 @@ def purge(
     # The files last: while they are there all of it can be done again.
     ledger = state.ledger_if_any
     agent = state.home.agent(request.agent)
-    if ledger:
-        recover(state)
-        _erase_kept(state, memory.vault, memory.paths, texts, memory.id)
+    recover(state)
+    _erase_kept(state, memory.vault, memory.paths, texts, memory.id)
     named = [*texts, *(() if memory.block else memory.paths)]
     events = ledger.redact(named, agent, may_quote) if ledger else 0
     values = _forget_values(state, texts, agent, memory.vault, excluded)
@@ -168,7 +167,7 @@ def _without(memory: MemoryFiles, path: str, data: bytes) -> bytes:
         raise Refused(
             f"{memory.vault.name}/{path} was changed by another program; remove the section there"
         )
-    return journal.without(path, memory.block or "", data)
+    return journal.without(path, (memory.block or "",), data)
 
 
 def _may_quote(
@@ -309,15 +308,19 @@ def _erase_kept(
     }
     wanted = [phrase.encode() for phrase in phrases(texts) if len(phrase) >= CONTAINED]
     wanted += [memory.encode()] if memory else []
-    for event in events_of(state.ledger, (PLANNED,), ids):
-        record = RecordedChange.of(event)
+    ledger = state.ledger_if_any
+    events = events_of(ledger, (PLANNED,), ids) if ledger else ()
+    records = {event.subject: RecordedChange.of(event) for event in events}
+    for identity in ids:
+        # Without its record, as after the loss of a ledger, nothing can be taken back.
+        record = records.get(identity)
         files = enumerate(record.plan.files if record else ())
         if record is None or any(
-            (file.vault == vault.id and file.path in paths)
-            or (file.vault in related and _holds(kept.read(event.subject, number), wanted))
+            (file.vault == vault.id and file.path in paths and not file.sections)
+            or (file.vault in related and _holds(kept.read(identity, number), wanted))
             for number, file in files
         ):
-            kept.drop(event.subject)
+            kept.drop(identity)
 
 
 def _holds(data: bytes | None, wanted: Sequence[bytes]) -> bool:

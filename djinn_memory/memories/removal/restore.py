@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -10,18 +9,18 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from djinn_memory.errors import NotFound, Refused, Remedy, Unavailable, UsageError
-from djinn_memory.home.access import is_private
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.catalog.requests import RestoreMemory
+from djinn_memory.memories.memory_files import trashed_notes, versions
+from djinn_memory.memories.writing.change_set import ChangeSet, writing
 from djinn_memory.memories.writing.existing import HISTORY
-from djinn_memory.memories.writing.memory_files import trashed_notes, versions
 from djinn_memory.models import Vault
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import Note
 from djinn_memory.notes.slugs import fold
 from djinn_memory.notes.vault import TRASH
+from djinn_memory.runtime import Runtime
 from djinn_memory.store.state import State
-from djinn_memory.system.files import make_folder, move_to_free_name
 
 
 class TrashedNote(Struct, frozen=True):
@@ -48,26 +47,24 @@ class RestoreReport(Struct, frozen=True):
     """Whether the files were restored; false for a list and for a dry run."""
 
 
-def restore(state: State, vaults: Sequence[Vault], request: RestoreMemory) -> RestoreReport:
+def restore(runtime: Runtime, vaults: Sequence[Vault], request: RestoreMemory) -> RestoreReport:
     """Move the note that a name means from the trash to its original path, with its versions.
 
     Without a name, list the trash. Raises `Refused` if one of the files exists.
     """
+    state = runtime.state
     trashed = [entry for vault in vaults for entry in _trashed(state, vault)]
     if request.name is None:
         return RestoreReport(tuple(note for _, note, _ in trashed), (), False)
     vault, note, parsed = _named(request.name, trashed)
     if vault.read_only:
         raise Refused(f"vault {vault.name} is read-only; move the file yourself")
-    with state.vault_lock(vault):
+    with writing(runtime, vault, "memory restore", request.agent) as writer:
         files = _files(vault, note, parsed)
-        for path in files:
-            if os.path.lexists(disk.entry(vault, path)):
-                raise Refused(f"{vault.name}/{path} exists; move it first")
-        if not request.dry_run:
-            # The note last, so that an interrupted restore can be repeated.
-            for path in reversed(files):
-                _move(vault, path)
+        for path in reversed(files):
+            writer.changes.restore(vault, path)
+        if request.dry_run:
+            writer.changes = ChangeSet()
     if not request.dry_run:
         # It is back even if the index cannot be told now: the next command reads it.
         with suppress(Unavailable):
@@ -128,12 +125,3 @@ def _files(vault: Vault, note: TrashedNote, parsed: Note) -> list[str]:
     ]
     kept = [path for path in originals if (vault.root / TRASH / path).is_file()]
     return list(dict.fromkeys([note.path, *earlier, *kept]))
-
-
-def _move(vault: Vault, path: str) -> None:
-    target = disk.entry(vault, path)
-    make_folder(target.parent, private=is_private(vault))
-    try:
-        move_to_free_name(disk.entry(vault, f"{TRASH}/{path}"), target)
-    except FileExistsError:
-        raise Refused(f"{vault.name}/{path} exists; move it first") from None

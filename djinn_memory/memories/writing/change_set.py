@@ -1,22 +1,24 @@
 """Changes notes in one step, which `djinn undo` takes back.
 
 Every change of a note is a change set, mostly of one file. `change_set` changes notes of any vaults
-together; `writing` writes notes of one vault under its lock, and makes them searchable. Records
-that are appended to a journal are no change.
+together; `writing` writes notes of one vault under its lock, and makes them searchable. Sections
+that were appended to a journal are part of a change, too, but no bytes are kept for them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from difflib import unified_diff
+from pathlib import Path
 from stat import S_IMODE
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from djinn_memory.errors import Changed, Refused, Unavailable
+from djinn_memory.errors import Changed, NotFound, Refused, Remedy, Unavailable
 from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable
@@ -30,7 +32,7 @@ from djinn_memory.memories.changes.commit import (
     make_searchable,
     recover,
 )
-from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
+from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest, section_digest
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Dialect, Problem, Vault
 from djinn_memory.notes import vault as disk
@@ -58,6 +60,10 @@ class ChangeSet:
         self._modes: dict[_Key, int | None] = {}
         self._moved: dict[_Key, tuple[_Key, int | None]] = {}
         """The places of moved files before, and when they were last saved."""
+        self._trashed: list[FileChange] = []
+        """The files that go to the trash or return from it as they are."""
+        self._appended: dict[_Key, FileChange] = {}
+        """The journals to which sections were appended."""
         self.result = Commit()
         """After the block: the id of the change set, and problems with indexing."""
 
@@ -85,6 +91,47 @@ class ChangeSet:
         self._step(target, new_path, None, data)
         self._modes[new] = mode or self._modes[old]
         self._moved[new] = old, saved_ns(files.place(vault, path))
+
+    def append(
+        self, vault: Vault, path: str, block: str, text: str, domains: Sequence[str]
+    ) -> None:
+        """Add a section that was appended to a journal."""
+        key = vault.id, path
+        old = self._appended.get(key) or FileChange(*key, None, None)
+        sections = (*old.sections, (block, section_digest(text)))
+        domains = tuple(sorted({*old.domains, *domains}))
+        self._appended[key] = replace(old, sections=sections, domains=domains)
+        self._vaults[vault.id] = vault
+
+    def trash(self, vault: Vault, path: str) -> Path:
+        """Move a file as it is to a free name in the trash of its vault. Returns that place."""
+        place = disk.free_in_trash(vault, path, [str(file.moved) for file in self._trashed])
+        self._relocate(vault, path, place, files.moved_state(vault, path), None)
+        return disk.entry(vault, place)
+
+    def restore(self, vault: Vault, path: str) -> None:
+        """Move a file as it is from the trash to its path, where nothing may be."""
+        place = f"{disk.TRASH}/{path}"
+        if os.path.lexists(disk.entry(vault, path)):
+            raise Refused(f"{vault.name}/{path} exists; move it first")
+        self._relocate(vault, path, place, None, files.moved_state(vault, place))
+
+    def _relocate(
+        self, vault: Vault, path: str, place: str, before: str | None, after: str | None
+    ) -> None:
+        if before == after:
+            update = Remedy("index", {}, "update the index")
+            raise NotFound(f"{vault.name}/{path} no longer exists", update)
+        self._vaults[vault.id] = vault
+        data = None
+        with suppress(OSError, Refused):
+            data = files.current(vault, path if after is None else place)
+        domains = _changed_domains(path, vault.dialect, data, None)
+        self._trashed.append(FileChange(vault.id, path, before, after, None, domains, place))
+
+    def restart(self) -> None:
+        """Drop the changes of bytes so far."""
+        self._before, self._after, self._modes, self._moved = {}, {}, {}, {}
 
     def content(self, vault: Vault, path: str) -> bytes | None:
         """The bytes of a file after the steps so far; None if it does not exist then."""
@@ -117,7 +164,8 @@ class ChangeSet:
 
     def vaults(self) -> list[Vault]:
         """The vaults to lock; none if nothing changes."""
-        return [*self._vaults.values()] if self._changed() else []
+        changed = self._changed() or self._trashed or self._appended
+        return [*self._vaults.values()] if changed else []
 
     def carry_out(
         self, runtime: Runtime, command: str, agent: str | None, *, own: bool = True
@@ -161,6 +209,7 @@ class ChangeSet:
 
     def _plan(self, command: str, agent: str | None, *, trash: bool) -> ChangePlan:
         changes = [self._file(key) for key in self._changed()]
+        changes += [*self._trashed, *self._appended.values()]
         # Created files first and removed files last, so that no text is missing at any moment.
         changes.sort(key=lambda file: (file.before is not None) + 2 * (file.after is None))
         folders = files.new_folders(self._vaults, changes)
@@ -271,6 +320,10 @@ class VaultWriter(Struct):
 
         self._step(path, step)
 
+    def trash(self, paths: Sequence[str]) -> list[Path]:
+        """Move files as they are to the trash of the vault, in this order. Returns their places."""
+        return [self.changes.trash(self.vault, path) for path in paths]
+
     def content(self, path: str) -> bytes:
         """The bytes of a note after the steps so far."""
         written = self.changes.content(self.vault, path) if path in self.written else None
@@ -296,7 +349,7 @@ class VaultWriter(Struct):
             except Changed:
                 if not attempts_left:
                     raise
-                self.changes = ChangeSet()
+                self.changes.restart()
                 for step in self.steps:
                     step()
         self.problems += self.changes.result.problems

@@ -62,8 +62,8 @@ class RememberResult(MemoryRef, frozen=True, kw_only=True):
 
 
 @within(WRITE_SECONDS)
-def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
-    """Write a memory as a note; see `Djinn.remember`."""
+def remember(runtime: Runtime, request: NewMemory, command: str = "remember") -> RememberResult:
+    """Write a memory as a note, in a change of `command`; see `Djinn.remember`."""
     state, home = runtime.state, runtime.home
     agent = home.agent(request.agent)
     vault = home.vault_to_write(agent, shared=request.shared)
@@ -95,7 +95,7 @@ def remember(runtime: Runtime, request: NewMemory) -> RememberResult:
     revise = request.existing == "revise"
     identity: str | None
     previous: str | None = None
-    with writing(runtime, vault, "remember", request.agent) as writer:
+    with writing(runtime, vault, command, request.agent) as writer:
         place, chosen = choose_note(state, vault, draft, request, old=old, duplicate=duplicate)
         if place is None:
             action: Action = "created" if chosen is draft else "numbered"

@@ -57,7 +57,7 @@ def test_links_in_journals_lead_to_the_entity_by_its_alias(djinn: Djinn) -> None
     assert entity and entity.mentioned == 2
     backlinks = djinn.memories.links("Robert", agent="finn").backlinks
     assert [link.path for link in backlinks] == [journal.removeprefix("finn/")]
-    djinn.changes.undo()
+    djinn.changes.undo(agent="finn")
     assert files(djinn.home) == before
 
 

@@ -106,7 +106,7 @@ def test_only_link_texts_and_the_two_notes_differ(djinn: Djinn, linked: int) -> 
     assert [(past.value, past.until) for past in city.history] == [("Oslo", "2023-01-01")]
     role = next(each for each in entity.properties if each.key == "role")
     assert {role.value, *(past.value for past in role.history)} == {"captain", "cook"}
-    djinn.changes.undo()
+    djinn.changes.undo(agent="finn")
     assert files(djinn.home) == before
 
 
@@ -133,7 +133,7 @@ def test_split_takes_a_merge_apart_after_other_edits(djinn: Djinn, linked: int) 
     }
     with pytest.raises(Refused, match="exists again"):
         djinn.entities.split("Robert Alder", agent="finn")
-    djinn.changes.undo()
+    djinn.changes.undo(agent="finn")
     assert "shared/people/bob.md" not in files(djinn.home)
 
 

@@ -35,6 +35,8 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import mask, masked
 from djinn_memory.store.index.records import Selection
 
+COMMAND = "session extract"
+
 
 class ClaimWriter:
     """Writes the claims of one agent. With `dry_run` it only tells what it would write."""
@@ -197,7 +199,7 @@ class ClaimWriter:
                 claim.category, claim.key, claim.text,
                 source=source, valid_from=_begins(claim, said), agent=self._agent,
             )  # fmt: skip
-            fact = set_fact(runtime, request, origin).fact
+            fact = set_fact(runtime, request, origin, command=COMMAND).fact
             title = f"{fact.category}/{fact.key}"
             return extended(
                 fact, ExtractedMemory,
@@ -214,7 +216,7 @@ class ClaimWriter:
             source="model" if claim.rule == "model" else source,
             status=PROPOSED if proposed else None,
         )
-        written = remember(runtime, request_memory)
+        written = remember(runtime, request_memory, command=COMMAND)
         return extended(
             written, ExtractedMemory,
             text=claim.text, rule=origin.rule, evidence=(link,), session=session,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -223,15 +223,10 @@ def notes_of(memory: MemoryFiles) -> Iterator[tuple[str, Note]]:
                     yield path, section.parse()
 
 
-def trash_memory(state: State, vault: Vault, memory: Memory) -> tuple[Path, list[str]]:
-    """Move a note and the other files of its memory to the trash of its vault, which is locked.
-
-    The note is moved last, so that an interrupted removal can be repeated. Returns its new place,
-    and the former paths of all files.
-    """
+def files_of(state: State, vault: Vault, memory: Memory) -> list[str]:
+    """The paths of a note and of the other files of its memory outside the trash, the note last."""
     others = [*_parts(state, vault, memory), *versions(vault, memory.path)]
-    paths = [path for path in dict.fromkeys((*others, memory.path)) if not disk.trashed(path)]
-    return [disk.trash(vault, path) for path in paths][-1], paths
+    return [path for path in dict.fromkeys((*others, memory.path)) if not disk.trashed(path)]
 
 
 def versions(vault: Vault, path: str) -> list[str]:
