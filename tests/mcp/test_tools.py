@@ -643,7 +643,6 @@ def test_what_was_deleted_is_restored(pair: Home) -> None:
     asked(pair, work)
 
 
-@pytest.mark.xfail(reason="`undo` does not know yet who made a change")
 def test_an_agent_undoes_only_its_own_changes(pair: Home) -> None:
     with Djinn(pair) as djinn:
         djinn.entities.add("Pier", "place", shared=True, agent="grace")
