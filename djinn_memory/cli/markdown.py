@@ -1,0 +1,131 @@
+"""Prints Markdown: rendered at a terminal, else as it is written."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec.structs import asdict
+
+from djinn_memory.cli.output import (
+    clean_lines,
+    is_dumb,
+    say,
+    say_verbatim,
+    shows_links,
+    width_of,
+)
+from djinn_memory.notes.links import Link, parse_links
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from djinn_memory.cli.command import Call
+    from djinn_memory.memories.briefing.requests import AgentContext
+    from djinn_memory.models import MemoryRef
+
+LONGEST = 200_000
+"""Maximum characters of a text that is rendered."""
+
+
+def say_markdown(call: Call, text: str, *memories: MemoryRef) -> None:
+    """Print the Markdown of memories. At a terminal their links open the notes."""
+    width = _rendered_width()
+    if width is None or len(text) > LONGEST:
+        say(clean_lines(text))
+    else:
+        files: Mapping[str, str] = {}
+        if shows_links():
+            from djinn_memory.memories.verbs import linked_files
+
+            files = linked_files(call.djinn.runtime, memories, call.request.agent)
+        say_verbatim(_rendered(clean_lines(text), width, files))
+
+
+def say_briefing(call: Call, briefing: AgentContext) -> None:
+    """Print a briefing. At a terminal, a rule separates its memories."""
+    from djinn_memory.memories.briefing.markdown import excerpts, markdown
+
+    text = markdown(briefing, rule="---" if _rendered_width() else "")
+    memories = [memory for part in asdict(briefing).values() for memory in excerpts(part)]
+    profile = [briefing.profile] if briefing.profile else []
+    say_markdown(call, text.rstrip(), *memories, *profile)
+
+
+def _rendered_width() -> int | None:
+    """The columns in which Markdown is rendered; None if it is printed as it is."""
+    return None if is_dumb() else width_of(sys.stdout)
+
+
+def _rendered(text: str, width: int, files: Mapping[str, str]) -> str:
+    """Markdown on lines of at most `width` columns, with escapes for a terminal."""
+    # They take 0.1 s to import.
+    from rich.console import Console
+    from rich.markdown import Heading, Markdown
+    from rich.theme import Theme
+
+    class LeftHeading(Heading):
+        LEVEL_ALIGN: ClassVar = {}
+
+    class Page(Markdown):
+        elements: ClassVar = {**Markdown.elements, "heading_open": LeftHeading}
+
+    page = Page("", code_theme="ansi_dark", hyperlinks=shows_links())
+    page.parsed = _tokens(text, files)
+    theme = Theme({"markdown.block_quote": "none", "markdown.code": "cyan"})
+    console = Console(
+        file=io.StringIO(), force_terminal=True, width=width, theme=theme, legacy_windows=False
+    )
+    console.print(page)
+    return re.sub(r" +$", "", console.file.getvalue().rstrip("\n"), flags=re.MULTILINE)
+
+
+def _tokens(text: str, files: Mapping[str, str]) -> list[Any]:
+    """The tokens of a Markdown text, in which links to notes lead to their files."""
+    from markdown_it import MarkdownIt
+
+    @lru_cache(maxsize=1)
+    def links_in(text: str) -> dict[int, Link]:
+        return {link.start: link for link in parse_links(text, prose=text)}
+
+    def note_link(state: Any, silent: bool) -> bool:
+        link = links_in(state.src).get(state.pos) if state.src[state.pos] in "[!" else None
+        if link is None:
+            return False
+        if not silent:
+            target, label = link.target, link.label or _written(link)
+            if label in files and target not in files:
+                # Dendron writes the label first.
+                target, label = label, target
+            file = files.get(target)
+            if file:
+                state.push("link_open", "a", 1).attrs = {"href": Path(file).as_uri()}
+            state.push("text", "", 0).content = label
+            if file:
+                state.push("link_close", "a", -1)
+        state.pos = link.end
+        return True
+
+    # HTML is shown as text, since nothing that a note says may be lost.
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    parser.inline.ruler.before("link", "note_link", note_link)
+    tokens = parser.parse(text)
+    for token in tokens:
+        for part in (token, *(token.children or ())):
+            # An entity such as `&#x202e;` becomes its character.
+            part.content = clean_lines(part.content)
+            if part.type == "softbreak":
+                part.type = "hardbreak"
+            if part.type == "link_open" and ":" not in str(part.attrs["href"]) and shows_links():
+                part.attrs["href"] = ""
+    return tokens
+
+
+def _written(link: Link) -> str:
+    """The address of a link that has no label."""
+    anchor = f"^{link.block}" if link.block else link.heading
+    return f"{link.target}#{anchor}" if anchor else link.target
