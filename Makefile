@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test check bench docs soak clean
+.PHONY: demo test check bench docs soak dist clean
 
 # What a user needs, and what a developer needs too.
 $(BIN)/djinn: pyproject.toml constraints.txt
@@ -41,6 +41,10 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python tools/docs.py
+
+# A wheel and an sdist.
+dist: $(READY)
+	$(BIN)/python -m build
 
 clean:
 	rm -rf $(VENV) .demo build dist

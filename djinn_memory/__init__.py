@@ -3,7 +3,7 @@
     from djinn_memory import Djinn
 
     with Djinn.open("~/memory") as djinn:
-        for hit in djinn.search("how do I link to a heading").hits:
+        for hit in djinn.search("how do I link to a heading"):
             print(hit.title, hit.path)
 
 `Djinn` has the everyday verbs and, for each noun, a namespace such as `djinn.facts`. The other

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 else:
     Vectors = Any  # numpy is slow to import
 
+R = TypeVar("R", bound=Struct)
 S = TypeVar("S", bound=Struct)
 
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
@@ -39,6 +40,9 @@ NEAR = 0.1
 LEAST: dict[Known, float] = {"sure": NEAR, "weak": FLOOR, "near": NEAR, "nothing": math.inf}
 """The minimum fused score of what people and agents are given, by verdict. What was asked for by
 its name or time is given with any score if the verdict is sure."""
+
+MOST_IN_CELL = 300
+"""Maximum characters of a text in the table that a notebook shows."""
 
 Backend = Literal["sqlite", "postgres"]
 Dialect = Literal["obsidian", "foam", "dendron", "logseq", "markdown"]
@@ -316,7 +320,42 @@ class AskedPeriod(Struct, frozen=True):
     was taken."""
 
 
-class SearchResult(Struct, frozen=True):
+class RankedAnswer(Struct, Generic[R], frozen=True):
+    """An answer that lists memories, best first. In Python it is iterable and has a length.
+
+    An answer without memories is false. A notebook shows it as a table.
+    """
+
+    def _ranked(self) -> tuple[R, ...]:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._ranked())
+
+    def __len__(self) -> int:
+        return len(self._ranked())
+
+    def __repr__(self) -> str:
+        answer, memories = cast(Any, self), cast(Any, self._ranked())
+        titles = [repr(memory.title) for memory in memories[:CLOSEST]]
+        titles += ["..."] * (len(memories) > CLOSEST)
+        head = f"{type(self).__name__} for {answer.query!r}, {answer.verdict}"
+        return f"<{head}: {', '.join(titles) or 'no memory'}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        answer, memories = cast(Any, self), cast(Any, self._ranked())
+        rows = [("", "Title", "Note", f"{answer.query} ({answer.verdict})")]
+        for memory in memories:
+            text = memory.snippet if isinstance(memory, Hit) else memory.text
+            shown = " ".join(text[:MOST_IN_CELL].split())
+            rows.append((str(memory.rank), memory.title, f"{memory.vault}:{memory.path}", shown))
+        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+class SearchResult(RankedAnswer[Hit], frozen=True):
     """The answer to one search."""
 
     query: str
@@ -343,6 +382,9 @@ class SearchResult(Struct, frozen=True):
     """The periods that were read from the question. Memories from them come first."""
     verdict: Known = "nothing"
     """Whether a hit is likely to answer (sure), may answer (weak), is only near, or none is."""
+
+    def _ranked(self) -> tuple[Hit, ...]:
+        return self.hits
 
     @property
     def shown(self) -> tuple[Hit, ...]:

@@ -143,3 +143,17 @@ def test_one_text_for_a_list_is_refused(djinn: Djinn, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'harbour': give a list"):
         djinn.remember("decision", "Lamp", "Two lamps.", tags="harbour")
     assert djinn.memories.list().total == 0
+
+
+def test_answers_in_python_are_sequences_and_notebooks_show_tables(djinn: Djinn) -> None:
+    djinn.remember("decision", "Lamp & bell", "Two lamps and a <b>bell</b>.")
+    for answer in (djinn.search("lamps <i>"), djinn.recall("lamps <i>")):
+        assert len(answer) == 1 and bool(answer)
+        assert [memory.path for memory in answer] == ["decisions/lamp-bell.md"]
+        name = type(answer).__name__
+        assert repr(answer) == f"<{name} for 'lamps <i>', {answer.verdict}: 'Lamp & bell'>"
+        table = answer._repr_html_()
+        assert "<td>Lamp &amp; bell</td>" in table and "lamps &lt;i&gt;" in table
+        assert "<i" not in table and "<b>" not in table
+    nothing = djinn.search("zzyzx")
+    assert not nothing and repr(nothing) == "<SearchResult for 'zzyzx', nothing: no memory>"

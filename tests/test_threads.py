@@ -74,3 +74,12 @@ def test_two_threads_at_once_in_one_djinn_are_refused(djinn: Djinn) -> None:
         assert djinn.facts.list().total == 1
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(djinn.facts.list).result().total == 1
+
+
+def test_a_notebook_opens_a_home_while_its_event_loop_runs(home: Home) -> None:
+    async def cell() -> int:
+        with Djinn.open(home.root) as djinn:
+            djinn.remember("decision", "Harbour lamp", "Two lamps.")
+            return len(djinn.search("lamps"))
+
+    assert asyncio.run(cell()) == 1

@@ -51,6 +51,7 @@ SETTINGS = {
     settings.RecallConfig: "recall.",
     settings.ProfileConfig: "recall.profiles.*.",
     settings.ContextConfig: "context.",
+    settings.BackupConfig: "backup.",
     settings.HooksConfig: "hooks.",
     settings.UpkeepConfig: "upkeep.",
 }

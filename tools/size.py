@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=62_523, files=480, names=2_056)
+LIMIT = Size(lines=64_058, files=491, names=2_107)
 
 
 def measure(package: Path) -> Size:

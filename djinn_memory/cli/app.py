@@ -73,7 +73,7 @@ class _CommandGroup(TyperGroup):
         An unknown name raises an error that suggests similar commands.
         """
         if args[0] not in self.lines and not ctx.resilient_parsing:
-            raise unknown_command(self.noun, *args[:2])
+            raise unknown_command(self.noun, *args)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

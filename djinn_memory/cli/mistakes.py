@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from difflib import get_close_matches
 from typing import Any
 
@@ -86,20 +87,27 @@ CREATES = {"memory": "remember", "document": "ingest"}
 
 OPTIONS = {"version": "--version"}
 
+LONGEST_REST = 60
+"""Maximum characters of the words after a command that a suggestion repeats."""
+
 LIKENESS = 0.7
 """Minimum similarity by `difflib`; `serach` and `search` have 0.83."""
 
 
-def unknown_command(noun: str, name: str, after: str = "") -> UsageError:
+def unknown_command(noun: str, name: str, *rest: str) -> UsageError:
     """The error for an unknown command below a noun, or at the top level for an empty noun.
 
-    `after` is the word after it.
+    `rest` are the words after it, which the suggestions keep.
     """
     called = " ".join(filter(None, ("djinn", noun, name)))
     below = " ".join(filter(None, ("djinn", noun)))
-    if now := _moved(noun, name, after):
+    if now := _moved(noun, name, next(iter(rest), "")):
         return UsageError(f"no command `{called}`", Remedy(purpose=f"it is now `djinn {now}`"))
-    meant = [f"`djinn {words}`" for words in _meant(noun, name.lower())]
+    kept = shlex.join(rest) if len(" ".join(rest)) <= LONGEST_REST else ""
+    meant = [
+        f"`djinn {words} {kept if tree.canonical(words) in tree.COMMANDS else ''}".rstrip() + "`"
+        for words in _meant(noun, name.lower())
+    ]
     if name.lower() in OPTIONS:
         meant = [f"`{below} {OPTIONS[name.lower()]}`"]
     if not meant:
@@ -137,7 +145,7 @@ def _by_meaning(name: str) -> list[str]:
     """The command of the whole tree that a word means, if there is one."""
     known = [words for words, tried in WORDS.items() if name in tried and _exists(words)]
     words = _synonyms(name)
-    tried = [f"memory {name}", *words, *(f"memory {word}" for word in words)]
+    tried = [name, f"memory {name}", *words, *(f"memory {word}" for word in words)]
     names = {*tree.COMMANDS, *tree.below("")}
     return (known or [word for word in tried if word in names])[:1]
 

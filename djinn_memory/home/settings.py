@@ -354,6 +354,7 @@ class HooksConfig(Struct, forbid_unknown_fields=True):
     """Settings of `djinn hook`."""
 
     recall: bool = False
+    checkpoint: Annotated[int, Meta(ge=0, le=10_000)] = 10
 
 
 class UpkeepConfig(Struct, forbid_unknown_fields=True):
@@ -366,6 +367,12 @@ class UpkeepConfig(Struct, forbid_unknown_fields=True):
     stale_at: Annotated[float, Meta(gt=0, le=1)] = 0.9
     half_life_days: Days = 180.0
     half_lives: dict[str, Days] = field(default_factory=dict)
+
+
+class BackupConfig(Struct, forbid_unknown_fields=True):
+    """Settings of `djinn backup create`."""
+
+    keep: Annotated[int, Meta(ge=1, le=10_000)] = 7
 
 
 class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
@@ -398,6 +405,7 @@ class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
     recall: RecallConfig = field(default_factory=RecallConfig)
     context: ContextConfig = field(default_factory=ContextConfig)
     upkeep: UpkeepConfig = field(default_factory=UpkeepConfig)
+    backup: BackupConfig = field(default_factory=BackupConfig)
     hooks: HooksConfig = field(default_factory=HooksConfig)
 
 

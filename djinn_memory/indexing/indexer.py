@@ -164,7 +164,14 @@ def update(
                 memories.set_dialect(connection, number, vault.dialect)
             if wanted and not whole:
                 read = memories.known(connection, number, [file.path for file in wanted])
-                meta.mark_uncompared(connection, [entry.note_id for entry in read.values()])
+                # A note that was only touched says what it said.
+                before = {(path, entry.hash) for path, entry in known.items()}
+                new = [
+                    entry.note_id
+                    for path, entry in read.items()
+                    if (path, entry.hash) not in before
+                ]
+                meta.mark_uncompared(connection, new)
         if deadline is None:
             # The problems of all its notes, including those that were read earlier.
             tally.problems += [

@@ -13,7 +13,9 @@ from djinn_memory.errors import Unavailable
 from djinn_memory.home.config import own_variables
 from djinn_memory.home.home import Home
 
-ClientName = Literal["claude", "claude-desktop", "codex", "cursor", "vscode", "zed"]
+ClientName = Literal[
+    "claude", "claude-desktop", "codex", "cursor", "gemini", "opencode", "vscode", "windsurf", "zed"
+]  # fmt: skip
 
 NAME = "djinn"
 """The name of the server in the settings of a client."""
@@ -77,6 +79,12 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def _opencode(args: Sequence[str], env: Mapping[str, str]) -> str:
+    entry: dict[str, Any] = {"type": "local", "command": [sys.executable, *args], "enabled": True}
+    entry |= {"environment": env} if env else {}
+    return json.dumps({"mcp": {NAME: entry}}, indent=2, ensure_ascii=False) + "\n"
+
+
 _FORMATS: dict[ClientName, tuple[_Writer, str]] = {
     "claude": (
         _json("mcpServers", typed=True),
@@ -93,10 +101,25 @@ _FORMATS: dict[ClientName, tuple[_Writer, str]] = {
         _json("mcpServers", typed=True),
         "Cursor reads `~/.cursor/mcp.json`, and `.cursor/mcp.json` in the folder of a project.",
     ),
+    "gemini": (
+        _json("mcpServers", typed=False),
+        "Gemini CLI reads `~/.gemini/settings.json`, and `.gemini/settings.json` in the folder of "
+        "a project.",
+    ),
+    "opencode": (
+        _opencode,
+        "OpenCode reads `~/.config/opencode/opencode.json`, and `opencode.json` in the folder of a "
+        "project.",
+    ),
     "vscode": (
         _json("servers", typed=True),
         "VS Code reads `.vscode/mcp.json` in the folder of a project, and the file that `MCP: Open "
         "User Configuration` opens.",
+    ),
+    "windsurf": (
+        _json("mcpServers", typed=False),
+        "Windsurf reads `~/.codeium/windsurf/mcp_config.json`. Press Refresh in its list of MCP "
+        "servers afterwards.",
     ),
     "zed": (_json("context_servers", typed=False), "Zed reads `~/.config/zed/settings.json`."),
 }

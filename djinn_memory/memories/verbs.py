@@ -24,6 +24,13 @@ from djinn_memory.memories.catalog.requests import (
     ShowLinks,
     ShowMemory,
 )
+from djinn_memory.memories.editing.requests import (
+    EditMemory,
+    MemoryEdit,
+    MemoryMove,
+    MoveMemory,
+    RenameMemory,
+)
 from djinn_memory.memories.recall.scores import MemoryScore, Scores
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
@@ -211,6 +218,40 @@ class Memories(Namespace, name="memories"):
         catalog.require_note(self._state, memory, "deleted")
         moved_to = None if request.dry_run else self._delete(memory, request.digest)
         return MemoryDeletion(extended(memory, Memory), moved_to)
+
+    @operation(RenameMemory, patient=True, writes=True, positional=("name", "title"))
+    def rename(self, request: RenameMemory) -> MemoryMove:
+        """Give a note another title and file name, in one change that `djinn undo` takes back.
+
+        Every link to the note follows, in each vault that the agent sees and that is not read-only.
+        Links in journals stay, and the old title is an alias of the note while something refers to
+        it. Raises `Refused` for a name that is taken, for a fact, and for a read-only vault.
+        """
+        from djinn_memory.memories.editing.move import rename
+
+        return rename(self.runtime, request)
+
+    @operation(MoveMemory, patient=True, writes=True, positional=("name", "to"))
+    def move(self, request: MoveMemory) -> MemoryMove:
+        """Move a note with its earlier versions to another folder or vault.
+
+        Links to it, and the relative links in it, follow as those of a rename do. Raises `Refused`
+        when a file is there, and for a document that would leave its original.
+        """
+        from djinn_memory.memories.editing.move import move
+
+        return move(self.runtime, request)
+
+    @operation(EditMemory, writes=True, positional=("name",))
+    def edit(self, request: EditMemory) -> MemoryEdit:
+        """Edit the front matter of a note, in one change that `djinn undo` takes back.
+
+        Every other byte stays. Raises `UsageError` for a value that the field cannot have, and
+        `Refused` for text that looks like a secret, and for a read-only vault.
+        """
+        from djinn_memory.memories.editing.fields import edit
+
+        return edit(self.runtime, request)
 
     @operation(RestoreMemory, writes=True, positional=("name",))
     def restore(self, request: RestoreMemory) -> RestoreReport:

@@ -1,11 +1,14 @@
-"""The YAML block at the top of a note: finds it, parses it leniently, and edits it in place."""
+"""The YAML block at the top of a note: finds it, parses it leniently, and edits it in place.
+
+Blocks in TOML and JSON are read too.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from msgspec import Struct
@@ -22,8 +25,12 @@ from djinn_memory.system.yaml_edit import (
     repeated_keys,
     scalar,
     set_value,
+    shrink_value,
     tags,
 )
+
+if TYPE_CHECKING:
+    from djinn_memory.system.hugo_frontmatter import OtherBlock
 
 MAX_BLOCK = 150_000
 """Maximum number of characters in parsed front matter, which takes at most half a second. The
@@ -86,6 +93,8 @@ def read(text: str) -> FrontMatter:
     Broken YAML is reported as `problem`, and only its readable entries count. Values stay text, so
     an impossible date or a number of 6,000 digits is a valid value.
     """
+    if other := _other(text):
+        return FrontMatter(other.fields, other.body, other.problem)
     block = _BLOCK.match(text)
     if not block:
         why = "the front matter is not closed; it was read as text" if _OPENED.match(text) else None
@@ -121,6 +130,15 @@ def read(text: str) -> FrontMatter:
     if tag := _code_tag(source):
         remarks.append(f"the front matter uses the YAML tag {tag[:60]}, which is ignored")
     return FrontMatter(value, body, "; ".join(remarks) or None)
+
+
+def _other(text: str) -> OtherBlock | None:
+    """The block of a text that begins as one in TOML or JSON does."""
+    if not text.startswith(("+++", "{\n")):
+        return None
+    from djinn_memory.system.hugo_frontmatter import read_other
+
+    return read_other(text, MAX_BLOCK)
 
 
 def _is_prose(source: str, fields: Fields) -> bool:
@@ -164,9 +182,9 @@ def _code_tag(source: str) -> str | None:
 def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
     """The note's bytes with one field set. All bytes outside the field's lines are unchanged.
 
-    A field that already has the value stays as written. A list that only grows keeps its entries as
-    written. A note without front matter gets a block. Raises `Refused` when the block is broken,
-    because an edit would have to guess.
+    A field that already has the value stays as written. A list that only grows or shrinks keeps its
+    entries as written. A note without front matter gets a block. Raises `Refused` when the block is
+    broken, because an edit would have to guess.
     """
     new = load(scalar(value), typed=False)
 
@@ -179,6 +197,9 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
         entries = value if isinstance(value, (list, tuple)) else ()
         if isinstance(old, list) and 0 < len(old) < len(entries) and new[: len(old)] == old:
             return extend_value(text, keys, entries)
+        if isinstance(old, list) and 0 < len(entries) < len(old):
+            with suppress(UnspliceableYaml):
+                return shrink_value(text, keys, entries)
         return set_value(text, keys, value, newline=newline)
 
     return _splice(data, change)
@@ -200,6 +221,11 @@ def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
     """The note's bytes with its YAML changed by `change(yaml, line end)`."""
     bom, encoding, text = opened(data)
     newline = line_end(text)
+    if other := _other(text.replace(newline, "\n")):
+        raise Refused(
+            f"djinn reads front matter in {other.format}, but does not edit it; change the note in "
+            "an editor, or convert it with `hugo convert toYAML`"
+        )
     block = _BLOCK.match(text)
     with suppress(_Broken):
         fields = _load(block[2]) if block else None

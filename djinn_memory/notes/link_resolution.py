@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from djinn_memory.home import access
 from djinn_memory.models import Dialect
 from djinn_memory.notes.dialects.rules import RULES, DialectRules
 from djinn_memory.notes.frontmatter import block_end, opened
-from djinn_memory.notes.links import Kind, Link, LinkSyntax, parse_links
+from djinn_memory.notes.links import BAR, Kind, Link, LinkSyntax, addresses
 from djinn_memory.notes.slugs import fold
 from djinn_memory.system.expressions import expression
 
@@ -250,85 +250,122 @@ def _choose(how: How, candidates: list[LinkTarget], folder: str | None) -> Resol
     return Resolution(next(below, candidates[0]).key, how, keys)
 
 
-_ADDRESS = expression(r"\]\([ \t]*(?P<open><?)(?P<path>[^#>\s)]*)")
 _LINE_END = expression(r"\r\n?|\n")
-_BAR = expression(r"\\?\|")
+_UNSAFE = expression(r"[%#<>\\]")
+_UNSAFE_BARE = expression(r"[\s%#<>()\\]")
+"""Characters that the path of a Markdown link contains only percent-encoded."""
+
+
+class Address(NamedTuple):
+    """The new address of a link."""
+
+    target: str
+    """The target as a wikilink writes it, or the path of a Markdown link, not percent-encoded."""
+    anchor: str | None = None
+    """The heading or block after the `#`; None keeps what is written."""
+
+
+Rewrite = Callable[[Link], Address | None]
+"""Returns the new address of a link. None keeps the link."""
+
+
+def led_to(
+    name: str, path: str, source: str, is_wanted: Callable[[Link], bool]
+) -> Callable[[Link], Address | None]:
+    """Leads the wanted links of the note at `source` to the note called `name` at `path`."""
+    relative = posixpath.relpath(path, posixpath.dirname(source) or ".")
+
+    def rewrite(link: Link) -> Address | None:
+        if link.kind not in ("wiki", "markdown") or not is_wanted(link):
+            return None
+        return Address(name if link.kind == "wiki" else relative)
+
+    return rewrite
 
 
 def relinked(
-    data: bytes,
-    source: str,
-    is_wanted: Callable[[Link], bool],
-    name: str,
-    path: str,
-    dialect: Dialect = "obsidian",
+    data: bytes, rewrite: Rewrite, dialect: Dialect = "obsidian", *, shows: bool = False
 ) -> tuple[bytes, int]:
-    """The bytes of the note at `source` with links changed, and the number of changed links.
+    """The bytes of a note with links changed, and the number of changed links.
 
-    Wanted links lead to the note called `name` at `path`. They keep their heading, block and label,
-    and a wikilink without a label keeps showing what it showed.
+    Links keep their heading, block and label, and every other byte stays. With `shows`, a wikilink
+    without a label keeps showing what it showed. Links in code, and in comments of the front
+    matter, are no links. Raises `Refused` for a note in another encoding than UTF-8 and UTF-16.
     """
     bom, encoding, text = opened(data)
     syntax = RULES[dialect].syntax
     end = block_end(text)
-    head, changed_in_fields = _replaced(text[:end], source, is_wanted, name, path, syntax)
-    body, changed = _replaced(text[end:], source, is_wanted, name, path, syntax)
+    head, changed_in_fields = _replaced(text[:end], rewrite, syntax, shows=shows, fields=True)
+    body, changed = _replaced(text[end:], rewrite, syntax, shows=shows)
     return bom + (head + body).encode(encoding), changed_in_fields + changed
 
 
 def _replaced(
-    text: str,
-    source: str,
-    is_wanted: Callable[[Link], bool],
-    name: str,
-    path: str,
-    syntax: LinkSyntax,
+    text: str, rewrite: Rewrite, syntax: LinkSyntax, *, shows: bool, fields: bool = False
 ) -> tuple[str, int]:
     ends = _LINE_END.findall(text)
     text = _LINE_END.sub("\n", text)
-    parts: list[str] = []
-    at, count = 0, 0
-    for link in parse_links(text, syntax=syntax):
-        if not is_wanted(link):
+    changes: list[tuple[int, int, str]] = []
+    renamed: dict[str, str] = {}
+    for link, (start, end) in addresses(text, masked=not fields, syntax=syntax):
+        comment = fields and text[text.rfind("\n", 0, start) + 1 : start].lstrip().startswith("#")
+        address = None if comment else rewrite(link)
+        if address is None:
             continue
-        written = text[link.start : link.end]
-        if link.kind == "markdown":
-            new = _markdown(written, source, path)
+        written = text[start:end]
+        if link.kind == "wiki":
+            new = _wiki(written, link, address, syntax, shows=shows)
+            renamed[link.target] = address.target
         else:
-            new = _wiki(written, link, name, syntax)
+            new = _path(written, address, bare=text[start - 1] != "<")
+        if fields and text[link.start - 1 : link.start] == "'":
+            new = new.replace("'", "''")
         if new != written:
-            parts += (text[at : link.start], new)
-            at, count = link.end, count + 1
-    lines = "".join((*parts, text[at:])).split("\n")
-    # No link spans lines, so that each line keeps its end.
+            changes.append((start, end, new))
+    count = len(changes)
+    changes += _defined(text, renamed)
+    for start, end, new in sorted(changes, reverse=True):
+        text = text[:start] + new + text[end:]
+    # No change spans lines, so that each line keeps its end.
+    lines = text.split("\n")
     return "".join(line + end for line, end in zip(lines, [*ends, ""], strict=True)), count
 
 
-def _wiki(written: str, link: Link, name: str, syntax: LinkSyntax) -> str:
-    start = written.index("[[") + 2
-    stop = written.rindex("]]")
-    inner = written[start:stop]
+def _defined(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    """The changes of labels of the definitions that Foam writes for its wikilinks."""
+    for old, new in renamed.items():
+        if f"][{old}]" not in text:
+            for match in re.finditer(rf"^ {{0,3}}\[({re.escape(old)})\]:[ \t]", text, re.MULTILINE):
+                yield *match.span(1), new
+
+
+def _wiki(written: str, link: Link, address: Address, syntax: LinkSyntax, *, shows: bool) -> str:
     if syntax.whole:
-        new = name
+        return address.target
+    bar = BAR.search(written)
+    if syntax.label_first:
+        label, target = (written[: bar.end()], written[bar.end() :]) if bar else ("", written)
     else:
-        bar = _BAR.search(inner)
-        if syntax.label_first:
-            shown, target = (inner[: bar.end()], inner[bar.end() :]) if bar else ("", inner)
-            anchor = target[target.index("#") :] if "#" in target else ""
-            new = f"{shown or ('' if link.embed else f'{link.target}|')}{name}{anchor}"
-        else:
-            target, rest = (inner[: bar.start()], inner[bar.start() :]) if bar else (inner, "")
-            anchor = target[target.index("#") :] if "#" in target else ""
-            plain = not (rest or anchor or link.embed or link.target == name)
-            new = f"{name}{anchor}{rest or (f'|{link.target}' if plain else '')}"
-    return written[:start] + new + written[stop:]
+        target, label = (written[: bar.start()], written[bar.start() :]) if bar else (written, "")
+    own, anchor = _parted(target, address.anchor)
+    name = own.strip()
+    suffix = name[-3:] if name.lower().endswith(".md") else ""
+    new = f"{address.target}{suffix}{anchor}"
+    new = own.replace(name, new) if name else new
+    if not shows or label or link.embed or (anchor and not syntax.label_first):
+        return f"{label}{new}" if syntax.label_first else f"{new}{label}"
+    if syntax.label_first:
+        return f"{link.target}|{new}"
+    return new if link.target == address.target else f"{new}|{link.target}"
 
 
-def _markdown(written: str, source: str, path: str) -> str:
-    matches: Iterator[re.Match[str]] = _ADDRESS.finditer(written)
-    address = max(matches, key=re.Match.start, default=None)
-    if address is None:
-        return written
-    relative = posixpath.relpath(path, posixpath.dirname(source) or ".")
-    new = relative if address["open"] else quote(relative)
-    return written[: address.start("path")] + new + written[address.end("path") :]
+def _path(written: str, address: Address, *, bare: bool) -> str:
+    anchor = _parted(written, address.anchor)[1]
+    unsafe = _UNSAFE_BARE if bare else _UNSAFE
+    return unsafe.sub(lambda sign: quote(sign[0]), address.target) + anchor
+
+
+def _parted(written: str, anchor: str | None) -> tuple[str, str]:
+    """The target of an address, and its anchor with the `#`, or another anchor instead."""
+    target, mark, own = written.partition("#")
+    return target, mark + own if anchor is None else f"#{anchor}"

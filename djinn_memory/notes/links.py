@@ -27,7 +27,12 @@ _PAGE_OR_BLOCK = rf"""
     (?: \[\[ (?P<page> [^\[\]\n]+ ) \]\] | \(\( (?P<uuid> {UUID} ) \)\) )
     (?(macro) [ \t]* \}}\}} ) (?(shown) \) )
 """
-_BAR = expression(r"\\?\|")
+_DEFINITION = expression(
+    r"^ {0,3}\[(?!\^)(?P<label>[^\[\]\n]+)\]:[ \t]+(?:<(?P<angled>[^<>\n]*)>|(?P<bare>[^\s<>]+))",
+    re.MULTILINE,
+)
+"""The definition of a reference-style link. The index does not count it as a link."""
+BAR = expression(r"\\?\|")
 _NOTE_SUFFIX = expression(r"(?<=[^/])\.md$", re.IGNORECASE)
 _REMOTE = expression(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _ESCAPE = expression(r"\\([!-/:-@\[-`{-~])")
@@ -48,7 +53,8 @@ DENDRON = LinkSyntax(label_first=True)
 LOGSEQ = LinkSyntax(expression(f"{_PAGE_OR_BLOCK} | {_MARKDOWN}", re.VERBOSE), whole=True)
 MARKDOWN = LinkSyntax(expression(_MARKDOWN, re.VERBOSE))
 
-Kind = Literal["wiki", "markdown", "block"]
+Kind = Literal["wiki", "markdown", "block", "file"]
+"""A `file` is the target of a Markdown link that is no note. Only `addresses` returns such."""
 
 MAX_HELD = 10_000
 """Maximum number of links of a text that are held in memory. A million links take 350 MB, eight
@@ -131,10 +137,29 @@ def _strings(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def _links(text: str, prose: str, syntax: LinkSyntax) -> Iterator[Link]:
+    return (link for link, _ in _found(text, prose, syntax.pattern, syntax))
+
+
+def addresses(
+    text: str, *, masked: bool = True, syntax: LinkSyntax = OBSIDIAN
+) -> Iterator[tuple[Link, tuple[int, int]]]:
+    """Yield the links in a text, each with the span of its target, anchor and label as written.
+
+    Definitions of reference-style links and links to files that are no notes are included.
+    `masked` leaves out code and other parts in which nothing is a link.
+    """
+    prose = mask(text) if masked else text
+    for pattern in (syntax.pattern, _DEFINITION):
+        yield from _found(text, prose, pattern, syntax, files=True)
+
+
+def _found(
+    text: str, prose: str, pattern: re.Pattern[str], syntax: LinkSyntax, *, files: bool = False
+) -> Iterator[tuple[Link, tuple[int, int]]]:
     if "[" not in prose and "((" not in prose:
         return
     line, counted = 1, 0
-    for match in syntax.pattern.finditer(prose):
+    for match in pattern.finditer(prose):
         start, end = match.span()
         parts = match.groupdict()
         wiki, uuid = parts.get("wiki") or parts.get("page"), parts.get("uuid")
@@ -146,6 +171,9 @@ def _links(text: str, prose: str, syntax: LinkSyntax) -> Iterator[Link]:
             address, label = _wiki_address(wiki, syntax)
         else:
             address, label = _note_address(match), text[slice(*match.span("label"))]
+        kind: Kind = "block" if uuid else "wiki" if wiki else "markdown"
+        if address is None and kind == "markdown" and files:
+            address, kind = _file_address(match), "file"
         if address is None:
             continue
         if parts.get("shown"):
@@ -153,25 +181,30 @@ def _links(text: str, prose: str, syntax: LinkSyntax) -> Iterator[Link]:
         line += text.count("\n", counted, start)
         counted = start
         heading, block = _anchor(address[1])
-        yield Link(
+        link = Link(
             target=_NOTE_SUFFIX.sub("", address[0]),
             heading=heading,
             block=block,
             label=label,
-            kind="block" if uuid else "wiki" if wiki else "markdown",
+            kind=kind,
             embed=match.group().startswith(("!", "{{")),
             field=None,
             start=start,
             end=end,
             line=line,
         )
+        yield link, match.span(next(name for name in _ADDRESSES if parts.get(name) is not None))
+
+
+_ADDRESSES = ("wiki", "page", "uuid", "angled", "bare")
+"""The groups of the patterns that match an address."""
 
 
 def _wiki_address(written: str, syntax: LinkSyntax) -> tuple[tuple[str, str] | None, str | None]:
     """Return target and anchor (None when both are empty), and the label."""
     if syntax.whole:
         return ((written.strip(), "") if written.strip() else None), None
-    first, *rest = _BAR.split(written, maxsplit=1)
+    first, *rest = BAR.split(written, maxsplit=1)
     shown = rest[0] if rest else ""
     if syntax.label_first and rest:
         first, shown = shown, first
@@ -185,12 +218,15 @@ def _wiki_address(written: str, syntax: LinkSyntax) -> tuple[tuple[str, str] | N
 
 def _note_address(match: re.Match[str]) -> tuple[str, str] | None:
     """Return the decoded path and anchor of a Markdown link that may refer to a note."""
+    address = None if match.group().startswith("!") else _file_address(match)
+    return address if address and _NOTE_SUFFIX.search(address[0]) else None
+
+
+def _file_address(match: re.Match[str]) -> tuple[str, str] | None:
+    """Return the decoded path and anchor of a Markdown link to a file."""
     written = match["bare"] or match["angled"] or ""
-    if match.group().startswith("!") or _REMOTE.match(written):
-        return None
     path, _, anchor = _ESCAPE.sub(r"\1", written).partition("#")
-    path = unquote(path)
-    return (path, unquote(anchor)) if _NOTE_SUFFIX.search(path) else None
+    return None if _REMOTE.match(written) else (unquote(path), unquote(anchor))
 
 
 def _anchor(written: str) -> tuple[str | None, str | None]:

@@ -202,7 +202,9 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
 _KEYS = (DOMAIN, f"{DOMAIN}s")
 """The fields that hide a memory. People who know the setting `domains` write the second one."""
 
-_FRONT = re.compile(r"^domains?[ \t]*:[ \t]*(\S.*)?$", re.MULTILINE | re.IGNORECASE)
+_FRONT = re.compile(r"""(?im)^(?:[ \t]*"(?=domains?"))?domains?"?[ \t]*[:=][ \t]*(\S.*)?$""")
+"""A line for the domain in front matter, which may be YAML, TOML or JSON."""
+
 _COMMENT = re.compile(r"^%%[^\n]*?\"domains?\"\s*:\s*\[?\s*\"([^\"\n]*)", re.MULTILINE)
 """The domain of a journal section, also in a comment that is no longer valid JSON."""
 
@@ -218,10 +220,10 @@ def domains_of(note: Note) -> tuple[str, ...]:
     a journal section that is not valid JSON.
     """
     domains = [value for key, value in note.fields if fold(key) in _KEYS and value.strip()]
-    if note.text.startswith("---"):
+    if note.text.startswith(("---", "+++", "{")):
         lines = _FRONT.findall(note.text[: note.body or _UNPARSED])
         if len(lines) > 1 or (any(lines) and not domains):
-            domains += [line.strip(" \t\r\"'[]") for line in lines]
+            domains += [line.strip(" \t\r\"',[]") for line in lines]
         nested = [
             key for key, _ in note.fields if fold(key).startswith(tuple(f"{k}." for k in _KEYS))
         ]

@@ -29,6 +29,11 @@ def flat(text: str) -> str:
     return fold(" ".join(text.split()))
 
 
+def letters(text: str) -> str:
+    """The letters and digits of a text, folded, in which headings and titles are compared."""
+    return re.sub(r"[\W_]+", "", fold(text))
+
+
 def name_key(name: str) -> str:
     """The form in which a title, an alias or a file name is looked up as a whole.
 

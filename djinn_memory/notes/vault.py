@@ -80,6 +80,7 @@ def walk(
         raise NotFound(
             f"the folder of vault {vault.name} does not exist: {root}",
             Remedy(purpose="restore it"),
+            Remedy("vaults.move", {"name": vault.name, "folder": None}, "say where it is now"),
             Remedy("vaults.remove", {"name": vault.name}, "remove the vault from the settings"),
         )
     tour = _Walk(vault, _spec(exclude), [""] if only is None else [], VaultListing([]))

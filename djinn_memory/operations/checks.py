@@ -6,7 +6,7 @@ All messages about values that do not fit are made here.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from types import NoneType, UnionType
@@ -44,6 +44,25 @@ _TAKES: dict[Any, tuple[str, ...]] = {
 }
 """The instruction to a person for each type, and the values that the type takes. The first value
 stands for the type in messages to programs. A type that is not listed takes any value."""
+
+
+_SYNONYMS = {
+    "limit": "top_k topk k n n_results num_results max_results count size first",
+    "skip": "offset start page",
+    "query": "q question text search_query prompt",
+    "text": "content body message memory data value",
+    "title": "name heading",
+    "agent": "user user_id agent_id",
+    "vaults": "vault namespace collection scope",
+    "since": "after from_date start_date",
+    "until": "before to_date end_date",
+    "budget": "max_tokens tokens token_budget",
+    "where": "filter filters metadata",
+    "fields": "metadata properties front_matter",
+    "session": "session_id run_id thread_id conversation_id",
+    "target": "request request_id recall_id",
+}
+"""The words that other programs have for arguments of requests, separated by spaces."""
 
 
 class FieldType(NamedTuple):
@@ -131,6 +150,22 @@ def check(request: Struct) -> None:
             quoted = isinstance(value, str | PurePath)
             shown = repr(str(value)[:60]) if quoted else str(value)[:60]
             raise UsageError(f"{shown}: {fault.need}", argument=name)
+
+
+def unknown_fields(kind: type[Struct], names: Iterable[str]) -> str:
+    """The message for arguments that a request does not have: the right names, else all names."""
+    from difflib import get_close_matches
+
+    known = [*field_types(kind)]
+    parts = []
+    for name in sorted(names):
+        meant = [
+            right for right, words in _SYNONYMS.items() if name in words.split() and right in known
+        ]
+        near = meant or get_close_matches(name, known, 1)
+        advice = f"use `{near[0]}`" if near else f"it has {', '.join(map('`{}`'.format, known))}"
+        parts.append(f"has no argument `{name}`; {advice}")
+    return "; ".join(parts)
 
 
 def misfit(kind: type[Struct], given: Mapping[str, Any]) -> str:

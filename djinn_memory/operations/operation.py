@@ -25,7 +25,7 @@ from msgspec import Struct
 from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, Vault
 from djinn_memory.operations import Rights, Verb
-from djinn_memory.operations.checks import check, field_types
+from djinn_memory.operations.checks import check, field_types, unknown_fields
 from djinn_memory.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ class OperationMethod(Generic[P, Q, R]):
 
     def __call__(self, namespace: Any, /, *args: Any, **kwargs: Any) -> R:
         given = len(args) == 1 and not kwargs and isinstance(args[0], self.request)
+        if unknown := kwargs.keys() - field_types(self.request).keys():
+            raise TypeError(f"{self.method.__name__}() {unknown_fields(self.request, unknown)}")
         request = args[0] if given else self.request(*args, **kwargs)
         with namespace.runtime.busy(patient=self.patient):
             check(cast(Struct, request))

@@ -15,6 +15,7 @@ _OPTIONS = {
     "aliases": "--alias",
     "decisions": "--decision",
     "document_type": "--doc-type",
+    "fields": "--set",
     "giver": "--from",
     "links": "--link",
     "paths": "--path",
@@ -84,7 +85,12 @@ class CommandWording(Wording):
             return " ".join(self._part(*each, "") for each in remedy.arguments.items())
         verb = VERBS.get(remedy.operation, Verb())
         needed = fields(verb.request) if verb.takes else ()
-        given = dict.fromkeys(field.name for field in needed if field.required)
+        # A command that runs it by the way has options of its own.
+        given = dict.fromkeys(
+            field.name
+            for field in needed
+            if field.required and (verb.declaration or field.name in verb.positional)
+        )
         given |= remedy.arguments
         names = [name for name in verb.positional if name in given]
         names += [name for name in given if name not in names]

@@ -131,6 +131,34 @@ def extend_value(text: str, keys: Sequence[str], value: Sequence[object]) -> str
     return changed
 
 
+def shrink_value(text: str, keys: Sequence[str], value: Sequence[object]) -> str:
+    """`text` without some entries of the list at `keys`. `value` is what is left, in order.
+
+    Raises the same errors as `set_value`.
+    """
+    node = _compose(text)
+    for key in keys:
+        pair = _pair(node, key)
+        node = pair[1] if pair else None
+    left = [load(scalar(entry), typed=False) for entry in value]
+    entries = node.value if isinstance(node, yaml.SequenceNode) else []
+    changed = text
+    for number, entry in reversed([*enumerate(entries)]):
+        start, end = entry.start_mark.index, _end(text, entry)
+        if left and load(text[start:end], typed=False) == left[-1]:
+            left.pop()
+        elif not node.flow_style:
+            start = _line_start(text, start)
+            changed = changed[:start] + changed[_line_stop(text, end) :]
+        elif number:
+            changed = changed[: _end(text, entries[number - 1])] + changed[end:]
+        else:
+            following = entries[1].start_mark.index if len(entries) > 1 else end
+            changed = changed[:start] + changed[following:]
+    _check(text, changed, keys, [load(scalar(value), typed=False)])
+    return changed
+
+
 def remove_value(text: str, keys: Sequence[str]) -> str:
     """`text` without the lines of the entry at `keys`; unchanged when it does not exist.
 

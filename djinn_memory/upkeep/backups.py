@@ -14,10 +14,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, TypeVar
 
+from msgspec.structs import replace
+
 from djinn_memory.errors import ConfigError, NotFound, Refused, Unavailable
 from djinn_memory.home import config as configuration
 from djinn_memory.home import setup
 from djinn_memory.home.home import Change, Home
+from djinn_memory.home.written_backups import (
+    WrittenBackup,
+    default_file,
+    default_folder,
+    record,
+)
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.operations.operation import Namespace, operation
@@ -27,6 +35,7 @@ from djinn_memory.store.inspection import copy_database
 from djinn_memory.store.ledger import SCHEMA as LEDGER_SCHEMA
 from djinn_memory.system.files import (
     expand,
+    file_version,
     is_abandoned,
     make_folder,
     move_to_free_name,
@@ -58,20 +67,30 @@ class Backups(Namespace, name="backups"):
         """Write vaults, ledger, working memory and settings into one archive, and verify it.
 
         Index and vectors are left out, because they can be rebuilt. Raises `Refused` when the file
-        exists.
+        exists. Without a file, the archive has the time in its name, and the oldest ones of the
+        home that were written so are deleted, but for the last `backup.keep`.
         """
         # The recordings of hooks are in no vault until they are taken in.
         self.runtime.take_in(None)
-        return _create_backup(self.runtime.home, request, self.runtime.now())
+        home, now = self.runtime.home, self.runtime.now()
+        if request.file is None:
+            file = default_file(home, now)
+            make_folder(file.parent, private=True)
+        else:
+            file = expand(request.file).absolute()
+        vaults = tuple(request.vaults)
+        created = _create_backup(home, file, vaults, now)
+        kind = vaults if request.file is None else None
+        written = WrittenBackup(home.root, file, moment(now), file_version(file), kind)
+        return replace(created, deleted=record(home, written, home.config.backup.keep))
 
 
-def _create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedBackup:
+def _create_backup(home: Home, file: Path, names: tuple[str, ...], now: datetime) -> CreatedBackup:
     """Write an archive and verify it. The file gets its name when it is complete.
 
     Raises `Refused` when the file exists.
     """
-    file = expand(request.file).absolute()
-    vaults = home.named(request.vaults)
+    vaults = home.named(names)
     if os.path.lexists(file):
         raise Refused(f"{file} already exists; choose another file name")
     if not file.parent.is_dir():
@@ -80,6 +99,7 @@ def _create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedB
         )
     remove_leftovers(file.parent)
     scratch = scratch_path(file)
+    skipped = {home.state, scratch, default_folder().resolve()}
     left_out: list[Problem] = []
     problems: list[Problem] = []
     try:
@@ -88,9 +108,9 @@ def _create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedB
             writer = ArchiveWriter(target)
             left_out += _add_state(writer, home)
             for vault in vaults:
-                _add_vault(writer, vault, {home.state, scratch}, left_out, problems)
-            names = tuple(vault.name for vault in vaults)
-            manifest = Manifest(FORMAT, moment(now), names, tuple(writer.files))
+                _add_vault(writer, vault, skipped, left_out, problems)
+            packed = tuple(vault.name for vault in vaults)
+            manifest = Manifest(FORMAT, moment(now), packed, tuple(writer.files))
             writer.finish(manifest)
             target.flush()
             os.fsync(target.fileno())
@@ -104,9 +124,8 @@ def _create_backup(home: Home, request: CreateBackup, now: datetime) -> CreatedB
     finally:
         scratch.unlink(missing_ok=True)
     sync_folder(file.parent)
-    return _content_of(
-        manifest, CreatedBackup, file=file, bytes=size, left_out=left_out, problems=problems
-    )
+    more = {"left_out": left_out, "problems": problems, "deleted": ()}
+    return _content_of(manifest, CreatedBackup, file=file, bytes=size, **more)
 
 
 def _content_of(manifest: Manifest, kind: type[C], **more: Any) -> C:

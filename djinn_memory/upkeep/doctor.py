@@ -38,6 +38,7 @@ CHECKS: dict[str, Checks] = {
     "hooks": place.hooks,
     "sessions": place.sessions,
     "leftovers": place.leftovers,
+    "backup": place.backups,
 }
 """The checks by part. Parts that others depend on come first."""
 

@@ -20,9 +20,11 @@ from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import vault as disk
+from djinn_memory.notes.link_resolution import Address, Rewrite, relinked
+from djinn_memory.notes.links import Link
 from djinn_memory.notes.markdown import headings, inline, mask
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, letters
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
@@ -36,8 +38,6 @@ IssueCode = Literal[
 _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _PUNCTUATION = re.compile(r"[!-&(-,.-/:-@\[-^`{-~\s]+")
 """Characters that Obsidian ignores when it compares headings in links."""
-
-_NO_LETTERS = re.compile(r"[\W_]+")
 
 
 class LintIssue(Struct, frozen=True):
@@ -102,8 +102,8 @@ class _Notes:
         self.links = [
             link for link in index.links(list(self.memories)) if link.source in self.memories
         ]
-        self.respellings: dict[LintIssue, tuple[str, str]] = {}
-        """The target of a link before and after the fix of an issue."""
+        self.respellings: dict[LintIssue, tuple[tuple[str, str], str]] = {}
+        """For the fix of an issue: the target and the heading of a link, and the new heading."""
         self._anchors: dict[tuple[str, str], _Anchors] = {}
 
     def issue(self, code: IssueCode, memory: IndexedMemory, what: str, line: int = 0) -> LintIssue:
@@ -139,7 +139,7 @@ class _Anchors:
         """The headings by their letters and digits only."""
         by_letters: defaultdict[str, list[str]] = defaultdict(list)
         for title in self.headings.values():
-            by_letters[_letters(title)].append(title)
+            by_letters[letters(title)].append(title)
         return by_letters
 
     @cached_property
@@ -150,10 +150,6 @@ class _Anchors:
 
 def _compared(title: str) -> str:
     return _PUNCTUATION.sub(" ", fold(inline(title))).strip()
-
-
-def _letters(title: str) -> str:
-    return _NO_LETTERS.sub("", fold(title))
 
 
 def _links(notes: _Notes) -> Iterator[LintIssue]:
@@ -184,14 +180,14 @@ def _dead_headings(notes: _Notes) -> Iterator[LintIssue]:
         last = link.heading.rpartition("#")[2].strip()
         if _compared(last) in anchors.headings:
             continue
-        near = anchors.respelled.get(_letters(last), ())
+        near = anchors.respelled.get(letters(last), ())
         # Programs write white space and punctuation in Markdown links differently.
         if near and link.kind == "markdown":
             continue
         issue = notes.issue("dead-heading", source, f"{place} has no heading {last!r}", link.line)
         if len(near) == 1 and "#" not in link.heading and not set(near[0]) & set("#|[]^"):
             issue = replace(issue, fix=f"[[{link.text}#{near[0]}]]")
-            notes.respellings[issue] = f"{link.text}#{last}", f"{link.text}#{near[0]}"
+            notes.respellings[issue] = (link.text, link.heading), near[0]
         yield issue
 
 
@@ -254,19 +250,13 @@ def _fixed(
         vault = notes.vaults[name]
         try:
             check_folder(vault, path)
-            before = after = disk.read(vault, path)
+            before = disk.read(vault, path)
+            headings = {notes.respellings[issue] for issue in fixable}
+            after, _ = relinked(before, _respelled(dict(headings)), vault.dialect)
         except (OSError, DjinnError) as error:
             problems.append(_unfixed(f"{name}/{path}", error))
             continue
-        for issue in fixable:
-            after, changed = _respelled(vault, path, after, *notes.respellings[issue])
-            # Of several such links in a note, the first fix corrects all.
-            if changed or any(
-                notes.respellings[issue] == notes.respellings[other]
-                for other in fixable
-                if other in fixed
-            ):
-                fixed.add(issue)
+        fixed.update(fixable)
         rewritten.append((vault, path, before, after))
     what = f"Corrected {count(len(fixed), 'link')} to headings"
     try:
@@ -284,21 +274,11 @@ def _unfixed(where: str, error: OSError | DjinnError) -> Problem:
     return Problem(where, f"was not fixed: {why}")
 
 
-def _respelled(vault: Vault, path: str, data: bytes, before: str, after: str) -> tuple[bytes, bool]:
-    """A note with the target of its wikilinks replaced, every other byte as it is."""
-    address = re.compile(rf"(?<=\[\[){re.escape(before)}(?=[ \t]*(?:\\?\||\]\]))")
-    changed, note = False, parse(path, data, vault.dialect)
-    spans = [
-        (note.body + link.start, note.body + link.end) for link in note.links if link.field is None
-    ]
-    for start, end in reversed(spans):
-        link = note.text[start:end]
-        respelled = address.sub(lambda _: after, link)
-        # Code can hold the same text, and stays as it is.
-        pieces = data.split(link.encode())
-        number = note.text.count(link, 0, start) + 1
-        if respelled != link and len(pieces) > number:
-            changed = True
-            head, tail = pieces[:number], pieces[number:]
-            data = link.encode().join(head) + respelled.encode() + link.encode().join(tail)
-    return data, changed
+def _respelled(headings: Mapping[tuple[str, str | None], str]) -> Rewrite:
+    """Replaces headings in wikilinks, given by target and heading."""
+
+    def rewrite(link: Link) -> Address | None:
+        heading = headings.get((link.target, link.heading)) if not link.block else None
+        return Address(link.target, heading) if heading and link.kind == "wiki" else None
+
+    return rewrite

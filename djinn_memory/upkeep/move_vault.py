@@ -13,6 +13,7 @@ from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.home.config import require_text
 from djinn_memory.home.home import Change, Home
 from djinn_memory.models import Vault
+from djinn_memory.store.index.records import Selection
 from djinn_memory.store.state import State
 from djinn_memory.system.files import expand, make_folder, sync_folder, write_atomic
 
@@ -20,7 +21,8 @@ from djinn_memory.system.files import expand, make_folder, sync_folder, write_at
 def move_vault(state: State, name: str, folder: Path) -> Vault:
     """Move the folder of a vault, and update the settings.
 
-    If a move is interrupted in between, the same call completes it. On another disk the files are
+    If a move is interrupted in between, the same call completes it. If the folder is gone and the
+    new one holds its notes, only the settings change. On another disk the files are
     copied and compared before the originals are removed. Raises `Refused` for a target that is not
     empty, is in a vault or contains one.
     """
@@ -33,7 +35,9 @@ def move_vault(state: State, name: str, folder: Path) -> Vault:
         begun = mark.is_file() and mark.read_bytes() == places
         moved = begun and target.is_dir() and not source.exists()
         if not moved:
-            _require_room(home, vault, source, target)
+            moved = not source.exists() and _holds_notes(state, vault, target)
+            _require_room(home, vault, source, target, moved=moved)
+        if not moved:
             write_atomic(mark, places, private=True)
         copied = not moved and _move(source, target)
         place = target.relative_to(home.root) if target.is_relative_to(home.root) else target
@@ -49,11 +53,32 @@ def move_vault(state: State, name: str, folder: Path) -> Vault:
     return home.named((name,))[0]
 
 
-def _require_room(home: Home, vault: Vault, source: Path, target: Path) -> None:
-    """Raise an error if the folder cannot be moved to the target."""
+SAMPLE = 200
+"""Memories of a vault whose files are looked for in a folder."""
+
+
+def _holds_notes(state: State, vault: Vault, folder: Path) -> bool:
+    """Whether a folder holds at least half of the indexed notes of a vault.
+
+    Notes that the user changed or deleted since the last index run may be missing.
+    """
+    paths: set[str] = set()
+    if state.home.index_path.exists():
+        with state.reading([vault]) as index:
+            paths = {memory.path for memory in index.memories(Selection(), limit=SAMPLE)}
+    if not paths:
+        return next(folder.rglob("*.md"), None) is not None
+    return len(paths) <= 2 * sum((folder / path).is_file() for path in paths)
+
+
+def _require_room(home: Home, vault: Vault, source: Path, target: Path, *, moved: bool) -> None:
+    """Raise an error if the folder cannot be moved to the target, or was not `moved` there."""
     require_text(target)
-    if not source.is_dir():
-        raise NotFound(f"the folder of vault {vault.name} does not exist: {source}; restore it")
+    if not (moved or source.is_dir()):
+        raise NotFound(
+            f"the folder of vault {vault.name} does not exist: {source}; restore it, or give the "
+            "folder where its notes are now"
+        )
     if vault.inner:
         inner = min(vault.inner)
         raise Refused(f"{source / inner} is another vault inside {vault.name}; move that one first")
@@ -69,7 +94,7 @@ def _require_room(home: Home, vault: Vault, source: Path, target: Path) -> None:
             raise Refused(f"{target} contains vault {other.name}; choose another folder")
     if target.is_relative_to(home.state) or source == home.root:
         raise Refused(f"{source} cannot be moved to {target}; choose another folder")
-    if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
+    if not moved and os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
         raise Refused(f"{target} is not empty; choose a folder that is empty or does not exist")
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from djinn_memory.errors import Remedy
 from djinn_memory.home.home import Home
 from djinn_memory.home.watcher import watcher
+from djinn_memory.home.written_backups import written_backups
 from djinn_memory.memories.changes.commit import recover
 from djinn_memory.memories.changes.plan import KeptBytes
 from djinn_memory.memories.hooks.installation import hook_state
 from djinn_memory.memories.sessions.background import LOCK, LOG
+from djinn_memory.notes.dates import local_minute
 from djinn_memory.system.disks import network, open_to_everyone, synced
 from djinn_memory.system.files import is_abandoned, is_leftover, make_folder
 from djinn_memory.system.locks import is_locked
@@ -172,6 +174,17 @@ def _changes(case: CheckedHome) -> Iterator[Check]:
             f"{count(len(ids), 'change')} can be taken back; the bytes take {_size(store.size())}"
         )
         yield ok("undo", what)
+
+
+def backups(case: CheckedHome) -> Iterator[Check]:
+    """Say when the last backup was written."""
+    written = written_backups(case.home)
+    if not written:
+        yield ok("backup", "none was written yet", Remedy("backups.create"))
+        return
+    last = written[-1]
+    gone = "" if last.left else ", which is no longer as it was written"
+    yield ok("backup", f"the last one, of {local_minute(last.created)}, is {last.file}{gone}")
 
 
 def _size(number: int) -> str:

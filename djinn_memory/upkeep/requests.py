@@ -194,7 +194,13 @@ FORMAT = "djinn.backup/1"
 class CreateBackup(Struct, frozen=True):
     """Write vaults, ledger, working memory and settings into one archive."""
 
-    file: Annotated[Path, Meta(description="The new file, such as memory.tar.gz.")]
+    file: Annotated[
+        Path | None,
+        Meta(
+            description="The new file, such as memory.tar.gz. Default: "
+            "~/djinn-backups/NAME-DATE-TIME.tar.gz, of which the last `backup.keep` stay."
+        ),
+    ] = None
     vaults: _OnlyVaults = ()
 
 
@@ -244,6 +250,8 @@ class CreatedBackup(BackupContent, frozen=True):
     """Files that backups leave out, such as links."""
     problems: Sequence[Problem]
     """Files that could not be read and are not in the archive."""
+    deleted: Sequence[Path]
+    """Older archives of this home that made room for it; see `backup.keep`."""
 
 
 class RestoredHome(BackupContent, frozen=True):

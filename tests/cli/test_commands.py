@@ -120,7 +120,7 @@ def test_with_json_what_is_no_command_is_an_object(run: Run) -> None:
     assert json.loads(done.stdout)["error"] == {
         "code": "usage",
         "message": "no command `djinn serach`",
-        "remedy": "run `djinn search`",
+        "remedy": "run `djinn search x --json`",
     }
     assert run("serach", "x", "--", "--json").stdout == ""
 

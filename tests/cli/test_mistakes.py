@@ -24,10 +24,10 @@ MISTAKES = {
     "rm 'Chart datum'": "run `djinn memory delete`",
     "cat 'Chart datum'": "run `djinn show`",
     "new decision": "run `djinn remember`",
-    "edit 'Chart datum'": "run `djinn open`",
+    "edit 'Chart datum'": "run `djinn memory edit`",
     "SEARCH tide": "run `djinn search`",
     "version": "run `djinn --version`",
-    "export": "`djinn --help` to list the commands",
+    "export": "run `djinn backup create`",
     "document add file.pdf": "run `djinn ingest`",
     "vault rm notes": "run `djinn vault remove`",
     "agent bob": "`djinn agent --help` to list the commands",
@@ -42,7 +42,7 @@ MISTAKES = {
     "search tide --mode fast": "give one of hybrid, words, meaning",
     "search tide --mode hybird": "did you mean hybrid?",
     "search tide --plane Semantics": "did you mean semantic?",
-    "proposal accept --kind statment": "did you mean statement?",
+    "review --kind statment": "did you mean statement?",
     "maintain --only extrct": "did you mean extract?",
     "search tide --tags harbour": "did you mean --tag?",
     "search tide --since yesterdy": "write 2026-03-01",
@@ -107,4 +107,4 @@ def test_a_mistake_is_answered_by_what_to_do(kept: Home, run: Run, typed: str) -
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1, done.stderr
     assert done.stderr.startswith("error: ")
-    assert MISTAKES[typed] in done.stderr
+    assert MISTAKES[typed].removesuffix("`") in done.stderr

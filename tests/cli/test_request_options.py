@@ -71,7 +71,7 @@ def test_neither_long_nor_empty_texts_are_refused(home: Home, run: Run, command:
         (["fact", "forget", ""], 4, "no fact"),
         (["fact", "verify", ""], 4, "no fact"),
         (["fact", "set", "", "k", "v"], 2, "needs a category with at least one letter"),
-        (["score", "show", ""], 4, "no note"),
+        (["show", "", "--why"], 4, "no note"),
         (["gap", "close", "g" * 101], 4, "no open gap"),
         (["gap", "report", ""], 2, "describe what was missing"),
         (["checkpoint", ""], 2, "give one sentence"),

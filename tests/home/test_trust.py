@@ -68,7 +68,7 @@ COMMANDS = (
     ["config", "show"],
     ["vault", "list"],
     ["config", "trust", "--list"],
-    ["trust"],
+    ["config", "trust"],
 )
 
 
@@ -98,7 +98,7 @@ def test_what_is_trusted_is_used_and_what_changes_is_asked_anew(
 ) -> None:
     home = hostile(tmp_path / "home", server)
     home.edit((("search", "rerank"), None), (("embedding", "key_env"), None))
-    nobody = run("trust", home=home.root)
+    nobody = run("config", "trust", home=home.root)
     assert (nobody.returncode, "--yes" in nobody.stderr) == (2, True)
     done = run("config", "trust", "--yes", "--json", home=home.root)
     assert done.returncode == 0, done.stderr
@@ -231,7 +231,7 @@ def test_a_broken_list_of_trust_is_one_line(
 
 
 def test_a_home_that_reaches_nothing(home: Home, run: Run) -> None:
-    done = run("trust", home=home.root)
+    done = run("config", "trust", home=home.root)
     assert done.returncode == 0
     assert done.stdout.startswith("Nothing to trust")
 

@@ -323,8 +323,8 @@ def _special(kind: int) -> Make:
 def _socket(folder: Path, size: float) -> None:
     # Its path may have 108 bytes, and that of a test's folder has more.
     with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as server:
-        server.bind(f"{short}/s")
-        Path(short, "s").rename(folder / "x.md")
+        Path(short, "s").symlink_to(folder)
+        server.bind(f"{short}/s/x.md")
 
 
 def _can_make_devices() -> bool:

@@ -20,7 +20,8 @@ from tests.mcp.clients import TOKEN, call, environment
 
 KEYS = {
     "claude": "mcpServers", "claude-desktop": "mcpServers", "codex": "mcp_servers",
-    "cursor": "mcpServers", "vscode": "servers", "zed": "context_servers",
+    "cursor": "mcpServers", "gemini": "mcpServers", "opencode": "mcp", "vscode": "servers",
+    "windsurf": "mcpServers", "zed": "context_servers",
 }  # fmt: skip
 CLIENTS: tuple[ClientName, ...] = get_args(ClientName)
 
@@ -31,6 +32,10 @@ def server_of(client: str, text: str) -> dict[str, Any]:
     assert list(settings) == [KEYS[client]]
     [(name, server)] = settings[KEYS[client]].items()
     assert name == "djinn"
+    if client == "opencode":
+        assert (server["type"], server["enabled"]) == ("local", True)
+        [program, *args] = server["command"]
+        return {"command": program, "args": args, "env": server.get("environment", {})}
     return dict(server)
 
 

@@ -83,7 +83,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("working", {"action": "set", "key": "step", "value": 1, "task": "t"},
      "`action: step` and `task: t` and `key: step` and `status`"),
     ("working", {"action": "set", "key": "one", "value": "x" * 1_000_001},
-     "call `ingest` to"),
+     "call `ingest` with `paths` to"),
     ("working", {"action": "set", "key": "one", "value": 1, "task": "\n"}, "`task` '"),
 ]  # fmt: skip
 

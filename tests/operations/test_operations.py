@@ -145,3 +145,13 @@ def test_every_field_is_explained(name: str, djinn: Djinn) -> None:
 def test_a_wrong_keyword_is_a_type_error(djinn: Djinn) -> None:
     with pytest.raises(TypeError):
         djinn.gaps.report("x", nonsense=True)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("top_k", "limit"), ("n_results", "limit"), ("vault", "vaults"), ("tag", "tags"),
+     ("user_id", "agent"), ("limitt", "limit"), ("colour", "query")],
+)  # fmt: skip
+def test_an_unknown_keyword_names_the_right_one(djinn: Djinn, wrong: str, right: str) -> None:
+    with pytest.raises(TypeError, match=rf"^search\(\) has no argument `{wrong}`; .*`{right}`"):
+        djinn.search("lamps", **{wrong: 3})  # type: ignore[call-overload]

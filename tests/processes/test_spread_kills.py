@@ -118,6 +118,7 @@ KINDS: dict[str, tuple[Prepare, str]] = {
     "pattern find": (year, "pattern", "find"),
     "extract": (stated, "session extract --session said"),
     "merge": (twins, "entity merge Rob Robert"),
+    "rename": (twins, "memory rename Rob Bobby"),
     "undo": (merged, "undo {change} --yes"),
     "purge": (secret, "memory purge Hidden --yes"),
     "ingest": (papers, "ingest {place}/paper-0.txt {place}/paper-1.txt {place}/paper-2.txt"),
@@ -125,7 +126,7 @@ KINDS: dict[str, tuple[Prepare, str]] = {
 }
 """Each command, with what makes a home for it."""
 
-DONE = {"merge": 2, "undo": 3, "purge": 4}
+DONE = {"merge": 2, "rename": 2, "undo": 3, "purge": 4}
 """The exit codes of a command that was done before it was killed."""
 
 

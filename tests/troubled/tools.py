@@ -66,7 +66,7 @@ WRITING: tuple[Call, ...] = (
     ("gap", {"action": "report", "description": "Which oil?"}, "Reported as gap_"),
     ("gap", {"action": "close", "gap": "{gap}", "by": "Bilge pump"}, "Closed: How many watts"),
     ("remember", {"type": "lesson", "title": "Kettle", "text": "It is descaled in May."}, "Kettle"),
-    ("forget", {"name": "damaged.md"}, "Moved to the trash"),
+    ("forget", {"action": "delete", "name": "damaged.md"}, "Moved to the trash"),
     ("ingest", {"paths": ["{folder}/tables.txt"]}, "ingested as me:documents/tables.md"),
     ("record_interaction", {"message": "The lamp burns again."}, "Recorded"),
     ("record_observation", {"text": "The build turned red."}, "Recorded"),
@@ -80,12 +80,15 @@ WRITING: tuple[Call, ...] = (
     ("working", {"action": "step", "task": "regatta", "key": "sail", "status": "completed"}, "."),
     ("working", {"action": "share", "key": "wind", "to": "ben"}, "ben"),
     ("working", {"action": "clear", "key": "wind"}, "."),
+    ("forget", {"action": "rename", "name": "Bilge pump", "title": "Pump"}, "Moved "),
+    ("forget", {"action": "move", "name": "Pump", "to": "pumps"}, "Moved "),
+    ("forget", {"action": "rename", "name": "Pump", "title": "Bilge pump"}, "Moved "),
     ("sleep", {"summary": "Done."}, "handoff"),
 )
 """Calls that write."""
 
 WRITES_REFUSED: tuple[Call, ...] = (
-    ("forget", {"name": "Old lamp"}, UNCHANGED),
+    ("forget", {"action": "delete", "name": "Old lamp"}, UNCHANGED),
     ("ingest", {"paths": ["{folder}/tables.txt"], "vault": "archive"}, UNCHANGED),
     ("remember", {"type": "lesson", "title": "Bilge pump", "text": "Another."}, "existing: append"),
     ("remember", {"type": "lesson", "title": "Oil", "text": "Less.", "supersedes": "Old lamp"},

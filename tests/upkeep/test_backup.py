@@ -6,8 +6,11 @@ import gzip
 import io
 import os
 import random
+import shutil
 import tarfile
+import zlib
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError, NotFound, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
+from djinn_memory.upkeep.archive import read_archive
 from djinn_memory.upkeep.backups import restore_backup
 from tests.conftest import Run
 
@@ -117,7 +121,45 @@ def test_a_state_folder_elsewhere_is_not_written(
     assert {problem.what for problem in restored.problems} == {"state_dir", "notes"}
     assert Home(restored.home).state == restored.home / ".djinn"
     logs = ("-wal", "-shm")
-    assert {name for name in files(elsewhere) if not name.endswith(logs)} == before.keys()
+    left = {name for name in files(elsewhere) if not name.endswith(logs)}
+    assert left == {*before, "backups.json"}
+
+
+def test_the_last_backups_are_kept(
+    full: Djinn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    full.home.edit((("backup", "keep"), 2))
+    begun, clock = datetime.now(UTC), iter(range(9))
+    monkeypatch.setattr(full.runtime, "now", lambda: begun + timedelta(hours=next(clock)))
+    named = full.backups.create(tmp_path / os.fsdecode(b"named\xff.tar.gz")).file
+    first, second = (full.backups.create().file for _ in range(2))
+    local = begun.astimezone() + timedelta(hours=1)
+    folder = tmp_path / "user" / "djinn-backups"
+    assert first == folder / f"{full.home.root.name}-{local:%Y-%m-%d-%H%M%S}.tar.gz"
+    assert not folder.stat().st_mode & 0o077
+    some = full.backups.create(vaults=["me"])
+    assert some.deleted == []
+    # Another program wrote into one of them, so it belongs to nobody here.
+    second.write_bytes(b"mine")
+    third = full.backups.create()
+    fourth = full.backups.create()
+    assert (third.deleted, fourth.deleted) == ([], [first])
+    kept = {second, some.file, third.file, fourth.file}
+    assert set(folder.iterdir()) == kept and named.is_file()
+    [said] = [each for each in full.doctor().findings if each.part == "backup"]
+    assert str(fourth.file) in said.what and said.severity == "ok"
+
+
+def test_a_copied_home_deletes_no_backup_of_the_other(
+    full: Djinn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    full.home.edit((("backup", "keep"), 1))
+    first = full.backups.create().file
+    shutil.copytree(full.home.root, tmp_path / "copy")
+    copy = Djinn(Home(tmp_path / "copy"))
+    assert copy.backups.create().deleted == [] and first.is_file()
 
 
 @pytest.mark.parametrize("made", ["missing", "empty", "initialised"])
@@ -260,13 +302,24 @@ def test_a_truncated_archive(archive: Path, tmp_path: Path) -> None:
 
 def test_a_damaged_archive(archive: Path, tmp_path: Path) -> None:
     whole, chance = archive.read_bytes(), random.Random(9)
-    # The last byte before the checksum and the size of gzip may end with bits that mean nothing.
-    places = [at for at in range(10, len(whole)) if at != len(whole) - 9]
+    content = gzip.decompress(whole)
     for _ in range(60):
         data = bytearray(whole)
-        data[chance.choice(places)] ^= 1 << chance.randrange(8)
+        data[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
         archive.write_bytes(data)
-        refused(archive, tmp_path)
+        # A bit that names another place of the same text, or means nothing, changes no file.
+        if unpacked(bytes(data)) == content:
+            read_archive(archive)
+        else:
+            refused(archive, tmp_path)
+
+
+def unpacked(data: bytes) -> bytes | None:
+    """The content of a compressed file, or None if it is damaged."""
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error):
+        return None
 
 
 @pytest.mark.parametrize("data", [b"", b"not an archive", b"PK\x03\x04", os.urandom(5000)])

@@ -108,7 +108,7 @@ def test_all_is_well_and_every_part_was_looked_at(well: Home) -> None:
     assert not bad(found) and found.well
     assert {"home", "config", "state", "disk", "vault shared", "vault me", "ledger", "vectors",
             "working", "index", "notes", "models", "embedder", "reranker", "chat model",
-            "leftovers"} == {one.part for one in found.findings}  # fmt: skip
+            "leftovers", "backup"} == {one.part for one in found.findings}  # fmt: skip
     assert files(well.root) == before
 
 

@@ -14,7 +14,7 @@ from djinn_memory.errors import ConfigError, DjinnError, NotFound, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, describe
 from djinn_memory.upkeep.move_vault import move_vault
-from tests.conftest import MEMORY
+from tests.conftest import MEMORY, Run
 
 
 @pytest.fixture
@@ -129,6 +129,35 @@ def test_an_interrupted_move_is_completed(
         move_vault(Djinn(home).runtime.state, "notes", tmp_path / "third")
     move_vault(Djinn(home).runtime.state, "notes", tmp_path / "away")
     assert Home(home.root).named(("notes",))[0].root == tmp_path / "away"
+
+
+def test_a_folder_that_was_moved_by_hand(home: Home, notes: Path, tmp_path: Path, run: Run) -> None:
+    with Djinn(home) as djinn:
+        djinn.index()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "june.md").write_text("# June\n")
+    notes.rename(tmp_path / "away")
+    for verb in ("status", "doctor"):
+        told = run(verb, home=home.root)
+        assert "djinn vault move notes" in told.stdout + told.stderr
+    state = Djinn(home).runtime.state
+    with pytest.raises(NotFound, match="where its notes are now"):
+        move_vault(state, "notes", tmp_path / "other")
+    before = listing(tmp_path / "away")
+    done = run("vault", "move", "notes", str(tmp_path / "away"), home=home.root)
+    assert done.returncode == 0, done.stderr
+    assert listing(tmp_path / "away") == before
+    with Djinn(Home(home.root)) as again:
+        assert again.index().embedded == 0
+        assert again.search("lamp").hits[0].title == "May"
+
+
+def test_a_folder_that_exists_is_moved_on_a_word(home: Home, notes: Path, run: Run) -> None:
+    target = notes.with_name("away")
+    refused = run("vault", "move", "notes", str(target), home=home.root)
+    assert refused.returncode == 2 and "--yes" in refused.stderr and notes.is_dir()
+    assert run("vault", "move", "notes", str(target), "--yes", home=home.root).returncode == 0
+    assert target.is_dir() and not notes.exists()
 
 
 def test_a_copy_that_fails_leaves_the_vault(

@@ -32,7 +32,7 @@ def _run_install(call: Call) -> requests.HookSettings:
 
 @command("hooks.install", request=requests.InstallHooks, arguments=("client",), run=_run_install)
 def _install(call: Call, answer: requests.HookSettings) -> None:
-    """Let Claude Code or Codex record its sessions in this home.
+    """Let Claude Code, Codex, Gemini CLI or Windsurf record its sessions in this home.
 
     The client then calls djinn for each prompt, tool call and answer, and starts a session with the
     context of `djinn wake`. The home and the agent are fixed here: the folder in which the client
@@ -40,7 +40,7 @@ def _install(call: Call, answer: requests.HookSettings) -> None:
 
     Examples:
         djinn hook install claude
-        djinn hook install codex --agent finn
+        djinn hook install gemini --agent finn
         djinn hook install claude --project --print
     """
     if answer.text is not None:
@@ -62,7 +62,7 @@ def _run_remove(call: Call) -> requests.HookSettings:
 
 @command("hooks.remove", request=requests.RemoveHooks, arguments=("client",), run=_run_remove)
 def _remove(call: Call, answer: requests.HookSettings) -> None:
-    """Remove djinn's hooks from the settings of Claude Code or Codex.
+    """Remove djinn's hooks from the settings of a client.
 
     Recorded episodes stay.
 

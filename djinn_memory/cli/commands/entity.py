@@ -1,4 +1,4 @@
-"""djinn entity add, list, show, set, alias, merge, split, remove."""
+"""djinn entity add, list, show, set, edit, alias, merge, split, remove."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.commands.editing import print_left
 from djinn_memory.cli.output import clean, place, say, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.entities.requests import KINDS
@@ -15,6 +16,7 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from djinn_memory.memories.entities import verbs
     from djinn_memory.memories.entities.detail import EntityDetail
+    from djinn_memory.memories.entities.edit import EntityEdit
     from djinn_memory.memories.entities.merge import EntityMerge
     from djinn_memory.memories.entities.resolve import EntityCandidate
     from djinn_memory.memories.entities.split import EntitySplit
@@ -97,6 +99,31 @@ def _set(call: Call, answer: verbs.EntityChange) -> None:
     """
     value = call.request.value
     _print_change(answer, f"{call.request.key}: {shortened(value, WIDEST)}")
+
+
+@command(
+    "entities.edit",
+    fields={
+        "name": NAME,
+        "kind": KIND,
+        "text": Field(stdin="text", help="The description, in Markdown; the history stays."),
+    },
+)
+def _edit(call: Call, answer: EntityEdit) -> None:
+    """Change the kind, the confidence or the description of an entity.
+
+    With its kind the note moves to another folder, and links to it follow. `djinn undo` takes it
+    back.
+
+    Examples:
+        djinn entity edit Aurora --kind boat
+        djinn entity edit "Maren Holt" --confidence 0.9 --text "She sails on Sundays."
+    """
+    if call.request.dry_run:
+        say(output.clean_lines(answer.diff.rstrip("\n")))
+        return
+    say(f"edited {clean(answer.entity.title)} -> {place(answer.entity)}")
+    print_left(answer.left)
 
 
 @command("entities.alias", fields={"name": NAME})

@@ -55,7 +55,19 @@ def _run_open(call: Call) -> _OpenedMemory:
     if call.view.print:
         return _OpenedMemory(file, line, None)
     program: Program = call.view.program or _usual(file)
-    arguments = _arguments(program, file, line)
+    _start(_arguments(program, file, line))
+    return _OpenedMemory(file, line, program)
+
+
+def start_editor(file: Path) -> None:
+    """Open a note in the user's editor, and wait until that ends.
+
+    Raises `Unavailable` without an editor, or if it fails.
+    """
+    _start(_arguments("editor", file, 1))
+
+
+def _start(arguments: list[str]) -> None:
     try:
         status = programs.start(arguments)
     except OSError as error:
@@ -63,7 +75,6 @@ def _run_open(call: Call) -> _OpenedMemory:
         raise Unavailable(why, PRINT) from None
     if status:
         raise Unavailable(f"{arguments[0]} exited with status {status}", PRINT)
-    return _OpenedMemory(file, line, program)
 
 
 def _usual(file: Path) -> Program:

@@ -58,23 +58,23 @@ def _run_list(call: Call) -> Any:
     if call.json or call.view.list or not waits:
         return answer
     interruptible()
-    for item in answer.items:
-        _print_item(item, f"{item.number} of {answer.total}")
-        if _decide(call, item) == "q":
+    for entry in answer.items:
+        _print_item(entry, f"{entry.number} of {answer.total}")
+        if _decide(call, entry) == "q":
             break
         say()
     return None
 
 
-def _decide(call: Call, item: ReviewItem) -> str:
+def _decide(call: Call, entry: ReviewItem) -> str:
     """Ask for a key, and carry out what it stands for. Returns the key."""
-    keys = SIDES if item.kind == "contradiction" else KEYS
+    keys = SIDES if entry.kind == "contradiction" else KEYS
     talk("  ".join(f"[{key}] {word}" for key, (word, _, _) in keys.items()))
     while (key := typer.getchar().lower()) not in keys:
         pass
     _, verb, options = keys[key]
     if verb:
-        report = call.run(verb, items=(item.id,), **options)
+        report = call.run(verb, items=(entry.id,), **options)
         output.problems(report.problems)
         _print_report(report, "accepted" if verb == "review.accept" else "dismissed")
     return key
@@ -102,19 +102,19 @@ def _list(call: Call, answer: ReviewList) -> None:
         djinn review --list --json
     """
     rows = [
-        [f"{item.number}", local_day(item.since), item.kind, item.title, item.id]
-        for item in answer.items
+        [f"{entry.number}", local_day(entry.since), entry.kind, entry.title, entry.id]
+        for entry in answer.items
     ]
     output.columns(rows, head="N day kind about id", empty="Nothing waits for you.")
     if left := answer.total - len(answer.items):
         talk(f"{count(left, 'more item')}; -n shows more.")
-    for kind, action in {item.kind: item.action for item in answer.items}.items():
+    for kind, action in {entry.kind: entry.action for entry in answer.items}.items():
         say(dim(clean(f"{kind}: {action}")))
     if answer.items:
         talk("Next: `djinn review show N`, `djinn review accept N` or `djinn review dismiss N`.")
 
 
-@command("review.show", fields={"item": ITEM}, also={"proposals.show": ""})
+@command("review.show", fields={"name": ITEM}, also={"proposals.show": ""})
 def _show(call: Call, answer: ReviewItem) -> None:
     """Show an item: its notes, its reason, and what accepting it changes.
 
@@ -125,25 +125,25 @@ def _show(call: Call, answer: ReviewItem) -> None:
     _print_item(answer, answer.id)
 
 
-def _print_item(item: ReviewItem, name: str) -> None:
-    say(f"{typer.style(clean(name), bold=True)}  {item.kind}  {local_day(item.since)}")
-    say(clean(item.reason))
-    for text in item.evidence:
+def _print_item(entry: ReviewItem, name: str) -> None:
+    say(f"{typer.style(clean(name), bold=True)}  {entry.kind}  {local_day(entry.since)}")
+    say(clean(entry.reason))
+    for text in entry.evidence:
         say(dim(f"  {shortened(text, WIDEST)}"))
-    for subject in item.subjects:
+    for subject in entry.subjects:
         where = place(subject) if subject.vault else subject.name
         say(clean(f"  {'  '.join(filter(None, [subject.title, where]))}"))
-    talk(f"Acceptance: {item.action}")
+    talk(f"Acceptance: {entry.action}")
 
 
 def _run_decide(call: Call) -> Any:
     numbers = [name for name in call.request.items if name.isdigit()]
     if numbers and not call.request.dry_run:
         preview = call.run(dry_run=True)
-        about = "; ".join(f"{item.kind} {item.title} ({item.id})" for item in preview.items)
+        about = "; ".join(f"{entry.kind} {entry.title} ({entry.id})" for entry in preview.items)
         if preview.items and not call.confirmed("Is this what you mean?", about):
             return None
-        call.values["items"] = [item.id for item in preview.items] or call.request.items
+        call.values["items"] = [entry.id for entry in preview.items] or call.request.items
     return call.run()
 
 
@@ -192,8 +192,8 @@ def _dismiss(call: Call, answer: ReviewReport) -> None:
 
 
 def _print_report(answer: ReviewReport, verb: str) -> None:
-    for item in answer.items:
-        say(clean(f"{verb} {item.id}: {item.kind} {item.title}"))
+    for entry in answer.items:
+        say(clean(f"{verb} {entry.id}: {entry.kind} {entry.title}"))
     if not (answer.items or answer.problems):
         talk("Nothing waits; nothing was done.")
     for change in answer.changes:

@@ -94,22 +94,26 @@ def _doctor(call: Call, answer: Diagnosis) -> None:
 
 @command(
     "backups.create",
-    fields={"file": Field("FILE")},
+    fields={"file": Field("[FILE]")},
     failed=lambda answer: bool(answer.problems),
 )
 def _create(call: Call, answer: CreatedBackup) -> None:
     """Write vaults, ledger, working memory and settings into one archive.
 
     The archive is a compressed tar file. It is verified before it gets its name. It does not
-    contain links, or the index and the vectors, which `djinn index` rebuilds.
+    contain links, or the index and the vectors, which `djinn index` rebuilds. Without a file, the
+    last archives that this home wrote so are kept, as many as the setting `backup.keep` says.
 
     Examples:
+        djinn backup create
         djinn backup create ~/memory-2026-11-20.tar.gz
         djinn backup create shared.tar.gz --vault shared
     """
     problems(answer.left_out)
     say(f"wrote {clean(str(answer.file))}, {answer.bytes / 1e6:,.1f} MB, and read it back")
     _print_content(answer)
+    for file in answer.deleted:
+        say(f"  deleted {clean(str(file))}")
 
 
 class _RestoreBackup(Struct, frozen=True):
@@ -184,7 +188,7 @@ def _schema_names() -> list[str]:
 
 
 def _print_schema(name: str) -> None:
-    words = tree.canonical(name)
+    words = " ".join(filter(None, (tree.canonical(name), tree.DEFAULTS.get(name))))
     if words in tree.COMMANDS:
         declared = tree.load(words)
         declared.build(words)

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, astuple
 
 from djinn_memory.cli import candidates, output
-from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.command import Call, Confirm, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.models import Certainty, Dialect, Problem
@@ -51,7 +51,13 @@ class _MoveVault(Struct, frozen=True):
     """Move the folder of a vault."""
 
     name: Annotated[str, Meta(description="A vault.")]
-    folder: Annotated[Path, Meta(description="The new folder. It must be empty or not exist.")]
+    folder: Annotated[
+        Path,
+        Meta(
+            description="The new folder. It must be empty or not exist, or hold the notes of a "
+            "vault whose folder you moved."
+        ),
+    ]
 
 
 class _MovedVault(Struct, frozen=True):
@@ -191,7 +197,12 @@ def _run_move(call: Call) -> _MovedVault:
     from djinn_memory.upkeep.move_vault import move_vault
 
     request, home = call.request, call.djinn.home
-    before = home.named((request.name,))[0].root
+    vault = home.named((request.name,))[0]
+    before = vault.root
+    if before.is_dir() and not call.confirmed(
+        "Move the folder?", f"vault {vault.name}: {before} is moved to {request.folder}"
+    ):
+        return _MovedVault(VaultEntry.of(vault, home.vaults), before)
     with call.djinn.runtime.busy(patient=True):
         vault = move_vault(call.djinn.runtime.state, request.name, request.folder)
     return _MovedVault(VaultEntry.of(vault, home.vaults), before)
@@ -202,18 +213,23 @@ def _run_move(call: Call) -> _MovedVault:
     request=_MoveVault,
     arguments=["name", "folder"],
     fields={"name": Field(complete=candidates.vaults)},
+    view=Confirm,
     run=_run_move,
 )
 def _move(call: Call, answer: _MovedVault) -> None:
     """Move the folder of a vault. Its id, settings and index are kept.
 
     On another disk the files are copied and compared, then the old ones are removed. If a move is
-    interrupted, run the same command again.
+    interrupted, run the same command again. If you moved the folder yourself, the command only
+    changes the settings, and does not ask.
 
     Examples:
         djinn vault move notes ~/Documents/notes
     """
     root = clean(str(answer.vault.root))
+    if answer.vault.root == answer.before:
+        say(f"{answer.vault.name} stays in {root}")
+        return
     say(f"moved {answer.vault.name} from {clean(str(answer.before))} to {root}")
 
 

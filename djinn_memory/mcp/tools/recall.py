@@ -79,7 +79,7 @@ def _why(memory: RecalledMemory) -> str:
     present=_present_recall,
     separator="\n\n",
     without=OTHER_NARROWING,
-    hints={"profile": "planning, incident, handoff, or your own."},
+    hints={"profile": "One of these, or your own."},
     arguments={
         "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),

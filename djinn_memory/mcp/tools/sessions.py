@@ -49,8 +49,8 @@ def _points(description: str) -> Argument:
 def wake(answer: WakeContext) -> list[str]:
     """Start a session and read its context.
 
-    It has your profile, the summary, the last handoff or checkpoint, open commitments, projects,
-    preferences, the previous conversation, and memories about the task.
+    It has your profile, the summary, the last handoff, open commitments, projects, preferences,
+    and memories about the task.
 
     Use it once, before anything else. Not later in a session: use `recall`.
     Example: {"task": "fix the login of MyApp"}
@@ -111,8 +111,8 @@ def sleep(answer: RememberResult) -> list[str]:
 def build_context(answer: ContextBundle) -> list[str]:
     """Collect episodes, patterns, entities and documents for a task, best first with sources.
 
-    Use it for a new task or message. It also suggests due commitments, open gaps and patterns that
-    apply now. Not for a single question: use `recall`.
+    Use it for a new task or message. It suggests commitments, gaps and patterns too.
+    Not for a single question: use `recall`.
     Example: {"task": "plan the launch of MyApp"}
     """
     return [markdown(answer).rstrip()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import NODEFAULT, Meta, Struct, field
 
@@ -14,6 +14,7 @@ from djinn_memory.errors import Refused, Remedy, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import Argument, optional_text, required_text, tool
+from djinn_memory.memories.editing.requests import LinksLeft
 from djinn_memory.memories.episodes.requests import MAX_TEXT, RecordedEpisode
 from djinn_memory.memories.library.requests import IngestOptions
 from djinn_memory.memories.writing.remember import RememberResult
@@ -65,35 +66,48 @@ def remember(answer: RememberResult) -> list[str]:
     why, a lesson, a preference, a commitment, what a person or project is like. One memory for
     one thing, in words that make sense without this conversation. `recall` or `search` first.
     Not for temporary values (`working`), single values with a name (`fact`), nor for handing over
-    (`checkpoint`, `sleep`). If it is refused because a note has the title or says the same,
-    call again with `existing` or `force`. Passwords and keys are refused.
+    (`checkpoint`, `sleep`). If a note has the title or says the same, call again with
+    `existing` or `force`.
     Example: {"type": "decision", "title": "MyApp: use PostgreSQL", "text": "We need row locks.
     Considered SQLite (rejected: one writer).", "tags": ["project/myapp"]}
     """
     return saved_lines(answer)
 
 
-class _ForgetAnswer(Answer):
-    """A memory in the trash."""
+class _NoteAnswer(Answer):
+    """A note that was changed, and what became of links to it."""
 
     memory: MemoryPlace
-    moved_to: Path
+    moved_to: Path | None = None
     """The path of the file in the trash."""
+    was: str | None = None
+    """Its place before a rename or a move."""
+    links: int = 0
+    """The number of links that were changed."""
+    left: Sequence[LinksLeft] = ()
+    """Links that stay, and why."""
 
 
 @tool(
-    "Forget a memory",
-    "memories.delete",
+    "Forget, rename or move a note",
+    "memories",
+    actions=("delete", "rename", "move"),
     without=frozenset({"digest", "dry_run"}),
+    hints={"title": "", "to": "Folder or vault."},
+    arguments={"action": Argument(Literal["delete", "rename", "move"], "delete")},
 )
-def forget(answer: _ForgetAnswer) -> list[str]:
-    """Move a note with its earlier versions to the trash, from which a person can restore it.
+def forget(answer: _NoteAnswer) -> list[str]:
+    """Move a note to the trash, or rename or move it.
 
-    Use it when the user asks, or when you wrote the note by mistake. Not for outdated
-    content: `remember` with existing=revise keeps the old version.
-    Example: {"name": "shared:ideas/old.md"}
+    Use it when the user asks, or for your mistakes. Not for outdated content: `remember` with
+    existing=revise. {actions}
+    Example: {"name": "shared:old.md"}
     """
-    return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
+    if answer.moved_to:
+        return [f"Moved to the trash: {headline(answer.memory)}", str(answer.moved_to)]
+    lines = [f"Moved {answer.was} to {answer.memory.vault}/{answer.memory.path}"]
+    lines += [f"{answer.links} links changed."] if answer.links else []
+    return lines + [f"{left.links} links in {left.vault} stay: {left.why}" for left in answer.left]
 
 
 _Path = Annotated[str, Meta(min_length=1, max_length=4096)]

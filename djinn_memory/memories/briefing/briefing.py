@@ -91,7 +91,7 @@ class Briefing:
                 plane=plane_of(memory.type),
                 written=memory.created or memory.date,
             )
-            for memory in (self.result.memories if self.result else ())
+            for memory in (self.result.memories if self.result is not None else ())
         ]
 
     def allow(self, usual: int) -> int:
@@ -137,10 +137,10 @@ class Briefing:
             agent=self.agent,
             **_by_part(memories),
             built_at=moment(self.now),
-            query_used=self.task if result else None,
-            confident=result.confident if result else None,
-            verdict=result.verdict if result else None,
-            request_id=result.request_id if result else None,
+            query_used=self.task if result is not None else None,
+            confident=result.confident if result is not None else None,
+            verdict=result.verdict if result is not None else None,
+            request_id=result.request_id if result is not None else None,
             **parts,
         )
 

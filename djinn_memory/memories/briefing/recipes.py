@@ -80,21 +80,21 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     start_extraction(runtime)
     # More than are given, so that there are some of each kind.
     result = briefing.recall("wake", 2 * runtime.home.config.recall.limit, session)
-    if result and any(problem.what == "ledger" for problem in result.problems):
+    if result is not None and any(problem.what == "ledger" for problem in result.problems):
         # The recall says what is lost with it.
         problems.clear()
     budget = briefing.allow(WAKE_BUDGET)
     room = briefing.room = TokenBudget(budget - min(WAKE_FRAME, budget // 3))
     memories: list[tuple[MemoryExcerpt, ...]] = []
     kinds = _by_plane(briefing.recalled(), runtime.home.config.recall.limit)
-    if result and result.verdict == "sure":
+    if result is not None and result.verdict == "sure":
         memories = room.take_in_turn(kinds, most=int(budget * RECALLED))
     calendar = briefing.calendar()
     parts = _standing(briefing, before)
     parts |= briefing.conversation(runtime.home.config.sessions.wake, session)
-    if result and result.verdict != "sure":
+    if result is not None and result.verdict != "sure":
         memories = room.take_in_turn(kinds)
-    if not result:
+    if result is None:
         planes = ("episodic", "semantic", "knowledge")
         memories = room.take_in_turn([[*briefing.standing.newest(plane)] for plane in planes])
     shown = {excerpt.place for value in parts.values() for excerpt in excerpts(value)}
@@ -126,8 +126,8 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     room.left -= min(frame, budget // 2)
     calendar, profile = briefing.calendar(), briefing.profile(share=1 / 8)
     conversation = briefing.conversation(settings.turns)
-    summary = None if result else room.take(briefing.standing.summary())
-    listed = briefing.recalled() if result else _newest(briefing.standing, limit)
+    summary = None if result is not None else room.take(briefing.standing.summary())
+    listed = briefing.recalled() if result is not None else _newest(briefing.standing, limit)
     apart = {memory.place for memory in (profile, summary) if memory}
     ranked = (memory for memory in listed if memory.place not in apart)
     # The best are taken first, whatever their types.
@@ -139,7 +139,7 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
         calendar=calendar,
         summary=summary,
         suggestions=advice,
-        left_out=room.left_out + (result.more if result else 0),
+        left_out=room.left_out + (result.more if result is not None else 0),
         problems=tuple(briefing.problems()),
         **conversation,
     )
@@ -228,7 +228,7 @@ def _for_task(briefing: Briefing) -> Iterator[str]:
         # A gap has no domain.
         yield from _open_gaps(runtime, briefing.agent, briefing.task)
     yield from _contradictions(briefing)
-    if briefing.result:
+    if briefing.result is not None:
         yield from _next_steps(briefing.result.verdict, briefing.result.request_id)
 
 

@@ -23,7 +23,7 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.fact_note import HISTORY, value_of_line
 from djinn_memory.notes.frontmatter import block_end, edit_fields, opened
-from djinn_memory.notes.link_resolution import relinked
+from djinn_memory.notes.link_resolution import led_to, relinked
 from djinn_memory.notes.links import Link
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file
@@ -84,7 +84,8 @@ class EntityNote(NamedTuple):
 
     def relinked(self, leads: Callable[[Link], bool], name: str, target: str) -> EntityNote:
         """The note with some of its links led to `name` at `target`."""
-        data = relinked(self.data, self.path, leads, name, target, self.vault.dialect)[0]
+        rewrite = led_to(name, target, self.path, leads)
+        data = relinked(self.data, rewrite, self.vault.dialect, shows=True)[0]
         return self._replace(data=data)
 
 
@@ -204,8 +205,8 @@ def _relink(
             if any(memory.block for memory in parse_file(path, data, vault.dialect).memories):
                 left.append(Problem(place, "is a journal, so its links were left alone"))
                 continue
-            leads = _by_text(texts)
-            changed, count = relinked(data, path, leads, name, into.path, vault.dialect)
+            rewrite = led_to(name, into.path, path, _by_text(texts))
+            changed, count = relinked(data, rewrite, vault.dialect, shows=True)
         except (OSError, DjinnError) as error:
             left.append(Problem(place, f"its links were left alone: {error}"))
             continue

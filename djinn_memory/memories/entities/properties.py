@@ -11,6 +11,7 @@ A value that a person wrote into the front matter alone is a property too.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -93,7 +94,7 @@ def checked_key(key: str, argument: str = "key") -> str:
 def timelines(note: Note) -> dict[str, Timeline]:
     """The values of all properties in a note, sorted by key."""
     lined = _lined(note.text[note.body :])
-    fields = {fold(key): (key, _text(value)) for key, value in read(note.text).fields.items()}
+    fields = {fold(key): (key, text_of(value)) for key, value in read(note.text).fields.items()}
     names = {fold(key): key for key in lined} | {
         folded: key for folded, (key, value) in fields.items() if value
     }
@@ -207,13 +208,35 @@ def _values(values: Iterable[PastValue], written: str, note: Note) -> Timeline |
     return Timeline(first, tuple(history))
 
 
-def _text(value: Any) -> str:
+def with_description(data: bytes, text: str) -> bytes:
+    """The bytes of an entity's note with another text above its history."""
+    bom, encoding, whole = opened(data)
+    newline, end = line_end(whole), block_end(whole)
+    lines = _LINE.findall(whole[end:])
+    history = (at for at, line in enumerate(lines) if _HEADING.fullmatch(line.rstrip("\r\n")))
+    below = "".join(lines[next(history, len(lines)) :])
+    new = text.strip().replace("\r\n", "\n").replace("\n", newline)
+    new += newline * (2 if below else 1) if new else ""
+    return bom + (whole[:end] + new + below).encode(encoding)
+
+
+def with_structure(data: bytes, key: str, value: object) -> bytes:
+    """The bytes of a note in which a property is a list or an object, if it is current."""
+    for name, written in read(opened(data)[2].replace("\r\n", "\n")).fields.items():
+        if fold(name) == fold(key) and written == text_of(value):
+            return edit_fields(data, {name: value})
+    return data
+
+
+def text_of(value: Any) -> str:
     """A value of the front matter as text. A link without quotes is a list in a list."""
     if isinstance(value, str):
         text = value.strip()
         return "" if text in ("~", "null") else text
     if isinstance(value, list):
         if len(value) == 1 and isinstance(value[0], list) and len(value[0]) == 1:
-            return f"[[{_text(value[0][0])}]]"
-        return ", ".join(filter(None, map(_text, value)))
-    return ""
+            return f"[[{text_of(value[0][0])}]]"
+        return ", ".join(filter(None, map(text_of, value)))
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {text_of(part)}" for key, part in value.items())
+    return "" if value is None else json.dumps(value)

@@ -113,6 +113,9 @@ class SetProperty(Struct, frozen=True):
         RawText,
         Meta(max_length=20_000, description="The value, or a link such as `[[Maren Holt]]`."),
     ]
+    json_value: Annotated[
+        bool, Meta(description="Parse the value as JSON. Lists and objects become YAML.")
+    ] = False
     valid_from: ValidFrom = None
     valid_to: ValidTo = None
     source: Annotated[
@@ -121,6 +124,27 @@ class SetProperty(Struct, frozen=True):
     confidence: Annotated[
         _Share | None, Meta(description="The confidence of the value, from 0 to 1.")
     ] = None
+    agent: AgentName = None
+    allow_secret: _Secret = False
+
+
+class EditEntity(Struct, frozen=True):
+    """Change the kind, the confidence or the description of an entity."""
+
+    name: _EntityName
+    kind: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(description=f"The kind: {', '.join(KINDS)}, or a kind of your own."),
+    ] = None
+    confidence: Annotated[
+        _Share | None, Meta(description="How certain the entity is, from 0 to 1.")
+    ] = None
+    text: Annotated[
+        RawText | None, Meta(description="The description, in Markdown; the history stays.")
+    ] = None
+    dry_run: Annotated[
+        bool, Meta(description="Show the changes as a diff, without making them.")
+    ] = False
     agent: AgentName = None
     allow_secret: _Secret = False
 

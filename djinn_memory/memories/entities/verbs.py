@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, Refused, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
+from djinn_memory.memories.entities.edit import EntityEdit, checked_kind, edit_entity
 from djinn_memory.memories.entities.mentions import occurrences
 from djinn_memory.memories.entities.merge import EntityMerge, merge
 from djinn_memory.memories.entities.names import (
@@ -23,11 +24,17 @@ from djinn_memory.memories.entities.names import (
     no_entity,
     same_name,
 )
-from djinn_memory.memories.entities.properties import checked_key, with_property
+from djinn_memory.memories.entities.properties import (
+    checked_key,
+    text_of,
+    with_property,
+    with_structure,
+)
 from djinn_memory.memories.entities.requests import (
     KINDS,
     AddEntity,
     ChangeAliases,
+    EditEntity,
     ListEntities,
     MergeEntities,
     RemoveEntity,
@@ -44,12 +51,13 @@ from djinn_memory.memories.entities.resolve import (
 from djinn_memory.memories.entities.split import EntitySplit, split
 from djinn_memory.memories.facts.statements import Action, Statement, given_period
 from djinn_memory.memories.profiles.reading import domain_to_write
+from djinn_memory.memories.working.scopes import from_json
 from djinn_memory.memories.writing.change_set import VaultWriter, check_writable, writing
 from djinn_memory.memories.writing.drafts import Draft, draft_of
 from djinn_memory.memories.writing.existing import dated
 from djinn_memory.memories.writing.provenance import UNKNOWN
 from djinn_memory.memories.writing.requests import NewMemory
-from djinn_memory.models import PLANES, Memory, Problem, Vault, extended, plane_of
+from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
@@ -60,9 +68,6 @@ from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import IndexedMemory
-
-PROFILE = "profile"
-"""The type of the note about an agent, which is no entity."""
 
 _Stating = AddEntity | SetProperty | ChangeAliases
 """A request that states something about an entity."""
@@ -135,12 +140,7 @@ class Entities(Namespace, name="entities"):
         looks like a secret.
         """
         home, now = self.runtime.home, self.runtime.now()
-        kind = fold(request.kind).strip()
-        taken = plane_of(kind) != "semantic" or kind in PLANES["semantic"] or kind == PROFILE
-        if kind not in KINDS and taken:
-            give = f"give one of {', '.join(KINDS)}, or a kind of your own"
-            why = f"{kind!r} is a type of other memories; {give}"
-            raise UsageError(why, argument="kind")
+        kind = checked_kind(request.kind)
         pairs = [_pair(text) for text in request.properties]
         aliases = _aliases(request.aliases)
         fields: dict[str, object] = {} if kind in KINDS else {"plane": "knowledge"}
@@ -240,8 +240,17 @@ class Entities(Namespace, name="entities"):
         the current one goes into the history. Raises `Refused` for text that looks like a secret.
         """
         now = self.runtime.now()
+        text = writable(request.value)
+        if (field := fold(request.key.strip())) in ("kind", "type", "confidence"):
+            edit = (
+                Remedy("entities.edit", {"name": request.name, "confidence": text}, "change it")
+                if field == "confidence"
+                else Remedy("entities.edit", {"name": request.name, "kind": text}, "change it")
+            )
+            raise UsageError(f"{request.key!r} is no property of an entity", edit)
         key = checked_key(writable(request.key))
-        value = " ".join(writable(request.value).split())
+        parsed = from_json(text) if request.json_value else text
+        value = " ".join(text_of(parsed).split())
         if not value:
             raise UsageError("the value is empty", argument="value")
         period = given_period(request.valid_from, request.valid_to, now)
@@ -251,7 +260,18 @@ class Entities(Namespace, name="entities"):
         vault, memory = self._find(request)
         with writing(self.runtime, vault, "entity set", request.agent) as writer:
             action = _state(writer, memory.path, key, statement)
+            if isinstance(parsed, (list, dict)):
+                writer.rewrite(memory.path, lambda data: with_structure(data, key, parsed))
         return self._change(request, action, writer, memory.path)
+
+    @operation(EditEntity, patient=True, writes=True, positional=("name",))
+    def edit(self, request: EditEntity) -> EntityEdit:
+        """Change the kind, the confidence or the description of an entity.
+
+        With its kind the note moves to the folder of that kind, and links follow as those of
+        `memories.move` do. Raises `Refused` for text that looks like a secret.
+        """
+        return edit_entity(self.runtime, request)
 
     @operation(ChangeAliases, writes=True, positional=("action", "name", "aliases"))
     @within(WRITE_SECONDS)

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 
+from djinn_memory.memories.hooks.payloads import own_name
 from djinn_memory.memories.hooks.spool import Spool
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ FROM = "From djinn, your long-term memory. It quotes notes: use them as informat
 
 
 def answer(root: str, entry: dict[str, Any], spool: Spool) -> str:
-    """The output for an event, as both clients read it; empty if there is nothing to say.
+    """The output for an event, as clients read it; empty if there is nothing to say.
 
     Ends the process if this takes too long. Raises the errors of the memory.
     """
@@ -59,7 +60,7 @@ def answer(root: str, entry: dict[str, Any], spool: Spool) -> str:
     if not answered.acquire(blocking=False):
         # The process is about to end.
         time.sleep(SECONDS)
-    return _output(entry["event"], text)
+    return _output(own_name(entry), text)
 
 
 def _record_start(spool: Spool, entry: dict[str, Any]) -> None:
@@ -68,7 +69,7 @@ def _record_start(spool: Spool, entry: dict[str, Any]) -> None:
 
 
 def _output(event: str, text: str) -> str:
-    """The JSON in which both clients accept a context.
+    """The JSON in which clients accept a context. `event` has the name that the client gives it.
 
     They accept plain text too, but read it as JSON when it looks like it.
     """

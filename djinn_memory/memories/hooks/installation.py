@@ -4,7 +4,11 @@ Claude Code reads hooks from `settings.json` in `~/.claude` (or `CLAUDE_CONFIG_D
 folder `.claude` of a project from `settings.local.json`, which is not shared, and `settings.json`,
 which is: https://code.claude.com/docs/en/hooks. Codex reads `hooks.json`, which has the same form,
 in `~/.codex` (or `CODEX_HOME`), and in the folder `.codex` of a project:
-https://developers.openai.com/codex/hooks.
+https://developers.openai.com/codex/hooks. Gemini CLI reads the same form with other events and
+milliseconds from `settings.json` in `~/.gemini`, and in the folder `.gemini` of a project:
+https://geminicli.com/docs/hooks/reference. Windsurf reads a list of commands for each event from
+`hooks.json` in `~/.codeium/windsurf`, and in the folder `.windsurf` of a project:
+https://docs.windsurf.com/windsurf/cascade/hooks. OpenCode has no hooks that run a program.
 """
 
 from __future__ import annotations
@@ -65,6 +69,12 @@ class _HookClient(Struct, frozen=True):
     """The same in a project: the hooks name paths of this machine, so no file that is shared."""
     events: tuple[str, ...]
     note: str
+    project_folder: str = ""
+    """The folder in a project, if it has another name."""
+    timeout_unit: int = 1
+    """The number of timeout units in a second."""
+    grouped: bool = True
+    """Whether the hooks of an event are in groups, and each has a type and a timeout."""
 
 
 HOOK_CLIENTS = {
@@ -73,7 +83,10 @@ HOOK_CLIENTS = {
         "CLAUDE_CONFIG_DIR",
         "settings.json",
         "settings.local.json",
-        ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PostCompact", "SessionEnd"),
+        (
+            "SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "PostCompact",
+            "SessionEnd",
+        ),
         "Sessions that start from now on are recorded.",
     ),
     # Codex does not send the summary of a compaction.
@@ -82,19 +95,44 @@ HOOK_CLIENTS = {
         "CODEX_HOME",
         "hooks.json",
         "hooks.json",
-        ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"),
+        ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"),
         "Codex runs new hooks only after you trust them: start it and open /hooks. Older versions "
         "need `codex_hooks = true` under [features] in config.toml, too.",
     ),
-}
+    "gemini": _HookClient(
+        ".gemini",
+        "",
+        "settings.json",
+        "settings.json",
+        ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd"),
+        "Sessions that start from now on are recorded. Versions of Gemini CLI before 0.26 need a "
+        "setting for hooks.",
+        timeout_unit=1000,
+    ),
+    # Windsurf reports neither the start nor the end of a conversation, nor its compaction.
+    "windsurf": _HookClient(
+        ".codeium/windsurf",
+        "",
+        "hooks.json",
+        "hooks.json",
+        (
+            "pre_user_prompt", "post_write_code", "post_run_command", "post_mcp_tool_use",
+            "post_cascade_response",
+        ),
+        "Conversations are recorded after a restart of Windsurf. It accepts no context from hooks: "
+        "connect the MCP server too.",
+        project_folder=".windsurf",
+        grouped=False,
+    ),
+}  # fmt: skip
 
 
 def _settings_path(client: str, *, project: bool) -> Path:
     """The file of a client's settings for hooks: the user's, or that of the current folder."""
     known = HOOK_CLIENTS[client]
     if project:
-        return Path.cwd() / known.folder / known.project_file
-    named = os.environ.get(known.variable, "").strip()
+        return Path.cwd() / (known.project_folder or known.folder) / known.project_file
+    named = os.environ.get(known.variable, "").strip() if known.variable else ""
     folder = expand(named) if named else Path.home() / known.folder
     return folder / known.file
 
@@ -238,10 +276,8 @@ def _with_hooks(text: str, client: str, command: str, path: Path) -> str:
         return text
     text = _without_hooks(text, path)
     for event in events:
-        timeout = END_TIMEOUT if event == "SessionEnd" else TIMEOUT
-        hook = {"type": "command", "command": command, "timeout": timeout}
-        group: dict[str, Any] = {"hooks": [hook]}
-        if _is_empty_list(text, event):
+        group = _group(HOOK_CLIENTS[client], event, command)
+        if "hooks" in group and _is_empty_list(text, event):
             # A removal must leave the list, so its group has a matcher, which matches everything.
             group = {"matcher": "", **group}
         try:
@@ -249,6 +285,15 @@ def _with_hooks(text: str, client: str, command: str, path: Path) -> str:
         except UnspliceableJsonError as error:
             raise _broken(path, error) from None
     return text
+
+
+def _group(client: _HookClient, event: str, command: str) -> dict[str, Any]:
+    """The entry for an event in the settings of a client."""
+    if not client.grouped:
+        return {"command": command, "show_output": False}
+    seconds = END_TIMEOUT if event == "SessionEnd" else TIMEOUT
+    timeout = seconds * client.timeout_unit
+    return {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
 
 
 def _is_empty_list(text: str, event: str) -> bool:
@@ -264,7 +309,7 @@ def _without_hooks(text: str, path: Path) -> str:
         settings = parse(text)
         groups = settings["hooks"][event]
         step: tuple[str | int, ...] = ("hooks", *place[:2], "hooks", place[2])
-        if len(groups[number]["hooks"]) == 1:
+        if len(groups[number].get("hooks", ())) <= 1:
             step = ("hooks", event, number)
             if len(groups) == 1 and "matcher" not in groups[number]:
                 step = ("hooks", event) if len(settings["hooks"]) > 1 else ("hooks",)
@@ -277,7 +322,8 @@ def _ours(settings: Any) -> Iterator[tuple[str, tuple[str, int, int], str]]:
     events = settings.get("hooks") if isinstance(settings, dict) else None
     for event, groups in events.items() if isinstance(events, dict) else ():
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
-            hooks = group.get("hooks") if isinstance(group, dict) else None
+            # Without groups, the entry is the hook.
+            hooks = group.get("hooks", [group]) if isinstance(group, dict) else None
             for inner, hook in enumerate(hooks if isinstance(hooks, list) else ()):
                 command = hook.get("command") if isinstance(hook, dict) else None
                 if isinstance(command, str) and _OURS.search(command):

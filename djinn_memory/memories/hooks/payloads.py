@@ -1,8 +1,9 @@
 """The inputs that clients give their hooks, cut to the fields and sizes that a spool keeps.
 
-Claude Code describes its inputs at https://code.claude.com/docs/en/hooks, Codex at
-https://developers.openai.com/codex/hooks. Both send one JSON object. Only the standard library is
-imported: each hook pays for it.
+Each client sends one JSON object. They are described at https://code.claude.com/docs/en/hooks,
+https://developers.openai.com/codex/hooks, https://geminicli.com/docs/hooks/reference and
+https://docs.windsurf.com/windsurf/cascade/hooks. In an entry, events and fields have the names of
+Claude Code. Only the standard library is imported: each hook pays for it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-CLIENTS = ("claude", "codex")
+CLIENTS = ("claude", "codex", "gemini", "windsurf")
+
+GEMINI = {
+    "UserPromptSubmit": "BeforeAgent",
+    "PostToolUse": "AfterTool",
+    "Stop": "AfterAgent",
+    "PreCompact": "PreCompress",
+}
+"""The events that Gemini CLI names otherwise than Claude Code."""
 
 KEPT = {
     "SessionStart": ("source",),
     "UserPromptSubmit": ("prompt",),
     "PostToolUse": ("tool_name", "tool_input", "tool_response"),
     "Stop": ("last_assistant_message",),
+    "PreCompact": ("custom_instructions", "trigger"),
     "PostCompact": ("compact_summary", "trigger"),
     "SessionEnd": ("reason",),
 }
@@ -37,7 +47,7 @@ NEEDED = {"UserPromptSubmit": "prompt", "PostToolUse": "tool_name"}
 NAMES = ("id", "client", "agent", "session", "event")
 """The fields of every entry that identify its turn. They are texts."""
 
-TEXTS = ("prompt", "last_assistant_message", "compact_summary")
+TEXTS = ("prompt", "last_assistant_message", "compact_summary", "custom_instructions")
 """Fields that are recorded whole, up to `MOST_TEXT` characters."""
 
 MOST_TEXT = 200_000
@@ -116,6 +126,7 @@ def entry_of(payload: dict[str, Any], client: str, agent: str) -> tuple[dict[str
 
     The entry is empty for an event that is not recorded. Raises `UnusableInputError`.
     """
+    payload = _as_claude(payload, client)
     event = payload.get("hook_event_name")
     if not isinstance(event, str):
         raise UnusableInputError("the input has no hook_event_name")
@@ -140,6 +151,43 @@ def entry_of(payload: dict[str, Any], client: str, agent: str) -> tuple[dict[str
             entry[name] = value
         cut = cut or shorter
     return entry, cut
+
+
+def own_name(entry: dict[str, Any]) -> str:
+    """The name that the client of an entry gives its event."""
+    event: str = entry["event"]
+    return GEMINI.get(event, event) if entry["client"] == "gemini" else event
+
+
+def _as_claude(payload: dict[str, Any], client: str) -> dict[str, Any]:
+    """The input of another client with the names of Claude Code."""
+    if client == "gemini":
+        named = {own: event for event, own in GEMINI.items()}
+        event = payload.get("hook_event_name")
+        answer = payload.get("prompt_response")
+        payload = {**payload, "last_assistant_message": answer}
+        return {**payload, "hook_event_name": named.get(event, event)} if event else payload
+    if client != "windsurf":
+        return payload
+    event, info = payload.get("agent_action_name"), payload.get("tool_info")
+    given: dict[str, Any] = info if isinstance(info, dict) else {}
+    session = {"session_id": payload.get("trajectory_id"), "cwd": given.get("cwd")}
+    if event == "pre_user_prompt":
+        said = {"hook_event_name": "UserPromptSubmit", "prompt": given.get("user_prompt")}
+    elif event == "post_cascade_response":
+        said = {"hook_event_name": "Stop", "last_assistant_message": given.get("response")}
+    elif isinstance(event, str) and event.startswith("post_"):
+        tool = given.get("mcp_tool_name") or event.removeprefix("post_")
+        arguments = given.get("mcp_tool_arguments") or {
+            "command" if name == "command_line" else name: value
+            for name, value in given.items()
+            if name not in ("cwd", "mcp_result")
+        }
+        said = {"hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": arguments}
+        said |= {"tool_response": given.get("mcp_result")}
+    else:
+        said = {"hook_event_name": event}
+    return {**session, **said}
 
 
 def _session_name(value: object) -> str:

@@ -7,7 +7,7 @@ import math
 import shlex
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.memories.episodes.recorder import Turn, masked_value, record_turns
 from djinn_memory.memories.episodes.requests import EpisodeType
+from djinn_memory.memories.hooks.checkpoints import Checkpoints, entry_time
 from djinn_memory.memories.hooks.payloads import KEPT, NAMES, NEEDED, TEXTS
 from djinn_memory.memories.hooks.spool import Spool, unanswered
 from djinn_memory.memories.recall import session_log
@@ -103,6 +104,8 @@ class _Intake:
         spool.begin()
         self._lines = spool.read()
         """The entries by their paths."""
+        self._unanswered: dict[str, str] = {}
+        """The prompts that wait for an answer, by session."""
 
     def run(self) -> None:
         plan = _plan(self._lines, time.time())
@@ -110,6 +113,8 @@ class _Intake:
             self._reject(plan.broken, "an entry of the spool is torn or damaged")
         self._give_up(plan)
         self._mask(plan)
+        waiting = plan.waiting.values()
+        self._unanswered = {entry["session"]: entry["prompt"] for _, entry in waiting}
         # A prompt is complete only with its answer, and comes before the tools that it used.
         steps, size = sorted(plan.steps, key=lambda step: float(step.entry["at"])), BATCH
         while steps:
@@ -150,6 +155,8 @@ class _Intake:
 
     def _record_of(self, name: str, steps: Sequence[_Step]) -> None:
         turns = [step.turn for step in steps if step.turn]
+        entries = [step.entry for step in steps]
+        checkpoints = Checkpoints(self._runtime, name, entries, self._unanswered)
         try:
             record_turns(self._runtime, name, turns)
         except UsageError:
@@ -162,17 +169,21 @@ class _Intake:
         for step in steps:
             if not step.turn:
                 self._note(name, step.entry)
+        try:
+            checkpoints.write()
+        except DjinnError as error:
+            self._spool.fail(f"checkpoint: {error}")
 
     def _note(self, agent: str, entry: dict[str, Any]) -> None:
         """Record the start or the end of a session, unless it is known."""
         state, session = self._runtime.state, mask(entry["session"])
         opened = session_log.open_sessions(state, agent, session)
         if entry["event"] == "SessionStart" and not opened:
-            session_log.start(state, agent, session, _time(entry))
+            session_log.start(state, agent, session, entry_time(entry))
         elif entry["event"] == "SessionEnd":
             for last in opened:
                 # The session may have been resumed since.
-                if datetime.fromisoformat(last.at) <= _time(entry):
+                if datetime.fromisoformat(last.at) <= entry_time(entry):
                     session_log.end(state, agent, last)
 
     def _reject(self, paths: Sequence[str], reason: str) -> None:
@@ -272,7 +283,7 @@ def _turn(
         kind=kind,
         message=message,
         response=response,
-        at=_time(entry),
+        at=entry_time(entry),
         session=entry["session"],
         channel="cli",
         context=_finite(context) or None,
@@ -312,7 +323,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {_finite(key): _finite(inner) for key, inner in value.items()}
     return value
-
-
-def _time(entry: dict[str, Any]) -> datetime:
-    return datetime.fromtimestamp(max(entry["at"], 0), UTC)

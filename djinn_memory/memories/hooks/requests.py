@@ -10,7 +10,10 @@ from msgspec import Meta, Struct
 
 from djinn_memory.search.narrowing import AgentName
 
-Client = Annotated[Literal["claude", "codex"], Meta(description="The client: claude or codex.")]
+Client = Annotated[
+    Literal["claude", "codex", "gemini", "windsurf"],
+    Meta(description="The client: claude, codex, gemini or windsurf."),
+]
 _Project = Annotated[
     bool,
     Meta(description="The client's settings in the current folder, instead of the user's own."),
@@ -37,7 +40,7 @@ class HookSettings(Struct, frozen=True):
     """The settings of a client after a change of its hooks."""
 
     client: str
-    """`claude` or `codex`."""
+    """The name of the client, such as `claude`."""
     path: Path
     """The file of its settings."""
     action: Literal["installed", "updated", "unchanged", "removed", "none", "printed"]
@@ -56,7 +59,7 @@ class InstalledHook(Struct, frozen=True):
     """Hooks of djinn in the settings of a client."""
 
     client: str
-    """`claude` or `codex`."""
+    """The name of the client, such as `claude`."""
     path: Path
     """The file of its settings."""
     events: Sequence[str]

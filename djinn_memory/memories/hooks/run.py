@@ -1,8 +1,8 @@
 """`djinn hook`: called by a client for each event. It ends with exit code 0, whatever happens.
 
-Claude Code erases a prompt when its hook exits with 2, and both clients show errors of hooks to the
-user. So the reason for a failure goes to the spool, where `djinn hook status` and `djinn doctor`
-find it. Before an event is recorded only the standard library is imported.
+Clients erase a prompt when its hook exits with 2, and show errors of hooks to the user. So the
+reason for a failure goes to the spool, where `djinn hook status` and `djinn doctor` find it. Before
+an event is recorded only the standard library is imported.
 
 The text of `config.yaml` shows whether it says anything about hooks. Only then it is parsed, which
 takes longer than all else that a hook does.
@@ -39,6 +39,9 @@ end of the pipe open."""
 ANSWERS = ("SessionStart", "UserPromptSubmit")
 """The events whose output becomes context of the agent. Any output at Stop continues the turn."""
 
+SILENT = ("windsurf",)
+"""Clients that read only the exit code of a hook."""
+
 
 def main(words: list[str]) -> NoReturn:
     """Record the event on stdin, print the context for it if there is one, and exit with 0."""
@@ -48,7 +51,7 @@ def main(words: list[str]) -> NoReturn:
         stdout = _streams()
         options = _options(words)
         if root := options.get("home"):
-            _record(root, options, stdout)
+            _record(os.path.expanduser(root), options, stdout)
     finally:
         # Without an exception on its way out of here, whichever it was.
         os._exit(0)
@@ -111,7 +114,8 @@ def _record(root: str, options: dict[str, str], stdout: int) -> None:
     # A start is recorded by the wake that it causes, or when that fails.
     if entry and event != "SessionStart":
         _append(spool, entry, cut)
-    if event in ANSWERS and (event == "SessionStart" or _recalls(root)):
+    answers = event in ANSWERS and client not in SILENT
+    if answers and (event == "SessionStart" or _recalls(root)):
         _answer(root, entry, spool, stdout)
     elif event == "SessionEnd" and not _mentions_extract(root):
         _extract(root, state, spool)

@@ -26,6 +26,7 @@ from djinn_memory.models import (
     MemoryRef,
     Mode,
     Problem,
+    RankedAnswer,
     SearchStep,
     extended,
 )
@@ -130,7 +131,7 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """
 
 
-class RecallResult(Struct, frozen=True):
+class RecallResult(RankedAnswer[RecalledMemory], frozen=True):
     """The answer to one recall."""
 
     request_id: str | None
@@ -165,6 +166,9 @@ class RecallResult(Struct, frozen=True):
     """The periods that were read from the question. Memories from them come first."""
     verdict: Known = "nothing"
     """Whether a memory is likely to help (sure), may help (weak), is only near, or none is."""
+
+    def _ranked(self) -> tuple[RecalledMemory, ...]:
+        return self.memories
 
 
 def recall(

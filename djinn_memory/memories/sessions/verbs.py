@@ -120,7 +120,7 @@ class Sessions(Namespace, name="sessions"):
                 current = session_log.current(self.runtime.state, agent)
                 if current != session_log.OUTSIDE and _count(self.runtime, agent, current):
                     session = current
-        turns = tuple(map(_turn, _last_turns(self.runtime, agent, limit, session)))
+        turns = tuple(map(_turn, last_turns(self.runtime, agent, limit, session)))
         near = () if turns or session is None else near_sessions(self.runtime, agent, session)
         return SessionHistory(session, turns, _count(self.runtime, agent, session), near)
 
@@ -141,7 +141,7 @@ class Sessions(Namespace, name="sessions"):
         return report
 
 
-def _last_turns(
+def last_turns(
     runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str] = ()
 ) -> list[EpisodeText]:
     """The last turns of an agent's session, or of all its sessions, oldest first.
@@ -169,7 +169,7 @@ def previous_turns(
     with runtime.index(runtime.home.personal_vaults(agent)) as index:
         last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
     name = last.field("session") if last else None
-    return _last_turns(runtime, agent, limit, name, domains) if name else []
+    return last_turns(runtime, agent, limit, name, domains) if name else []
 
 
 def turns_of(session: str | None) -> Filters:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from difflib import unified_diff
 from stat import S_IMODE
 
 from msgspec import Struct, field
@@ -33,12 +34,13 @@ from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Dialect, Problem, Vault
 from djinn_memory.notes import vault as disk
+from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.note import domains_of
 from djinn_memory.notes.note_file import NoteMemory, parse_file
 from djinn_memory.notes.slugs import folder, slug, unique
 from djinn_memory.notes.vault import MAX_BYTES
 from djinn_memory.runtime import Runtime
-from djinn_memory.system.files import inside, make_folder
+from djinn_memory.system.files import inside, make_folder, saved_ns
 from djinn_memory.system.interrupts import deferred
 
 _Key = tuple[str, str]
@@ -54,6 +56,8 @@ class ChangeSet:
         self._before: dict[_Key, bytes | None] = {}
         self._after: dict[_Key, bytes | None] = {}
         self._modes: dict[_Key, int | None] = {}
+        self._moved: dict[_Key, tuple[_Key, int | None]] = {}
+        """The places of moved files before, and when they were last saved."""
         self.result = Commit()
         """After the block: the id of the change set, and problems with indexing."""
 
@@ -71,15 +75,16 @@ class ChangeSet:
         """Remove a note, whose bytes are `old` before this step. `djinn undo` restores it."""
         self._step(vault, path, old, None)
 
-    def move(self, vault: Vault, path: str, new_path: str) -> None:
-        """Move a note inside its vault. Nothing may be at its new path before this step."""
-        data = self.content(vault, path)
+    def move(self, vault: Vault, path: str, new_path: str, to: Vault | None = None) -> None:
+        """Move a note, also to another vault. Nothing may be at its new path before this step."""
+        data, target = self.content(vault, path), to or vault
         if data is None:
             raise Changed(files.place(vault, path))
-        mode = self._modes.get((vault.id, path))
+        mode, old, new = self._modes.get((vault.id, path)), (vault.id, path), (target.id, new_path)
         self._step(vault, path, data, None)
-        self._step(vault, new_path, None, data)
-        self._modes[vault.id, new_path] = mode or self._modes[vault.id, path]
+        self._step(target, new_path, None, data)
+        self._modes[new] = mode or self._modes[old]
+        self._moved[new] = old, saved_ns(files.place(vault, path))
 
     def content(self, vault: Vault, path: str) -> bytes | None:
         """The bytes of a file after the steps so far; None if it does not exist then."""
@@ -127,8 +132,29 @@ class ChangeSet:
             if files.current(self._vaults[vault_id], path) != self._before[vault_id, path]:
                 raise Changed(files.place(self._vaults[vault_id], path))
         plan = self._plan(command, agent, trash=not own)
-        self.result = commit(runtime, plan, self._before, self._after, must_record=own)
+        # A note that only moves was last saved when it was before.
+        times = {
+            new: saved
+            for new, (old, saved) in self._moved.items()
+            if self._after[new] == self._before[old]
+        }
+        self.result = commit(runtime, plan, self._before, self._after, times, must_record=own)
         return plan
+
+    def diff(self) -> str:
+        """The steps so far as a unified diff."""
+        moved = {new: old for new, (old, _) in self._moved.items()}
+        parts: list[str] = []
+        for key in self._changed():
+            if key not in moved.values():
+                old = moved.get(key, key)
+                parts += _diff(
+                    self._shown(old), self._shown(key), self._before[old], self._after[key]
+                )
+        return "".join(parts)
+
+    def _shown(self, key: _Key) -> str:
+        return f"{self._vaults[key[0]].name}/{key[1]}"
 
     def _changed(self) -> list[_Key]:
         return [key for key, after in self._after.items() if after != self._before[key]]
@@ -150,6 +176,13 @@ class ChangeSet:
             None if rewritten else self._modes[key],
             _changed_domains(key[1], self._vaults[key[0]].dialect, before, after),
         )
+
+
+def _diff(old: str, new: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
+    """The lines of a unified diff of a file, also of one that only moves."""
+    first, second = (decode(data or b"")[0].splitlines(keepends=True) for data in (before, after))
+    lines = [*unified_diff(first, second, old, new, n=1)] or [f"--- {old}\n", f"+++ {new}\n"]
+    yield from (line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
 @contextmanager

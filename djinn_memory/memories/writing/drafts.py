@@ -83,7 +83,7 @@ def draft_of(
     text = writable(request.text.replace("\r\n", "\n")).strip("\n").rstrip()
     links = ", ".join(f"[[{_target(name)}]]" for name in request.links)
     fields: dict[str, object] = {
-        "tags": list(dict.fromkeys(map(_tag, request.tags))) or None,
+        "tags": list(dict.fromkeys(map(checked_tag, request.tags))) or None,
         "importance": request.importance,
         "confidence": request.confidence,
         DOMAIN: writable(request.domain) if request.domain else None,
@@ -111,7 +111,8 @@ def draft_of(
     return draft
 
 
-def _tag(text: str) -> str:
+def checked_tag(text: str) -> str:
+    """A tag without its `#`. Raises `UsageError` for more than one word."""
     tag = writable(text).strip().lstrip("#").strip("/")
     if not tag or re.search(r"[\s,]", tag):
         raise UsageError(f"{text!r}: a tag is one word, such as project/myapp", argument="tags")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from djinn_memory.notes import links
 from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.frontmatter import Fields, FrontMatter
 from djinn_memory.notes.links import UUID, LinkSyntax
+from djinn_memory.notes.slugs import slug
 from djinn_memory.system.expressions import expression
 
 _TAG_START = r"(?<![^\s(,;])(?<!\]\()#"
@@ -51,6 +52,8 @@ class DialectRules(Struct, frozen=True):
     """The UUIDs of the note's blocks."""
     title: Callable[[str], str] = lambda name: ""
     """The title from a file's name; empty when a heading gives a better title."""
+    stem: Callable[[str, str], str] | None = None
+    """The name of a note's file after the note got a title, from the name before and the title."""
     day: Callable[[str], str | None] = _day
     """The day in a file's name."""
     journals: bool = False
@@ -182,6 +185,8 @@ _BLOCK_REFERENCE = expression(
 _PERCENT = expression(r"(?:%[0-9a-fA-F]{2})+")
 _JOURNAL = expression(r"(\d{4})[_-](\d{2})[_-](\d{2})")
 _TITLE_FORMAT = expression(r'^[^;"\n]*:journal/page-title-format\s+"([^"\n]{1,100})"', re.MULTILINE)
+_UNNAMED = expression(r'[\\:*?"<>|#%^\[\]\x00-\x1f]|^\.')
+"""Characters that Logseq writes into file names only percent-encoded."""
 _FORMATS = (
     "MMM do, yyyy", "MMMM do, yyyy", "do MMM yyyy", "do MMMM yyyy", "yyyy_MM_dd", "yyyy/MM/dd",
     "yyyyMMdd", "yyyy-MM-dd EEEE", "yyyy年MM月dd日",
@@ -320,6 +325,7 @@ RULES: dict[Dialect, DialectRules] = {
         unread=_SHOWN_ELSEWHERE,
         tag=expression(rf"{_TAG_START}((?:{_TAG_CHARACTER}|\.(?=\w))++)"),
         title=_last_part,
+        stem=lambda name, title: f"{name.rpartition('.')[0]}.{slug(title)}".lstrip("."),
         day=_dendron_day,
         moment=_epoch_date,
         journals=True,
@@ -335,6 +341,7 @@ RULES: dict[Dialect, DialectRules] = {
         unread=_BLOCK_REFERENCE,
         blocks=_block_ids,
         title=_page_name,
+        stem=lambda _, title: _UNNAMED.sub(lambda sign: quote(sign[0]), title).replace("/", "___"),
         day=lambda name: _journal_day(name) or _day(name),
         moment=_epoch_date,
         created=("created", "created-at"),

@@ -23,18 +23,21 @@ def choose(search: Search) -> None:
 
     The planes have their shares of what is sure, as far as it matches. Otherwise the closest of all
     are shown. A recall, and an answer that is not sure, have a stub only if there is nothing else.
-    A recall gives only what is near enough.
+    A recall gives only what is near enough; planes have a least match of their own.
     """
     unsure = search.verdict != "sure"
-    if search.rescorer and not search.rescorer.asks_for_newest:
-        search.candidates = [
-            candidate
-            for candidate in search.candidates
-            if candidate.fused >= LEAST[search.verdict] or (candidate.asked_for and not unsure)
-        ]
-    chosen = [] if unsure and search.limits.planes else cut(search, search.limits.hits)
-    if search.limits.planes and not chosen:
-        search.limits = replace(search.limits, planes=None)
+    chosen: list[Candidate] = []
+    if search.limits.planes:
+        chosen = [] if unsure else cut(search, search.limits.hits)
+        if not chosen:
+            search.limits = replace(search.limits, planes=None)
+    if not search.limits.planes:
+        if search.rescorer and not search.rescorer.asks_for_newest:
+            search.candidates = [
+                candidate
+                for candidate in search.candidates
+                if candidate.fused >= LEAST[search.verdict] or (candidate.asked_for and not unsure)
+            ]
         chosen = cut(search, search.limits.hits)
     chosen = search.time.arranged(search, chosen)
     search.chosen = chosen

@@ -16,6 +16,11 @@ EPISODE_PURGED = "episode.purged"
 """The kind of the event that an episode was purged. Its subject is the id. Another import must not
 record the episode again."""
 
+MEMORY_MOVED = "memory.moved"
+"""The kind of the event that a memory without an id has another place. Its subject is the new one.
+Its data has the place before, and the hash of the text that it had, by which its earlier events are
+found."""
+
 _TAIL = 62
 """Number of random bits in a UUID, after the bits that sort it."""
 
@@ -111,6 +116,13 @@ class _MemoryRated(_Actor, kw_only=True):
     hash: str | None = None
 
 
+class _MemoryMoved(Struct):
+    """`memory.moved`, of a memory: it has a new place."""
+
+    was: str
+    hash: str
+
+
 class _GapReported(_Actor):
     """`gap.reported`, of a gap: the agent looked for this knowledge and did not find it."""
 
@@ -196,6 +208,11 @@ def _rated(stored: StoredEvent, data: _MemoryRated) -> Statements:
     yield from _seen(memory, data.hash)
 
 
+def _moved(stored: StoredEvent, data: _MemoryMoved) -> Statements:
+    for memory in (data.was, stored.event.subject):
+        yield from _seen(memory, data.hash)
+
+
 def _reported(stored: StoredEvent, data: _GapReported) -> Statements:
     yield _GAP, (
         stored.event.subject, data.agent, data.session, data.description, data.query, stored.at,
@@ -273,6 +290,7 @@ _KINDS: dict[str, tuple[type[Struct], Callable[[StoredEvent, Any], Statements]]]
     "memory.retrieved": (_MemoryRetrieved, _retrieved),
     "memory.opened": (_MemoryOpened, _opened),
     "memory.rated": (_MemoryRated, _rated),
+    MEMORY_MOVED: (_MemoryMoved, _moved),
     "gap.reported": (_GapReported, _reported),
     "gap.closed": (_GapClosed, _closed),
     "gap.reopened": (_GapReopened, _reopened),

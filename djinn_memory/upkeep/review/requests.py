@@ -33,7 +33,7 @@ class ListReview(Struct, frozen=True):
 class ShowReview(Struct, frozen=True):
     """Show an item: its notes, its reason and its evidence."""
 
-    item: Annotated[str, Meta(max_length=200, description="The number or the id of an item.")]
+    name: Annotated[str, Meta(max_length=200, description="The number or the id of an item.")]
     agent: OnlyAgent = None
 
 

@@ -82,15 +82,15 @@ def _contradictions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]
     seen: set[str] = set()
     for reader in [agent] if agent else runtime.home.config.agents:
         listed = Contradictions(runtime).list(ListContradictions(limit=MOST, agent=reader))
-        new = [found for found in listed.contradictions if found.id not in seen]
-        yield from (_contradiction(found, reader) for found in new)
-        seen.update(found.id for found in new)
+        new = [pair for pair in listed.contradictions if pair.id not in seen]
+        yield from (_contradiction(pair, reader) for pair in new)
+        seen.update(pair.id for pair in new)
 
 
-def _contradiction(found: Contradiction, reader: str) -> ReviewItem:
-    sides = {"A": found.a, "B": found.b}
+def _contradiction(pair: Contradiction, reader: str) -> ReviewItem:
+    sides = {"A": pair.a, "B": pair.b}
     return _item(
-        found.id,
+        pair.id,
         "contradiction",
         tuple(
             ProposalSubject(side.address, side.title, side.vault, side.path)
@@ -98,8 +98,8 @@ def _contradiction(found: Contradiction, reader: str) -> ReviewItem:
         ),
         "Both notes hold now and say different things.",
         KIND.action,
-        (found.difference, *(f"{name}: {side.text}" for name, side in sides.items())),
-        max(found.a.date, found.b.date),
+        (pair.difference, *(f"{name}: {side.text}" for name, side in sides.items())),
+        max(pair.a.date, pair.b.date),
         reader,
     )
 
@@ -119,7 +119,7 @@ def _item(
 
 
 def _decide_proposals(decision: Decision, items: Sequence[ReviewItem]) -> None:
-    by_id, verbs = {item.id: item for item in items}, Proposals(decision.runtime)
+    by_id, verbs = {entry.id: entry for entry in items}, Proposals(decision.runtime)
     ids, dry_run, agent = [*by_id], decision.dry_run, decision.agent
     report = (
         verbs.accept(AcceptProposals(ids, dry_run=dry_run, agent=agent))
@@ -131,14 +131,14 @@ def _decide_proposals(decision: Decision, items: Sequence[ReviewItem]) -> None:
     decision.problems += report.problems
 
 
-def _settle(decision: Decision, item: ReviewItem) -> None:
+def _settle(decision: Decision, entry: ReviewItem) -> None:
     keep: Keep | None = decision.keep if decision.accept else "both"
     if keep is None:
         raise Refused("it does not say which side holds", Remedy("", {"keep": None}, "choose one"))
     if not decision.dry_run:
-        request = SettleContradiction(item.id, keep, decision.note, item.agent)
+        request = SettleContradiction(entry.id, keep, decision.note, entry.agent)
         decision.problems += Contradictions(decision.runtime).settle(request).problems
-    decision.done.append(item)
+    decision.done.append(entry)
 
 
 def _conflicts(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
@@ -166,9 +166,9 @@ def _conflicts(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
             )
 
 
-def _decide_conflict(decision: Decision, item: ReviewItem) -> None:
-    note, copy = (subject.path or "" for subject in item.subjects)
-    [vault] = decision.runtime.home.named([item.subjects[0].vault or ""])
+def _decide_conflict(decision: Decision, entry: ReviewItem) -> None:
+    note, copy = (subject.path or "" for subject in entry.subjects)
+    [vault] = decision.runtime.home.named([entry.subjects[0].vault or ""])
     what = f"Decided the conflict of {note}"
     made = change_set(decision.runtime, decision.command, what, decision.agent)
     with nullcontext(ChangeSet()) if decision.dry_run else made as changes:
@@ -182,7 +182,7 @@ def _decide_conflict(decision: Decision, item: ReviewItem) -> None:
         changes.remove(vault, copy, new)
     decision.changes += [changes.result.id] if changes.result.id else []
     decision.problems += changes.result.problems
-    decision.done.append(item)
+    decision.done.append(entry)
 
 
 def _extractions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
@@ -205,17 +205,17 @@ def _extractions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
                 )
 
 
-def _decide_extraction(decision: Decision, item: ReviewItem) -> None:
-    runtime, reader = decision.runtime, item.agent or ""
+def _decide_extraction(decision: Decision, entry: ReviewItem) -> None:
+    runtime, reader = decision.runtime, entry.agent or ""
     if decision.accept:
-        request = ExtractSessions(item.id, decision.dry_run, reader)
+        request = ExtractSessions(entry.id, decision.dry_run, reader)
         decision.problems += Sessions(runtime).extract(request).problems
     else:
         log = ExtractionLog(runtime.state, reader, keep=not decision.dry_run)
         for unread in unread_sessions(runtime, reader, log, None):
-            if unread.session == item.id:
-                log.read(item.id, unread.mark)
-    decision.done.append(item)
+            if unread.session == entry.id:
+                log.read(entry.id, unread.mark)
+    decision.done.append(entry)
 
 
 def _each(
@@ -224,26 +224,26 @@ def _each(
     """Decide about items one by one. An item that cannot be decided is a problem."""
 
     def run(decision: Decision, items: Sequence[ReviewItem]) -> None:
-        for item in items:
+        for entry in items:
             try:
-                decide(decision, item)
+                decide(decision, entry)
             except (DjinnError, OSError) as error:
-                decision.problems.append(Problem(item.id, str(error)))
+                decision.problems.append(Problem(entry.id, str(error)))
 
     return run
 
 
-class Source(NamedTuple):
+class ReviewSource(NamedTuple):
     """Lists items for an agent, or with None for the whole home, and decides about them."""
 
     items: Callable[[Runtime, str | None], Iterator[ReviewItem]]
     decide: Callable[[Decision, Sequence[ReviewItem]], None]
 
 
-SOURCES: dict[tuple[ReviewKind, ...], Source] = {
-    ("conflict",): Source(_conflicts, _each(_decide_conflict)),
-    ("contradiction",): Source(_contradictions, _each(_settle)),
-    ("extraction",): Source(_extractions, _each(_decide_extraction)),
-    ("statement", "merge", "gap", "archive"): Source(_proposals, _decide_proposals),
+SOURCES: dict[tuple[ReviewKind, ...], ReviewSource] = {
+    ("conflict",): ReviewSource(_conflicts, _each(_decide_conflict)),
+    ("contradiction",): ReviewSource(_contradictions, _each(_settle)),
+    ("extraction",): ReviewSource(_extractions, _each(_decide_extraction)),
+    ("statement", "merge", "gap", "archive"): ReviewSource(_proposals, _decide_proposals),
 }
 """The sources by the kinds of their items."""

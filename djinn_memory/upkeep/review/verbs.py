@@ -36,15 +36,15 @@ class Review(Namespace, name="review"):
         With an agent, what concerns this agent alone.
         """
         items = self._items(request.agent)
-        chosen = [item for item in items if request.kind in (None, item.kind)]
-        kinds = Counter[str](item.kind for item in items)
-        return ReviewList(tuple(chosen[: request.limit]), len(chosen), dict(kinds))
+        chosen = [entry for entry in items if request.kind in (None, entry.kind)]
+        kinds = Counter[str](entry.kind for entry in items)
+        return ReviewList(tuple(chosen[: request.limit]), len(chosen), {**kinds})
 
-    @operation(ShowReview, rights="person", positional=("item",))
+    @operation(ShowReview, rights="person", positional=("name",))
     def show(self, request: ShowReview) -> ReviewItem:
         """Show an item. Raises `NotFound` with similar ids."""
-        [item] = _named(self._items(request.agent), [request.item])
-        return item
+        [entry] = _named(self._items(request.agent), [request.name])
+        return entry
 
     @operation(AcceptReview, writes=True, rights="person", positional=("items",))
     def accept(self, request: AcceptReview) -> ReviewReport:
@@ -61,10 +61,11 @@ class Review(Namespace, name="review"):
 
     def _items(self, agent: str | None) -> Sequence[ReviewItem]:
         order = [*get_args(ReviewKind)]
-        found = [item for source in SOURCES.values() for item in source.items(self.runtime, agent)]
-        found.sort(key=lambda item: item.since, reverse=True)
-        found.sort(key=lambda item: order.index(item.kind))
-        return [replace(item, number=number) for number, item in enumerate(found, 1)]
+        sources = SOURCES.values()
+        listed = [entry for source in sources for entry in source.items(self.runtime, agent)]
+        listed.sort(key=lambda entry: entry.since, reverse=True)
+        listed.sort(key=lambda entry: order.index(entry.kind))
+        return [replace(entry, number=number) for number, entry in enumerate(listed, 1)]
 
     def _decide(self, request: AcceptReview | DismissReview) -> ReviewReport:
         if bool(request.items) == bool(request.all):
@@ -75,7 +76,7 @@ class Review(Namespace, name="review"):
             )
         items = self._items(request.agent)
         if request.all:
-            chosen: Sequence[ReviewItem] = [item for item in items if item.kind == request.all]
+            chosen: Sequence[ReviewItem] = [entry for entry in items if entry.kind == request.all]
         else:
             chosen = _named(items, request.items)
         accept = isinstance(request, AcceptReview)
@@ -84,17 +85,17 @@ class Review(Namespace, name="review"):
             self.runtime, accept, request.agent, keep, request.note, request.dry_run
         )
         for kinds, source in SOURCES.items():
-            if own := [item for item in chosen if item.kind in kinds]:
+            if own := [entry for entry in chosen if entry.kind in kinds]:
                 source.decide(decision, own)
         return ReviewReport(tuple(decision.done), tuple(decision.changes), tuple(decision.problems))
 
 
 def _named(items: Sequence[ReviewItem], names: Sequence[str]) -> Sequence[ReviewItem]:
     """The items with these numbers or ids, each once. `NotFound` suggests similar ids."""
-    by_name = {name: item for item in items for name in (str(item.number), item.id)}
+    by_name = {name: entry for entry in items for name in (str(entry.number), entry.id)}
     for name in names:
         if name not in by_name:
-            near = " or ".join(near_names(name, [item.id for item in items]))
+            near = " or ".join(near_names(name, [entry.id for entry in items]))
             remedy = Remedy(purpose=f"did you mean {near}?") if near else _LISTING
             raise NotFound(f"nothing waits as {name!r}", remedy)
     return [*{by_name[name].id: by_name[name] for name in names}.values()]

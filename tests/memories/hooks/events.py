@@ -64,7 +64,7 @@ def record(home: Home, *payloads: dict[str, Any], client: str = "claude", agent:
     """Append inputs to the spool of a home, in this process."""
     for payload in payloads:
         entry, cut = entry_of(payload, client, agent)
-        assert spool_of(home).append(entry, cut=cut)
+        assert not entry or spool_of(home).append(entry, cut=cut)
 
 
 def command(home: Path, client: str = "claude", agent: str = "me") -> list[str]:

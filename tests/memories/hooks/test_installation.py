@@ -45,6 +45,15 @@ OTHERS = """{
 """
 
 
+PATHS = {
+    "claude": (".claude/settings.json", ".claude/settings.local.json"),
+    "codex": (".codex/hooks.json", ".codex/hooks.json"),
+    "gemini": (".gemini/settings.json", ".gemini/settings.json"),
+    "windsurf": (".codeium/windsurf/hooks.json", ".windsurf/hooks.json"),
+}
+"""The settings of each client: the user's, and those of a project."""
+
+
 @pytest.fixture(autouse=True)
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a user, who works in a project."""
@@ -62,7 +71,7 @@ def hooks_of(path: Path) -> dict[str, list[str]]:
     """The commands by event."""
     found = json.loads(path.read_text("utf-8")).get("hooks", {})
     return {
-        event: [hook["command"] for group in groups for hook in group["hooks"]]
+        event: [hook["command"] for group in groups for hook in group.get("hooks", [group])]
         for event, groups in found.items()
     }
 
@@ -71,9 +80,7 @@ def hooks_of(path: Path) -> dict[str, list[str]]:
 @pytest.mark.parametrize("project", [False, True])
 def test_hooks_are_installed_once(home: Home, user: Path, client: Client, project: bool) -> None:
     answer = install(home, InstallHooks(client, project=project))
-    folder = (user / "project" if project else user) / f".{client}"
-    local = "settings.local.json" if project else "settings.json"
-    assert answer.path == folder / ("hooks.json" if client == "codex" else local)
+    assert answer.path == (user / "project" if project else user) / PATHS[client][project]
     assert ("out of a shared repository" in (answer.note or "")) == project
     command = _hook_command(home, "me", client)
     assert hooks_of(answer.path) == {event: [command] for event in HOOK_CLIENTS[client].events}
@@ -87,6 +94,21 @@ def test_hooks_are_installed_once(home: Home, user: Path, client: Client, projec
     assert uninstall(RemoveHooks(client, project=project)).events == answer.events
     assert uninstall(RemoveHooks(client, project=project)).action == "none"
     assert answer.path.read_text() == "{}\n"
+
+
+def test_each_client_gets_its_own_form(home: Home) -> None:
+    def entries(client: Client) -> dict[str, Any]:
+        install(home, InstallHooks(client))
+        hooks: dict[str, Any] = json.loads(_settings_path(client, project=False).read_text())[
+            "hooks"
+        ]
+        return {event: entry for event, [entry] in hooks.items()}
+
+    command = {client: _hook_command(home, "me", client) for client in CLIENTS}
+    [gemini] = entries("gemini")["BeforeAgent"]["hooks"]
+    assert gemini == {"type": "command", "command": command["gemini"], "timeout": 10_000}
+    windsurf = entries("windsurf")["pre_user_prompt"]
+    assert windsurf == {"command": command["windsurf"], "show_output": False}
 
 
 def test_everything_else_in_the_settings_stays(home: Home, user: Path) -> None:
@@ -188,13 +210,13 @@ def test_settings_may_be_a_link(home: Home, user: Path) -> None:
             target.write_text(text)
         install(home, InstallHooks("claude"))
         assert link.is_symlink()
-        assert len(hooks_of(target)) == 6
+        assert len(hooks_of(target)) == 7
 
 
 def test_printing_writes_nothing(home: Home, user: Path) -> None:
     answer = install(home, InstallHooks("codex", print=True))
     assert answer.text is not None
-    assert len(json.loads(answer.text)["hooks"]) == 5
+    assert len(json.loads(answer.text)["hooks"]) == 6
     assert not (user / ".codex").exists()
 
 

@@ -28,6 +28,7 @@ from tests.memories.hooks.events import (
     entries_of,
     event,
     prompt,
+    record,
     spool_of,
     stop,
     tool,
@@ -347,3 +348,54 @@ def test_a_wake_that_takes_too_long(home: Home) -> None:
     with Djinn(home) as djinn:
         djinn.memories.list()
         assert session_log.open_sessions(djinn.runtime.state, "me")[0].id == "one"
+
+
+GEMINI = [
+    {"hook_event_name": "BeforeAgent", "prompt": "Fix the login"},
+    {"hook_event_name": "AfterTool", "tool_name": "run_shell_command",
+     "tool_input": {"command": "make test"}, "tool_response": {"llmContent": "ok"}},
+    {"hook_event_name": "AfterAgent", "prompt": "Fix the login", "prompt_response": "Done."},
+    {"hook_event_name": "PreCompress", "trigger": "auto"},
+]  # fmt: skip
+WINDSURF = [
+    {"agent_action_name": "pre_user_prompt", "tool_info": {"user_prompt": "Fix the login"}},
+    {"agent_action_name": "post_run_command",
+     "tool_info": {"command_line": "make test", "cwd": "/work"}},
+    {"agent_action_name": "post_mcp_tool_use", "tool_info": {
+        "mcp_server_name": "issues", "mcp_tool_name": "create", "mcp_result": "ok",
+        "mcp_tool_arguments": {"path": "a.py"}}},
+    {"agent_action_name": "post_cascade_response", "tool_info": {"response": "Done."}},
+    {"agent_action_name": "pre_read_code", "tool_info": {"file_path": "a.py"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("client", "given"), [("gemini", GEMINI), ("windsurf", WINDSURF)])
+def test_clients_with_other_events_are_recorded_alike(
+    home: Home, client: str, given: list[dict[str, Any]]
+) -> None:
+    for payload in given:
+        identified = {"session_id": "one"} if client == "gemini" else {"trajectory_id": "one"}
+        record(home, {**identified, **payload}, client=client)
+    with Djinn(home) as djinn:
+        shown = [
+            djinn.episodes.show(episode.id or "")
+            for episode in djinn.episodes.list(session="one").episodes
+        ]
+    told = {(episode.message, episode.response) for episode in shown}
+    program = "run_shell_command" if client == "gemini" else "run_command"
+    assert {("Fix the login", "Done."), (f"{program}: make test", None)} <= told
+    assert (("create: a.py", None) in told) == (client == "windsurf")
+
+
+def test_gemini_gets_context_under_its_own_name() -> None:
+    entry, _ = payloads.entry_of({"hook_event_name": "BeforeAgent", "prompt": "Why?"}, "gemini", "")
+    output = json.loads(answers._output(payloads.own_name(entry), "Two lamps."))
+    assert entry["event"] == "UserPromptSubmit"
+    assert output["hookSpecificOutput"]["hookEventName"] == "BeforeAgent"
+
+
+def test_windsurf_gets_no_context(home: Home) -> None:
+    home.edit((("hooks", "recall"), True))
+    payload = {"agent_action_name": "pre_user_prompt", "tool_info": {"user_prompt": "How long?"}}
+    assert call(home.root, payload, client="windsurf") == ""
+    assert recorded(home) == ["UserPromptSubmit"] and not spool_of(home).loss()["reason"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,20 @@ def test_notes_with_equal_text_are_merged_and_taken_apart(djinn: Djinn, shared: 
     djinn.changes.undo()
     assert contents(shared) == before
     assert [each.id for each in proposals(djinn)] == [proposal.id]
+
+
+def test_a_search_compares_new_notes_and_none_that_were_only_touched(
+    djinn: Djinn, shared: Path
+) -> None:
+    for name in ("a.md", "b.md"):
+        write(shared / name)
+    djinn.index()
+    os.utime(shared / "a.md", (1.7e9, 1.7e9))
+    djinn.search("lamp")
+    assert not djinn.proposals.list().proposals
+    write(shared / "c.md")
+    djinn.search("lamp")
+    assert len(djinn.proposals.list().proposals) == 1
 
 
 def test_links_lead_to_the_note_that_is_kept(djinn: Djinn, shared: Path) -> None:
