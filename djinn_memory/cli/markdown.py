@@ -6,6 +6,7 @@ import io
 import re
 import sys
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,14 +20,14 @@ from djinn_memory.cli.output import (
     shows_links,
     width_of,
 )
+from djinn_memory.models import MemoryRef
 from djinn_memory.notes.links import Link, parse_links
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from djinn_memory.cli.command import Call
     from djinn_memory.memories.briefing.requests import AgentContext
-    from djinn_memory.models import MemoryRef
 
 LONGEST = 100_000
 """Maximum characters of a text that is rendered, which takes 0.7 s (4 s if all is a table)."""
@@ -51,9 +52,9 @@ def say_briefing(call: Call, briefing: AgentContext) -> None:
     from djinn_memory.memories.briefing.markdown import excerpts, markdown
 
     text = markdown(briefing, rule="---" if _rendered_width() else "")
-    memories = [memory for part in asdict(briefing).values() for memory in excerpts(part)]
-    profile = [briefing.profile] if briefing.profile else []
-    say_markdown(call, text.rstrip(), *memories, *profile)
+    listed = (memory for part in asdict(briefing).values() for memory in excerpts(part))
+    memories = (memory for memory in listed if isinstance(memory, MemoryRef))
+    say_markdown(call, text.rstrip(), *memories)
 
 
 def _rendered_width() -> int | None:
@@ -65,23 +66,42 @@ def _rendered(text: str, width: int, files: Mapping[str, str]) -> str:
     """Markdown on lines of at most `width` columns, with escapes for a terminal."""
     # They take 0.1 s to import.
     from rich.console import Console
-    from rich.markdown import Heading, Markdown
+    from rich.markdown import Heading, Markdown, TableElement
+    from rich.text import Text
     from rich.theme import Theme
 
     class LeftHeading(Heading):
         LEVEL_ALIGN: ClassVar = {}
 
+    class FoldedTable(TableElement):
+        """A table of which no text is cut. If it has too many columns, its rows become lines."""
+
+        def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+            heads = [self.header.row] if self.header and self.header.row else []
+            rows = [row.cells for row in (*heads, *(self.body.rows if self.body else ()))]
+            for cell in chain(*rows):
+                cell.content.overflow = "fold"
+            if len(rows[0]) * 4 <= options.max_width:
+                yield from super().__rich_console__(console, options)
+            else:
+                yield from (Text(" | ").join(cell.content for cell in row) for row in rows)
+
     class Page(Markdown):
-        elements: ClassVar = {**Markdown.elements, "heading_open": LeftHeading}
+        elements: ClassVar = {
+            **Markdown.elements,
+            "heading_open": LeftHeading,
+            "table_open": FoldedTable,
+        }
 
     page = Page("", code_theme="ansi_dark", hyperlinks=shows_links())
     page.parsed = _tokens(text, files)
     theme = Theme({"markdown.block_quote": "none", "markdown.code": "cyan"})
+    lines = io.StringIO()
     console = Console(
-        file=io.StringIO(), force_terminal=True, width=width, theme=theme, legacy_windows=False
+        file=lines, force_terminal=True, width=width, theme=theme, legacy_windows=False
     )
     console.print(page)
-    return re.sub(r" +$", "", console.file.getvalue().rstrip("\n"), flags=re.MULTILINE)
+    return re.sub(r" +$", "", lines.getvalue().rstrip("\n"), flags=re.MULTILINE)
 
 
 def _tokens(text: str, files: Mapping[str, str]) -> list[Any]:
@@ -112,6 +132,8 @@ def _tokens(text: str, files: Mapping[str, str]) -> list[Any]:
 
     # HTML is shown as text, since nothing that a note says may be lost.
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    # Rich prints an image before its paragraph. Terminals open addresses by themselves.
+    parser.disable(["image", "autolink"])
     parser.inline.ruler.before("link", "note_link", note_link)
     tokens = parser.parse(text)
     for token in tokens:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,29 @@ def test_a_note_controls_no_terminal(lamps: Home, run: Run) -> None:
     done = run("show", "Lamps", home=lamps.root, terminal=True, TERM="xterm")
     assert "<angles>" in done.stdout
     assert not {*ESCAPE.sub("", done.stdout)} & {"\x1b", "\x07", "\u202e"}
+
+
+def test_nothing_is_lost_in_a_narrow_terminal(lamps: Home, run: Run) -> None:
+    address = f"https://example.org/{'lamp' * 20}"
+    many = "|".join(f"w{number}" for number in range(40))
+    (lamps.vaults[0].root / "wide.md").write_text(
+        f"# Wide\n\n- a first item ![a picture](lamp.png)\n\n<{address}>\n\n"
+        f"| a | b |\n|---|---|\n| c | {address} |\n\n|{many}|\n|{'--|' * 40}\n|{many}|\n"
+    )
+    done = run("show", "Wide", home=lamps.root, terminal=True, COLUMNS="60", TERM="xterm")
+    shown = re.sub(r"\s", "", ESCAPE.sub("", done.stdout))
+    assert "afirstitem!apicture" in shown
+    assert shown.count(address) == 2
+    assert all(shown.count(f"w{number}") >= 2 for number in range(40))
+
+
+def test_a_briefing_is_rendered(lamps: Home, run: Run) -> None:
+    task = ("context", "harbour light lamps")
+    done = run(*task, home=lamps.root, terminal=True, COLUMNS="60", TERM="xterm")
+    lines = ESCAPE.sub("", done.stdout).splitlines()
+    assert done.returncode == 0
+    assert any(line.startswith(" 1 ") and "(note, " in line for line in lines)
+    assert lines.count("-" * 60) == 1
 
 
 def test_markdown_is_printed_as_it_is_into_a_pipe(lamps: Home, run: Run) -> None:

@@ -75,6 +75,7 @@ def words(text: str) -> list[str]:
 
 def without_marks(text: str) -> str:
     """A text without links, and without the marks of Markdown or what is drawn for them."""
+    text = re.sub(r"(?<=\])\([^()\s]*\)|(?<=```)\w+", "", text)
     text = re.sub(r"!?\[\[(?:[^\]|]*\|)?([^\]|]*)\]\]", r"\1", text)
     # Marks stand at the edges of words, and alone.
     return re.sub(r"(?<!\w)[^\w\s]+|[^\w\s]+(?!\w)|(?<!\w)_|_(?!\w)", " ", text)
