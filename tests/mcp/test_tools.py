@@ -24,7 +24,7 @@ from tests.mcp.clients import asked, call, refused, text
 MOST_CHARACTERS = 22_000
 
 SAY_ALL = {
-    "limit", "page", "sort", "key", "value", "query", "type", "from_line", "max_characters",
+    "limit", "offset", "sort", "key", "value", "query", "type", "from_line", "max_characters",
     "limit_per_type", "title",
 }  # fmt: skip
 """Arguments that need no description."""

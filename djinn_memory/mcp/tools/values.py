@@ -68,7 +68,7 @@ def _prepare_fact(fields: dict[str, Any]) -> None:
     present=_present_facts,
     prepare=_prepare_fact,
     without=frozenset({"order", "domain"}),
-    names={"search": "contains"},
+    names={"search": "contains", "skip": "offset"},
     hints={
         "category": "What it is about, such as a person.",
         "key": "",
@@ -80,7 +80,7 @@ def _prepare_fact(fields: dict[str, Any]) -> None:
         "expired": "Include expired facts.",
         "contains": "Only with this text.",
         "sort": "",
-        "page": "",
+        "offset": "",
         "valid_from": "When it began to hold. Default: now.",
         "valid_to": "Its last day.",
         "evidence": "Notes that say so.",
