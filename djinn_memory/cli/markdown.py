@@ -6,7 +6,7 @@ import io
 import re
 import sys
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,18 +33,28 @@ LONGEST = 100_000
 """Maximum characters of a text that is rendered, which takes 0.7 s (4 s if all is a table)."""
 
 
+INDENTS = {"blockquote": 4, "list_item": 4}
+"""Columns that a level of nesting takes at most."""
+
+NARROWEST = 20
+"""Minimum columns of a rendered text. Rich leaves out what has no room."""
+
+
 def say_markdown(call: Call, text: str, *memories: MemoryRef) -> None:
     """Print the Markdown of memories. At a terminal their links open the notes."""
-    width = _rendered_width()
-    if width is None or len(text) > LONGEST:
-        say(clean_lines(text))
-    else:
-        files: Mapping[str, str] = {}
-        if shows_links():
-            from djinn_memory.memories.verbs import linked_files
+    from djinn_memory.memories.verbs import linked_files
 
-            files = linked_files(call.djinn.runtime, memories, call.request.agent)
-        say_verbatim(_rendered(clean_lines(text), width, files))
+    text, width = clean_lines(text), _rendered_width()
+    if width is not None and len(text) <= LONGEST:
+        runtime, agent = call.djinn.runtime, call.request.agent
+        tokens = _tokens(text, linked_files(runtime, memories, agent) if shows_links() else {})
+        indents = (
+            token.nesting * INDENTS.get(token.type.rpartition("_")[0], 0) for token in tokens
+        )
+        if max(accumulate(indents), default=0) + NARROWEST <= width:
+            say_verbatim(_rendered(tokens, width))
+            return
+    say(text)
 
 
 def say_briefing(call: Call, briefing: AgentContext) -> None:
@@ -62,8 +72,8 @@ def _rendered_width() -> int | None:
     return None if is_dumb() else width_of(sys.stdout)
 
 
-def _rendered(text: str, width: int, files: Mapping[str, str]) -> str:
-    """Markdown on lines of at most `width` columns, with escapes for a terminal."""
+def _rendered(tokens: list[Any], width: int) -> str:
+    """The tokens of Markdown on lines of at most `width` columns, with escapes for a terminal."""
     # They take 0.1 s to import.
     from rich.console import Console
     from rich.markdown import Heading, Markdown, TableElement
@@ -94,7 +104,7 @@ def _rendered(text: str, width: int, files: Mapping[str, str]) -> str:
         }
 
     page = Page("", code_theme="ansi_dark", hyperlinks=shows_links())
-    page.parsed = _tokens(text, files)
+    page.parsed = tokens
     theme = Theme({"markdown.block_quote": "none", "markdown.code": "cyan"})
     lines = io.StringIO()
     console = Console(
@@ -131,9 +141,10 @@ def _tokens(text: str, files: Mapping[str, str]) -> list[Any]:
         return True
 
     # HTML is shown as text, since nothing that a note says may be lost.
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-    # Rich prints an image before its paragraph. Terminals open addresses by themselves.
-    parser.disable(["image", "autolink"])
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100})
+    # Rich prints an image before its paragraph. Definitions, such as of footnotes, would vanish.
+    # Terminals open addresses by themselves.
+    parser.enable(["strikethrough", "table"]).disable(["image", "reference", "autolink"])
     parser.inline.ruler.before("link", "note_link", note_link)
     tokens = parser.parse(text)
     for token in tokens:

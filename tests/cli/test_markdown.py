@@ -77,6 +77,22 @@ def test_nothing_is_lost_in_a_narrow_terminal(lamps: Home, run: Run) -> None:
     assert all(shown.count(f"w{number}") >= 2 for number in range(40))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"{'  ' * depth}- item{depth}x" for depth in range(16)),
+        "\n".join(f"{'> ' * depth} item{depth}x\n" for depth in range(16)),
+        "A footnote[^item0x].\n\n[^item0x]: item1x\n",
+    ],
+    ids=["lists", "quotations", "footnote"],
+)
+def test_what_does_not_fit_is_printed_as_it_is(lamps: Home, run: Run, text: str) -> None:
+    (lamps.vaults[0].root / "deep.md").write_text(f"# Deep\n\n{text}\n")
+    done = run("show", "Deep", home=lamps.root, terminal=True, COLUMNS="60", TERM="xterm")
+    shown = ESCAPE.sub("", done.stdout)
+    assert {*re.findall(r"item\d+x", text)} == {*re.findall(r"item\d+x", shown)}
+
+
 def test_a_briefing_is_rendered(lamps: Home, run: Run) -> None:
     task = ("context", "harbour light lamps")
     done = run(*task, home=lamps.root, terminal=True, COLUMNS="60", TERM="xterm")
