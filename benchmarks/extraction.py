@@ -66,7 +66,7 @@ def extracted(messages: Sequence[Said], user: str) -> list[Kept]:
     with home_with() as home, Djinn(home) as djinn:
         log = home.root / "log.jsonl"
         log.write_text("".join(f"{json.dumps(_record(message))}\n" for message in messages))
-        djinn.import_history([log], user=user)
+        djinn.import_history([log], person=user)
         turns = {}
         for session in dict.fromkeys(message.session for message in messages):
             own = (each for each in messages if (each.session, each.speaker) == (session, user))

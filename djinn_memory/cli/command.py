@@ -44,6 +44,18 @@ class Confirm(Struct, frozen=True):
     yes: Annotated[bool, Meta(description="Do not ask for confirmation.")] = False
 
 
+class Paged(Struct, frozen=True):
+    """The option of commands whose output is read in a pager."""
+
+    no_pager: Annotated[
+        bool,
+        Meta(
+            description="Do not start a pager. At a terminal, output that is longer than the "
+            "screen is shown in $PAGER, or in `less`."
+        ),
+    ] = False
+
+
 class Call:
     """One invocation of a command."""
 
@@ -239,8 +251,10 @@ class Declaration(Struct, kw_only=True, dict=True):
         if call.json:
             output.as_json(call.schema or next(iter(self.schemas)), answer, problems)
         else:
-            output.problems(problems)
-            self.render(call, answer)
+            pages = isinstance(call.view, Paged) and not call.view.no_pager
+            with output.paged() if pages else nullcontext():
+                output.problems(problems)
+                self.render(call, answer)
         if self._failed(answer):
             raise typer.Exit(1)
 

@@ -15,6 +15,7 @@ from djinn_memory.system.plural import count
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
+    from djinn_memory.cli.command import Call
     from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
     from djinn_memory.models import AskedPeriod, Hit, SearchResult
     from djinn_memory.scoring import Score
@@ -199,8 +200,10 @@ def _spellings(result: SearchResult | RecallResult) -> str:
     )
 
 
-def print_recall(result: RecallResult, *, explain: bool) -> None:
+def print_recall(call: Call, result: RecallResult, *, explain: bool) -> None:
     """Print each memory below a line with its location and the reason for its rank."""
+    from djinn_memory.cli.markdown import say_markdown
+
     legs = {leg for memory in result.memories for leg in memory.why.legs}
     _print_reading(result, legs, explain=explain)
     if not result.memories:
@@ -218,8 +221,10 @@ def print_recall(result: RecallResult, *, explain: bool) -> None:
             say(f"   {dim(clean(_recall_numbers(memory)))}")
         if memory.text:
             say()
-            say(output.clean_lines(memory.text))
+            say_markdown(call, memory.text, memory)
             say()
+            if memory is not result.memories[-1]:
+                output.rule()
     if result.confident:
         left = f", {count(result.more, 'more memory')} did not fit" if result.more else ""
         talk(f"{result.tokens:,} of {result.budget:,} tokens, profile {result.profile}{left}.")

@@ -59,11 +59,12 @@ def wrap(text: str, width: int | None, *, indent: int = 0, hang: int | None = No
     return "\n".join([*lines, line.rstrip()] if line.strip() else lines)
 
 
-def hanging(text: str, width: int | None) -> str:
-    """Wrap each line of `text` separately. Continuation lines are indented like its first line.
+def hanging(text: str, width: int | None, hang: int | None = None) -> str:
+    """Wrap each line of `text` separately. Continuation lines are indented by `hang`.
 
-    In a list item, they begin below its first word, and in a labelled line below the text after the
-    label. In a one-line text, they are indented by two more columns.
+    None indents them like the first line. In a list item, they begin below its first word, and in a
+    labelled line below the text after the label. In a one-line text, they are indented by two more
+    columns.
     """
     if width is None:
         return text
@@ -71,8 +72,8 @@ def hanging(text: str, width: int | None) -> str:
     for line in text.split("\n"):
         start = len(line) - len(line.lstrip(" "))
         marker = _MARKER.match(line)
-        hang = marker.end() if marker else start or (0 if "\n" in text else 2)
-        lines.append(wrap(line[start:], width, indent=start, hang=hang))
+        below = marker.end() if marker else start or (0 if "\n" in text else 2)
+        lines.append(wrap(line[start:], width, indent=start, hang=below if hang is None else hang))
     return "\n".join(lines)
 
 

@@ -69,7 +69,7 @@ WORDS = {
 
 OPTION_WORDS = {
     "--limit": ("--top-k", "--top", "--max", "--count", "--number", "--k", "--num", "-k"),
-    "--offset": ("--skip", "--start"),
+    "--offset": ("--skip", "--start", "--page"),
     "--since": ("--after", "--from", "--newer"),
     "--until": ("--before", "--to", "--older"),
     "--yes": ("--force", "--confirm", "--no-input", "--assume-yes", "-f"),
@@ -79,6 +79,8 @@ OPTION_WORDS = {
     "--tag": ("--label",),
     "--type": ("--kind",),
     "--kind": ("--type",),
+    "--person": ("--user",),
+    "--change-model": ("--model",),
 }
 """Options that people try, by the one that is meant, if the command has it."""
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+)
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,14 +45,17 @@ def clean_lines(text: str) -> str:
     return _UNSAFE.sub("\ufffd", text)
 
 
-def _width(stream: Any) -> int | None:
+def width_of(stream: Any) -> int | None:
     """The columns of a stream's terminal; None for a file or a pipe."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
-def say(text: str = "") -> None:
-    """Print lines of data to stdout. At a terminal they are wrapped at words."""
-    typer.echo(hanging(text, _width(sys.stdout)))
+def say(text: str = "", hang: int | None = None) -> None:
+    """Print lines of data to stdout. At a terminal they are wrapped at words.
+
+    `hang` is the indent of continuation lines; None derives it from each line.
+    """
+    typer.echo(hanging(text, width_of(sys.stdout), hang))
 
 
 def say_verbatim(text: str) -> None:
@@ -55,16 +65,31 @@ def say_verbatim(text: str) -> None:
 
 def talk(text: str) -> None:
     """Print a message to stderr, for the person at the terminal."""
-    typer.echo(hanging(text, _width(sys.stderr)), err=True)
+    typer.echo(hanging(text, width_of(sys.stderr)), err=True)
+
+
+def rule() -> None:
+    """Print a line between entries, at a terminal only."""
+    if width := width_of(sys.stdout):
+        say_verbatim(dim("─" * width))
+
+
+def is_dumb() -> bool:
+    """Whether the terminal supports no escapes."""
+    return os.environ.get("TERM") == "dumb"
+
+
+def shows_links(stream: Any = None) -> bool:
+    """Whether a stream, by default stdout, is a terminal that supports links.
+
+    `NO_COLOR` turns links off, too.
+    """
+    return not (is_dumb() or os.environ.get("NO_COLOR")) and (stream or sys.stdout).isatty()
 
 
 def link(text: str, file: str, stream: Any = None) -> str:
-    """`text` as a link to an absolute path, if a stream is a terminal that supports links.
-
-    The default stream is stdout. `NO_COLOR` turns links off, too.
-    """
-    plain = os.environ.get("TERM") == "dumb" or os.environ.get("NO_COLOR")
-    if plain or not file or not (stream or sys.stdout).isatty():
+    """`text` as a link to an absolute path, if the stream shows links; see `shows_links`."""
+    if not file or not shows_links(stream):
         return text
     return f"\x1b]8;;{Path(file).as_uri()}\x1b\\{text}\x1b]8;;\x1b\\"
 
@@ -133,7 +158,7 @@ def columns(
     listed = [[clean(str(cell)) for cell in row] for row in rows]
     if not listed and empty:
         talk(empty)
-    width = _width(sys.stdout)
+    width = width_of(sys.stdout)
     for row, file in zip(listed, files, strict=False):
         row[-1] = link(row[-1], file)
     if head and listed and width is not None:
@@ -155,6 +180,49 @@ def print_page(skip: int, shown: int, total: int, noun: str) -> None:
         end = skip + shown
         following = f"; --offset {end} shows the next" if end < total else ""
         talk(f"{skip + 1:,} to {end:,} of {count(total, noun)}{following}")
+
+
+class _HeldStream(io.StringIO):
+    """A terminal's stream that holds what is written. `held` lists it for several streams."""
+
+    encoding = "utf-8"
+
+    def __init__(self, stream: Any, held: list[tuple[Any, str]]) -> None:
+        super().__init__()
+        self._stream = stream
+        self._held = held
+
+    def isatty(self) -> bool:
+        """It is formatted as for a terminal."""
+        return True
+
+    def write(self, text: str, /) -> int:
+        """Hold a text."""
+        length = super().write(text)
+        self._held.append((self._stream, text))
+        return length
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Print what the block prints at its end: in a pager, if it is longer than the terminal."""
+    if is_dumb() or not sys.stdout.isatty():
+        yield
+        return
+    held: list[tuple[Any, str]] = []
+    messages = _HeldStream(sys.stderr, held) if sys.stderr.isatty() else sys.stderr
+    try:
+        with redirect_stdout(_HeldStream(sys.stdout, held)), redirect_stderr(messages):
+            yield
+    finally:
+        from djinn_memory.system.programs import page
+
+        text = "".join(part for _, part in held)
+        fits = text.count("\n") < shutil.get_terminal_size().lines
+        if fits or not page(text):
+            for stream, part in held:
+                stream.write(part)
+                stream.flush()
 
 
 EVERY = 5.0

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
@@ -32,7 +35,7 @@ from djinn_memory.memories.recall.scores import MemoryScore, Scores
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
 from djinn_memory.memories.writing.why import MemoryOrigin, origin_of
-from djinn_memory.models import Filters, Memory, Problem, extended
+from djinn_memory.models import Filters, Memory, MemoryRef, Problem, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
@@ -42,6 +45,9 @@ from djinn_memory.search.suggest import unknown_values
 from djinn_memory.store.index.local.sqlite_index import peeking
 from djinn_memory.store.index.records import CatalogStats, IndexedMemory, Selection
 from djinn_memory.store.sqlite import STORE_ERRORS
+
+if TYPE_CHECKING:
+    from djinn_memory.runtime import Runtime
 
 
 class MemoryPage(Struct, frozen=True):
@@ -317,6 +323,22 @@ class Memories(Namespace, name="memories"):
             return hashlib.blake2b(disk.read(vault, memory.path), digest_size=16).hexdigest()
         except (OSError, DjinnError):
             return ""
+
+
+def linked_files(
+    runtime: Runtime, memories: Iterable[MemoryRef], agent: str | None
+) -> dict[str, str]:
+    """The files of the notes to which memories link, by target as written."""
+    vaults = {vault.name: vault for vault in runtime.home.scope(runtime.home.agent(agent))}
+    files: dict[str, str] = {}
+    with runtime.index(tuple(vaults.values())) as index:
+        for memory in memories:
+            # A note may be gone by now.
+            with suppress(DjinnError):
+                for link in _links_of(index, catalog.find(index, memory.address))[0]:
+                    if link.vault and link.path:
+                        files[link.target] = str(vaults[link.vault].root.resolve() / link.path)
+    return files
 
 
 def _links_of(

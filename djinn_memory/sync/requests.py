@@ -177,7 +177,7 @@ class InitSync(Struct, frozen=True):
 class MigrateSync(Struct, frozen=True):
     """Update the tables of the server."""
 
-    model: Annotated[
+    change_model: Annotated[
         bool,
         Meta(
             description="Change the server to the embedding model of this home. The vectors on the "

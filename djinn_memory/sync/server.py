@@ -189,9 +189,9 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
 def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
     """See `Sync.migrate`."""
     address = server_address(runtime.home)
-    if request.model:
+    if request.change_model:
         require_embedder(runtime)
-    own = _own_model(runtime) if request.model else None
+    own = _own_model(runtime) if request.change_model else None
     with closing(connect(address)) as connection:
         if request.dry_run:
             pending, known, vectors = migrations.preview(connection, address)

@@ -1,10 +1,11 @@
-"""Starts programs that show a file: an editor, Obsidian, or the system's default program."""
+"""Starts programs that show a file or a text: an editor, Obsidian, the system's own, a pager."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -70,3 +71,23 @@ def start(arguments: list[str]) -> int:
     Raises `OSError` if it is missing.
     """
     return subprocess.run(arguments, check=False).returncode
+
+
+def page(text: str) -> bool:
+    """Show a text in the user's pager: `PAGER`, else `less`. Returns whether it could be started.
+
+    A pager may end before it has read everything.
+    """
+    # As git does it: `less` ends if the text fits, keeps colours, and leaves the text in place.
+    environment = {"LESS": "FRX", "LV": "-c", **os.environ}
+    # Ctrl-C is a key of the pager. It gets the default handler back, unlike with `SIG_IGN`.
+    handler = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        arguments = shlex.split(os.environ.get("PAGER", "less")) or [""]
+        data = text.encode(errors="replace")
+        subprocess.run(arguments, input=data, stdout=sys.stdout, env=environment, check=False)
+    except (OSError, ValueError):
+        return False
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    return True

@@ -228,7 +228,7 @@ RUNS = {
     "backup create": [["backup", "create", "b.tar.gz"]],
     "backup restore": [["backup", "restore", "b.tar.gz", "restored"]],
     "sync init": [["sync", "init", "--embedded"], ["sync", "init"]],
-    "sync migrate": [["sync", "migrate"], ["sync", "migrate", "--model", "--yes"]],
+    "sync migrate": [["sync", "migrate"], ["sync", "migrate", "--change-model", "--yes"]],
     "sync status": [["sync", "status"]],
     "sync run": [["sync", "run", "--dry-run"], ["sync", "run"]],
     "sync pull": [["sync", "pull"]],

@@ -24,7 +24,7 @@ from tests.mcp.clients import asked, call, refused, text
 MOST_TOOLS, MOST_CHARACTERS = 16, 16_000
 
 SAY_ALL = {
-    "limit", "page", "sort", "key", "value", "query", "type", "from_line", "max_characters",
+    "limit", "offset", "sort", "key", "value", "query", "type", "from_line", "max_characters",
     "limit_per_type", "aliases", "append", "as_of", "at", "channel", "category", "confidence",
     "context", "domain", "evidence", "expired", "focus", "force", "importance", "name", "profile",
     "source", "supersedes", "tags", "title", "to", "untag", "until", "valid_from", "valid_to",

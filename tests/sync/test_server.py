@@ -134,7 +134,7 @@ def test_another_model_is_refused_until_the_server_is_changed(
     joining = Djinn(Home(joining.home.root))
     with pytest.raises(Refused, match=r"vectors of the model hashing-128-1, and this home uses"):
         joining.sync.init()
-    changed = joining.sync.migrate(model=True)
+    changed = joining.sync.migrate(change_model=True)
     assert changed.model_before == "hashing-128-1" and changed.model.startswith("minilm-")
     with closing(connect(server)) as connection:
         assert connection.execute("select dimensions from server").fetchone() == (384,)
@@ -230,7 +230,7 @@ def test_a_changed_model_is_filled_again(
             "((vector::halfvec(128)) halfvec_cosine_ops)"
         )
         connection.execute("update server set identity = 'other-1'")
-    changed = djinn.sync.migrate(model=True)
+    changed = djinn.sync.migrate(change_model=True)
     assert changed.vectors_removed >= 3 and changed.model == "hashing-128-1"
     emptied = vectors()
     assert isinstance(emptied, tuple) and emptied[0] == 0 and emptied[3] == 1
@@ -242,7 +242,7 @@ def test_a_changed_model_is_filled_again(
         assert connection.execute("select to_regclass(%s)::text", (near,)).fetchone() == (near,)
     djinn.home.edit((("embedding", "provider"), "none"))
     with pytest.raises(Unavailable, match="no embedding model; run `djinn config set embedding"):
-        Djinn(Home(djinn.home.root)).sync.migrate(model=True)
+        Djinn(Home(djinn.home.root)).sync.migrate(change_model=True)
 
 
 def test_a_change_of_the_model_is_confirmed_only_if_there_is_one(
@@ -253,7 +253,7 @@ def test_a_change_of_the_model_is_confirmed_only_if_there_is_one(
     djinn.sync.run()
 
     def migrate(*options: str) -> str:
-        words = ["sync", "migrate", "--model", *options]
+        words = ["sync", "migrate", "--change-model", *options]
         done = run(*words, home=djinn.home.root, DJINN_POSTGRES_URL=server.conninfo)
         return f"{done.returncode} {done.stdout}{done.stderr}"
 

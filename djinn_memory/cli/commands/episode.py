@@ -203,7 +203,7 @@ def _print_intents(episode: requests.RecordedEpisode | requests.EpisodeDetail) -
     "import_history",
     fields={
         "paths": Field("PATH...", help="Files, zip archives and folders."),
-        "user": Field("NAME"),
+        "person": Field("NAME"),
     },
     progress=True,
     failed=lambda report: bool(report.problems),
@@ -219,7 +219,7 @@ def _import(call: Call, answer: ImportReport) -> None:
 
     Examples:
         djinn import conversations.json
-        djinn import slack-export.zip --user anna
+        djinn import slack-export.zip --person anna
         djinn import ~/.claude/projects --dry-run
     """
     for file in answer.files:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, place, say, say_verbatim, shortened, talk
+from djinn_memory.cli.output import clean, place, print_page, say, say_verbatim, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.memories.facts.requests import CONFIDENCES
 from djinn_memory.notes.dates import local_day
@@ -109,12 +109,11 @@ def _list(call: Call, answer: verbs.FactPage) -> None:
 
     Examples:
         djinn fact list --category anna
-        djinn fact list --sort updated -n 20 --page 2
+        djinn fact list --sort updated -n 20 --offset 20
     """
     none = 'No facts yet. Run, for example, `djinn fact set anna city "Warsaw"`.'
     _print_table(answer.facts, "" if answer.total else none)
-    if max(answer.page, answer.pages) > 1:
-        talk(f"page {answer.page} of {answer.pages}, {count(answer.total, 'fact')}")
+    print_page(call.request.skip, len(answer.facts), answer.total, "fact")
 
 
 @command("facts.search", fields={"query": Field(words=True)}, run=_read)

@@ -248,7 +248,7 @@ def _print_embedding(status: HomeStatus) -> None:
     model = f" {clean(status.model)}" if status.model else ""
     answers = "" if status.current else " answers"
     identity = f", {status.identity}{answers}" if status.identity else ""
-    say(f"embedding {status.provider}{model}{identity}")
+    say(f"embedding {status.provider}{model}{identity}", hang=10)
     next_step = "now running" if status.indexing else "run `djinn index` to continue"
     if status.coming:
         done = f"{status.coming.embedded:,} of {count(status.coming.windows, 'window')}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
-from djinn_memory.cli.command import Call, Confirm, command
+from djinn_memory.cli.command import Call, Confirm, Paged, command
 from djinn_memory.cli.hits import print_hits
 from djinn_memory.cli.output import clean, dim, place, print_page, say, shortened, sizes, talk
 from djinn_memory.cli.request_options import Field
@@ -105,7 +105,9 @@ def _list(call: Call, answer: MemoryPage) -> None:
     print_page(skip, len(answer.memories), total, "memory")
 
 
-@command("memories.show", fields={"name": NAME}, short="show", also={"memories.links": ""})
+@command(
+    "memories.show", fields={"name": NAME}, view=Paged, short="show", also={"memories.links": ""}
+)
 def _show(call: Call, answer: MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
 
@@ -119,7 +121,7 @@ def _show(call: Call, answer: MemoryWithOrigin) -> None:
     if answer.why:
         _print_origin(answer, answer.why)
     else:
-        _print_memory(answer)
+        _print_memory(call, answer)
 
 
 def _run_delete(call: Call) -> Any:
@@ -235,10 +237,18 @@ def _values(call: Call, answer: FieldValues) -> None:
         talk(f"No note has a {call.request.field}.")
 
 
-def _print_memory(detail: MemoryWithOrigin) -> None:
+def _print_memory(call: Call, detail: MemoryWithOrigin) -> None:
     """Print the text of a note, and its links in both directions."""
+    from djinn_memory.cli.markdown import say_markdown
+    from djinn_memory.notes.frontmatter import block_end
+
     talk(dim(output.link(place(detail), detail.file, sys.stderr)))
-    say(output.clean_lines(detail.text.rstrip("\n")))
+    text = detail.text.rstrip("\n")
+    body = block_end(text)
+    if body:
+        say(dim(output.clean_lines(text[:body].removesuffix("\n"))))
+    if text[body:] or not body:
+        say_markdown(call, text[body:], detail)
     for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
         if links:
             say()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from djinn_memory.cli import candidates
-from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.command import Call, Paged, command
 from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.cli.request_options import Field
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.recall.recall import RecallResult
 
 
-class _RecallView(Struct, frozen=True):
+class _RecallView(Paged, frozen=True):
     """Options for printing a recall."""
 
     explain: Annotated[
@@ -50,7 +50,7 @@ def _recall(call: Call, answer: RecallResult) -> None:
     """
     from djinn_memory.cli.hits import print_recall
 
-    print_recall(answer, explain=call.view.explain)
+    print_recall(call, answer, explain=call.view.explain)
 
 
 def _run_rate(call: Call) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from djinn_memory.cli import candidates
-from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.command import Call, Paged, command
 from djinn_memory.cli.output import clean, clean_lines, columns, dim, place, print_page, say, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.notes.dates import local_day
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.writing.remember import RememberResult
 
 
-@command("wake", fields={"task": Field("TEXT")})
+@command("wake", fields={"task": Field("TEXT")}, view=Paged)
 def _wake(call: Call, answer: WakeContext) -> None:
     """Start a session and print its context.
 
@@ -33,9 +33,9 @@ def _wake(call: Call, answer: WakeContext) -> None:
         djinn wake --task "mend the login" --budget 3000
         djinn wake --agent finn --json
     """
-    from djinn_memory.memories.briefing.markdown import markdown
+    from djinn_memory.cli.markdown import say_briefing
 
-    say(clean_lines(markdown(answer)).rstrip())
+    say_briefing(call, answer)
 
 
 @command(
@@ -201,7 +201,7 @@ def _print_no_turns(session: str | None, near: Sequence[str]) -> None:
     talk(clean(f"No turns in session {session}; {hint}"))
 
 
-@command("context", fields={"task": Field(words=True, stdin="value")})
+@command("context", fields={"task": Field(words=True, stdin="value")}, view=Paged)
 def _context(call: Call, answer: ContextBundle) -> None:
     """Print what memory knows about a task, within a token budget.
 
@@ -215,9 +215,9 @@ def _context(call: Call, answer: ContextBundle) -> None:
         djinn context "mend the login" --budget 2000 --limit-per-type 3
         djinn context
     """
-    from djinn_memory.memories.briefing.markdown import markdown
+    from djinn_memory.cli.markdown import say_briefing
 
-    say(clean_lines(markdown(answer)).rstrip())
+    say_briefing(call, answer)
 
 
 @command("summary.show")

@@ -84,12 +84,12 @@ def _run_migrate(call: Call) -> Any:
 def _migrate(call: Call, answer: requests.MigratedServer) -> None:
     """Update the tables of the server to this version of djinn.
 
-    With `--model`, the server changes to the embedding model of this home. Searches on the server
-    find words only, until `djinn sync backfill` has filled its vectors.
+    With `--change-model`, the server changes to the embedding model of this home. Searches on the
+    server find words only, until `djinn sync backfill` has filled its vectors.
 
     Examples:
         djinn sync migrate
-        djinn sync migrate --model --dry-run
+        djinn sync migrate --change-model --dry-run
     """
     server = clean(answer.server)
     if answer.dry_run and answer.applied:
@@ -104,7 +104,7 @@ def _migrate(call: Call, answer: requests.MigratedServer) -> None:
         else:
             say(f"its model is {answer.model}; {removed} of {answer.model_before} removed")
             talk("Next: `djinn sync backfill` here, and in homes with vaults that this one lacks.")
-    elif call.request.model:
+    elif call.request.change_model:
         say(f"its model is {answer.model} already")
 
 

@@ -72,14 +72,15 @@ def _doctor(call: Call, answer: Diagnosis) -> None:
         djinn doctor --fix
     """
     width = max(len(finding.part) for finding in answer.findings)
+    hang = width + 11
     for finding in answer.findings:
         mark = "mended" if finding.fixed is not None else finding.severity
         colour = _COLOURS["ok" if finding.fixed is not None else finding.severity]
         label = typer.style(f"{mark:7}", fg=colour)
-        say(f"{label}  {clean(finding.part):{width}}  {clean(finding.what)}")
+        say(f"{label}  {clean(finding.part):{width}}  {clean(finding.what)}", hang)
         below = finding.remedy if finding.fixed is None else finding.fixed
         if below:
-            say(f"{'':{width + 11}}{dim(clean(below))}")
+            say(f"{'':{hang}}{dim(clean(below))}")
     left = [finding for finding in answer.findings if finding.fixed is None]
     counts = [
         count(number, severity)

@@ -67,6 +67,7 @@ def as_understood(fields: dict[str, Any]) -> None:
     present=_present_facts,
     prepare=as_understood,
     without=frozenset({"order", "domain"}),
+    names={"skip": "offset"},
     hints={
         "expires": "30d or 2026-12-31.",
         "search": "Only with this text.",

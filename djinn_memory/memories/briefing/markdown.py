@@ -48,9 +48,9 @@ class _BriefingLayout(Struct, frozen=True):
     """The line above the text of a turn of a conversation."""
 
 
-def markdown(briefing: AgentContext) -> str:
-    """A briefing as Markdown. Empty parts are left out."""
-    return "\n\n".join(_paragraphs(briefing, _LAYOUTS[type(briefing)])) + "\n"
+def markdown(briefing: AgentContext, *, rule: str = "") -> str:
+    """A briefing as Markdown. Empty parts are left out. `rule` stands between memories."""
+    return "\n\n".join(_paragraphs(briefing, _LAYOUTS[type(briefing)], rule)) + "\n"
 
 
 def fit(briefing: C, budget: int) -> C:
@@ -100,13 +100,13 @@ def _less(part: str, value: Any) -> Any:
     return value[1:] if part == "conversation" else value[:-1]
 
 
-def _paragraphs(briefing: AgentContext, layout: _BriefingLayout) -> Iterator[str]:
+def _paragraphs(briefing: AgentContext, layout: _BriefingLayout, rule: str) -> Iterator[str]:
     names = _names(briefing, layout)
     yield f"# {layout.title.format_map(names)}"
     if notice := _NOTICES.get(briefing.verdict or "sure"):
         yield notice
     for part in _in_order(briefing, layout):
-        if paragraphs := [*_part(briefing, part, layout)]:
+        if paragraphs := [*_part(briefing, part, layout, rule)]:
             if heading := layout.parts[part]:
                 yield f"## {heading.format_map(names)}"
             yield from paragraphs
@@ -141,7 +141,7 @@ def _in_order(briefing: AgentContext, layout: _BriefingLayout) -> list[str]:
     return sorted(layout.parts, key=place)
 
 
-def _part(briefing: AgentContext, part: str, layout: _BriefingLayout) -> Iterator[str]:
+def _part(briefing: AgentContext, part: str, layout: _BriefingLayout, rule: str) -> Iterator[str]:
     """The paragraphs of a part below its heading."""
     if part == "left_out":
         yield from _notices(briefing, layout)
@@ -157,7 +157,9 @@ def _part(briefing: AgentContext, part: str, layout: _BriefingLayout) -> Iterato
         # What is not sure takes little room, so it is known by its id.
         if part in layout.ranked and briefing.verdict not in (None, "sure"):
             head = _by_name
-        for memory in excerpts(getattr(briefing, part)):
+        for number, memory in enumerate(excerpts(getattr(briefing, part))):
+            if number and rule:
+                yield rule
             yield f"{head(memory)}\n{_quoted(memory.text)}" if memory.text else head(memory)
 
 

@@ -97,7 +97,9 @@ def destination(to: str, vaults: dict[str, Vault], vault: Vault, path: str) -> t
         raise UsageError(f"{to!r} is a vault and a folder; give {to}: or ./{to}", argument="to")
     elif to in vaults and not is_folder:
         vault, folder = vaults[to], str(PurePosixPath(path).parent)
-    parts = PurePosixPath(writable(folder).strip().strip("/")).parts
+    if folder.startswith("/"):
+        raise UsageError(f"{to!r} is an absolute path; give a folder of a vault", argument="to")
+    parts = PurePosixPath(writable(folder).strip()).parts
     if ".." in parts or any(map(hidden, parts)) or folder.lower().endswith(".md"):
         raise UsageError(f"{to!r} is no folder for notes", argument="to")
     inside(vault.root, "/".join(parts))

@@ -115,7 +115,9 @@ class ListFacts(Struct, frozen=True):
         Meta(description="The sort direction. Default: ascending for names, descending otherwise."),
     ] = None
     limit: _Limit = PAGE
-    page: Annotated[int, Meta(ge=1, le=100_000, description="The page of the list, from 1.")] = 1
+    skip: Annotated[
+        int, Meta(ge=0, le=10_000_000, description="How many of the first facts to skip.")
+    ] = 0
     expired: _Expired = False
     as_of: FactsAsOf = None
     agent: AgentName = None

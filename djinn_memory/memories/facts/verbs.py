@@ -143,9 +143,9 @@ class Facts(Namespace, name="facts"):
             facts = [fact for fact in facts if self._read(fact, at)]
         facts = _in_order(facts, request.sort, request.order)
         pages = max(1, -(-len(facts) // request.limit))
-        shown = facts[(request.page - 1) * request.limit : request.page * request.limit]
+        shown = facts[request.skip : request.skip + request.limit]
         read = tuple(fact for entry in shown if (fact := self._read(entry, at)))
-        return FactPage(read, len(facts), request.page, pages)
+        return FactPage(read, len(facts), request.skip // request.limit + 1, pages)
 
     @operation(SearchFacts, embeds=("query",), positional=("query",))
     def search(self, request: SearchFacts) -> FactHits:

@@ -269,7 +269,7 @@ class _Run(Struct):
         count = _FileCount(export)
         self.files.append(count)
         now = self.runtime.now()
-        user = (self.request.user or "").strip().casefold()
+        user = (self.request.person or "").strip().casefold()
         reading = Reading(export, user, now, _period(now, self.runtime), self._advance)
         changed = min(now, max(export.tree.entries[name].at for name in export.names))
         for entry in exchanges(timed(reading.messages(), changed)):

@@ -28,7 +28,7 @@ class ImportHistory(Struct, frozen=True):
         FormatChoice,
         Meta(description="The format of the files. By default it is detected from their content."),
     ] = "auto"
-    user: Annotated[
+    person: Annotated[
         str | None,
         Meta(
             description="The name of the person whose messages begin interactions, for Slack and "

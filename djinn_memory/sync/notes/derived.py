@@ -146,7 +146,7 @@ def require_model(server: ServerConnection, own: str) -> None:
         raise Refused(
             f"{server.address} has vectors of the model {theirs}, and this home uses {own}",
             Remedy("config.set", {"key": "embedding.model", "value": None}, "use the server's"),
-            Remedy("sync.migrate", {"model": True}, "change the server"),
+            Remedy("sync.migrate", {"change_model": True}, "change the server"),
         )
 
 

@@ -115,12 +115,15 @@ def test_a_move_takes_relative_links_and_versions_along(djinn: Djinn, shared: Pa
     assert len(list((shared / "old/harbour/history").iterdir())) == 1
     assert djinn.lint().issues == ()
     assert djinn.scores.show("Lamps").scores[0].record.useful == 1
-    back = djinn.memories.move("Lamps", "/decisions/")
+    back = djinn.memories.move("Lamps", "decisions/")
     assert back.memory.path == first.path
     with pytest.raises(UsageError, match="is there already"):
         djinn.memories.move("Lamps", "decisions")
     with pytest.raises(UsageError, match="no folder for notes"):
         djinn.memories.move("Lamps", "../other")
+    for absolute in ("/etc", "shared:/etc", str(shared / "old")):
+        with pytest.raises(UsageError, match="absolute path; give a folder of a vault"):
+            djinn.memories.move("Lamps", absolute)
 
 
 def test_ratings_follow_a_note_without_an_id(djinn: Djinn, shared: Path) -> None:

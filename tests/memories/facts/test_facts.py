@@ -218,12 +218,12 @@ def test_lists_page_sort_and_filter(djinn: Djinn, clock: Clock) -> None:
     assert keys(sort="confidence", order="asc") == "xwzy"
     assert keys(category="B") == "wx"
     assert keys(search="VALUE 2") == "w"
-    page = djinn.facts.list(limit=3, page=2)
+    page = djinn.facts.list(limit=3, skip=3)
     assert (page.total, page.page, page.pages, len(page.facts)) == (4, 2, 2, 1)
 
 
 @pytest.mark.parametrize(
-    "how", [{"limit": 0}, {"limit": -1}, {"page": 0}, {"sort": "bogus"}, {"order": "up"}]
+    "how", [{"limit": 0}, {"limit": -1}, {"skip": -1}, {"sort": "bogus"}, {"order": "up"}]
 )
 def test_what_is_no_page(djinn: Djinn, how: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=f"^{next(iter(how))} .*: give "):

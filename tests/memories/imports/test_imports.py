@@ -88,9 +88,9 @@ def test_a_dry_run_writes_nothing(djinn: Djinn, tmp_path: Path) -> None:
 
 def test_an_archive_is_what_its_folder_is(djinn: Djinn, tmp_path: Path) -> None:
     folder = slack(tmp_path / "export")
-    assert counts(djinn.import_history([folder], user="Anna")) == (3, 0)
+    assert counts(djinn.import_history([folder], person="Anna")) == (3, 0)
     archive = shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path, "export")
-    assert counts(djinn.import_history([Path(archive)], user="anna")) == (0, 3)
+    assert counts(djinn.import_history([Path(archive)], person="anna")) == (0, 3)
     assert texts(djinn, "harbour/1767600001.000100") == [
         ("@Ben Fjord, see docs (https://x.org) & the #harbour", "Ben Fjord: Seen.")
     ]
@@ -444,14 +444,14 @@ def test_names_instead_of_roles(djinn: Djinn, tmp_path: Path) -> None:
     log = [{"author": "anna", "text": "Ahoy", "date": "2026-03-01T10:00:00Z"},
            {"author": "ben", "text": "Aye", "date": "2026-03-01T10:01:00Z"}]  # fmt: skip
     file = lines(tmp_path / "log.jsonl", log)
-    djinn.import_history([file], user="Anna")
+    djinn.import_history([file], person="Anna")
     assert texts(djinn, "log") == [("Ahoy", "ben: Aye")]
 
 
 def test_roles_count_beside_the_name_of_the_user(djinn: Djinn, tmp_path: Path) -> None:
     log = [said("user", "Which pier?", "2026-03-01T10:00:00Z"),
            said("assistant", "Pier 4.", "2026-03-01T10:00:01Z")]  # fmt: skip
-    djinn.import_history([lines(tmp_path / "log.jsonl", log)], user="Anna")
+    djinn.import_history([lines(tmp_path / "log.jsonl", log)], person="Anna")
     assert texts(djinn, "log") == [("Which pier?", "Pier 4.")]
 
 
@@ -556,7 +556,7 @@ def test_slack_users_are_found_by_any_of_their_names(djinn: Djinn, tmp_path: Pat
                         subtype="bot_message")  # fmt: skip
     day = folder / "harbour" / "2026-01-05.json"
     day.write_text(json.dumps([*DAY, bot, {"type": "message"}]))
-    report = djinn.import_history([folder], user="Ben Fjord")
+    report = djinn.import_history([folder], person="Ben Fjord")
     assert report.recorded == 5
     assert [problem.why for problem in report.problems] == ["it has no ts; it was left out"]
     assert texts(djinn, "harbour") == [
