@@ -271,9 +271,10 @@ class StoredIndex(ABC, Generic[P]):
 
     def values(self, name: str, selection: Selection = ALL) -> list[str]:
         """All values of `tag`, `type`, `title` or a front matter field, in alphabetical order."""
-        if name in ("tag", "type", "title"):
-            joined = self._tables.tags if name == "tag" else ""
-            listed = self._selections.selected(selection, f"distinct {name}", joined)
+        if name == "tag":
+            return sorted(self._groups(selection, "tag", self._tables.tags))
+        if name in ("type", "title"):
+            listed = self._selections.selected(selection, f"distinct {name}")
         else:
             listed = self._selections.selected(
                 selection, "distinct value", self._tables.field, "", name
@@ -368,7 +369,10 @@ class StoredIndex(ABC, Generic[P]):
         return vault, columns
 
     def _groups(self, selection: Selection, column: str, joined: str = "") -> dict[str, int]:
-        """The number of memories of a selection by the value of a column, most frequent first."""
+        """The number of memories by the value of a column, ignoring case, most frequent first.
+
+        A value is written as most of its memories write it.
+        """
         counts = Counter[str]()
         select = f"{column}, count(*)"
         for _, (value, number) in self._selections.selected(
@@ -376,7 +380,11 @@ class StoredIndex(ABC, Generic[P]):
         ):
             if value is not None:
                 counts[value] += number
-        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+        written: dict[str, str] = {}
+        merged = Counter[str]()
+        for value, number in sorted(counts.items(), key=_most_frequent):
+            merged[written.setdefault(fold(value), value)] += number
+        return dict(sorted(merged.items(), key=_most_frequent))
 
     def _chunks(self, column: str, keys: Collection[int]) -> Iterator[IndexedChunk]:
         """The chunks whose column has one of these numbers, in order."""
@@ -421,6 +429,10 @@ def _front_matter(
     pairs: Iterable[tuple[str, str]], fields: Collection[str] | None
 ) -> tuple[tuple[str, str], ...]:
     return tuple((key, value) for key, value in pairs if fields is None or key in fields)
+
+
+def _most_frequent(counted: tuple[str, int]) -> tuple[int, str]:
+    return -counted[1], counted[0]
 
 
 def readers(agent: str | None, excluded: str) -> str | None:
