@@ -12,6 +12,7 @@ from djinn_memory.memories.contradictions.finder import (
     MOST_MEMORIES,
     Contradiction,
     ContradictionSide,
+    Pair,
     find_pairs,
 )
 from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal
@@ -41,6 +42,7 @@ from djinn_memory.memories.proposals.requests import (
 )
 from djinn_memory.models import Problem
 from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.runtime import Runtime
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.system.choices import one_of
@@ -254,10 +256,16 @@ class Contradictions(Namespace, name="contradictions"):
     def _open(self, agent: str | None) -> tuple[Sequence[tuple[Contradiction, LiveProposal]], bool]:
         """The contradictions that are not settled, and whether all memories were compared."""
         pairs, complete = find_pairs(self.runtime, self._scope(agent))
-        reader = self.runtime.home.agent(agent)
-        proposals = undecided(self.runtime, KIND, map(finding, pairs), reader)
-        contradictions = {pair.contradiction.id: pair.contradiction for pair in pairs}
-        return [(contradictions[each.record.id], each) for each in proposals], complete
+        return open_contradictions(self.runtime, pairs, agent), complete
+
+
+def open_contradictions(
+    runtime: Runtime, pairs: Sequence[Pair], agent: str | None
+) -> Sequence[tuple[Contradiction, LiveProposal]]:
+    """The contradictions among these that an agent sees and that are not settled."""
+    proposals = undecided(runtime, KIND, map(finding, pairs), runtime.home.agent(agent))
+    contradictions = {pair.contradiction.id: pair.contradiction for pair in pairs}
+    return [(contradictions[each.record.id], each) for each in proposals]
 
 
 def _check_kind(name: str | None) -> None:

@@ -15,18 +15,21 @@ from typing import NamedTuple, cast
 from msgspec import Struct, field
 
 from djinn_memory.errors import DjinnError, NotFound, Refused, Remedy
-from djinn_memory.memories.contradictions.finder import Contradiction
+from djinn_memory.memories.contradictions.finder import Contradiction, find_pairs
 from djinn_memory.memories.proposals.kinds.contradiction import KIND
 from djinn_memory.memories.proposals.requests import (
     AcceptProposals,
     DismissProposals,
     Keep,
-    ListContradictions,
     ListProposals,
     ProposalSubject,
     SettleContradiction,
 )
-from djinn_memory.memories.proposals.verbs import Contradictions, Proposals
+from djinn_memory.memories.proposals.verbs import (
+    Contradictions,
+    Proposals,
+    open_contradictions,
+)
 from djinn_memory.memories.sessions.extraction.turns import ExtractionLog, unread_sessions
 from djinn_memory.memories.sessions.requests import ExtractSessions
 from djinn_memory.memories.sessions.verbs import Sessions
@@ -44,9 +47,6 @@ from djinn_memory.upkeep.review.requests import ReviewItem, ReviewKind
 UNFINISHED = timedelta(days=1)
 """How old the last turn of a session is when its extraction counts as unfinished. Idle sessions are
 extracted when another session begins or ends, and by each maintenance."""
-
-MOST = 1_000
-"""Contradictions of an agent that are listed."""
 
 
 class Decision(Struct):
@@ -79,12 +79,16 @@ def _proposals(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
 
 
 def _contradictions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
+    readers = [agent] if agent else runtime.home.config.agents
+    for reader in readers:
+        runtime.fresh_scope(reader)
+    pairs, _ = find_pairs(runtime, runtime.home.visible(agent))
     seen: set[str] = set()
-    for reader in [agent] if agent else runtime.home.config.agents:
-        listed = Contradictions(runtime).list(ListContradictions(limit=MOST, agent=reader))
-        new = [pair for pair in listed.contradictions if pair.id not in seen]
-        yield from (_contradiction(pair, reader) for pair in new)
-        seen.update(pair.id for pair in new)
+    for reader in readers if pairs else ():
+        for contradiction, _ in open_contradictions(runtime, pairs, reader):
+            if contradiction.id not in seen:
+                yield _contradiction(contradiction, reader)
+            seen.add(contradiction.id)
 
 
 def _contradiction(pair: Contradiction, reader: str) -> ReviewItem:
