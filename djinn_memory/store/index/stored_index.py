@@ -20,6 +20,7 @@ from djinn_memory.store.index.records import (
     Backlink,
     CatalogStats,
     ChunkText,
+    DocumentCount,
     FieldGroup,
     IndexedChunk,
     IndexedLink,
@@ -218,6 +219,7 @@ class StoredIndex(ABC, Generic[P]):
     def counts(self, selection: Selection = ALL) -> CatalogStats:
         """Counts of notes, chunks, windows and links in a selection."""
         tables, totals = self._tables, Counter[str]()
+        documents: dict[str, Counter[str]] = {}
         for part in self._selections.parts(selection.filters.vaults):
             where = self._selections.where(part, selection)
             for names, source in (
@@ -236,6 +238,13 @@ class StoredIndex(ABC, Generic[P]):
                 sql = f"select {', '.join(counted)} {source} where {where.sql}"
                 [row] = part.rows(sql, where.values)
                 totals.update(dict(zip(names, row, strict=True)))
+            sql = (
+                f"select value, count(distinct {tables.memory}), count(*) {tables.chunks} "
+                f"{tables.field} where {where.sql} and memory.type = 'document' group by 1"
+            )
+            for value, *numbers in part.rows(sql, ("document_type", *where.values)):
+                for name, number in zip(("documents", "chunks"), numbers, strict=True):
+                    documents.setdefault(value, Counter())[name] += number
         if lost := [link.source for link in self._links.seen.values() if link.how is None]:
             own = {
                 part.key(number)
@@ -252,6 +261,7 @@ class StoredIndex(ABC, Generic[P]):
             planes=self._groups(selection, "plane"),
             tags=self._groups(selection, "tag", tables.tags),
             vaults={part.vault_of(value).name: number for part, (value, number) in notes},
+            documents={name: DocumentCount(**documents[name]) for name in sorted(documents)},
         )
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
