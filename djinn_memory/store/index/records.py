@@ -230,7 +230,7 @@ class MemorySize(NamedTuple):
     """Windows that have no vector yet."""
 
 
-class DocumentCount(Struct, frozen=True):
+class DocumentTypeCount(Struct, frozen=True):
     """The documents of a type."""
 
     documents: int
@@ -267,7 +267,7 @@ class CatalogStats(Struct, frozen=True):
     """The number of memories with each tag."""
     vaults: dict[str, int]
     """The number of notes in each vault."""
-    documents: dict[str, DocumentCount]
+    documents: dict[str, DocumentTypeCount]
     """The documents of each document type, and their chunks."""
 
 

@@ -20,7 +20,7 @@ from djinn_memory.store.index.records import (
     Backlink,
     CatalogStats,
     ChunkText,
-    DocumentCount,
+    DocumentTypeCount,
     FieldGroup,
     IndexedChunk,
     IndexedLink,
@@ -261,7 +261,7 @@ class StoredIndex(ABC, Generic[P]):
             planes=self._groups(selection, "plane"),
             tags=self._groups(selection, "tag", tables.tags),
             vaults={part.vault_of(value).name: number for part, (value, number) in notes},
-            documents={name: DocumentCount(**documents[name]) for name in sorted(documents)},
+            documents={name: DocumentTypeCount(**documents[name]) for name in sorted(documents)},
         )
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
