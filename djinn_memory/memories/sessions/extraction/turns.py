@@ -140,15 +140,15 @@ class ExtractionLog:
 
 def extractions(state: State, agent: str) -> dict[str, SessionExtraction]:
     """What was extracted from the sessions of an agent, by name without case."""
-    ledger, found = state.ledger_if_any, Counter[tuple[object, object]]()
+    ledger, outcomes = state.ledger_if_any, Counter[tuple[object, object]]()
     read: dict[str, str] = {}
     for event in reading.agent_events(ledger, (TAKEN, READ), agent) if ledger else ():
         if event.kind == READ:
             read[event.subject.casefold()] = event.at
         else:
-            found[str(event.data.get("session")).casefold(), event.data.get("outcome")] += 1
+            outcomes[str(event.data.get("session")).casefold(), event.data.get("outcome")] += 1
     return {
-        name: SessionExtraction(at, found[name, "written"], found[name, "known"])
+        name: SessionExtraction(at, outcomes[name, "written"], outcomes[name, "known"])
         for name, at in read.items()
     }
 
