@@ -19,7 +19,7 @@ from djinn_memory.notes.ids import ID
 from djinn_memory.notes.links import Link, parse_links
 from djinn_memory.notes.markdown import blank, headings, inline, mask
 from djinn_memory.notes.pages import hide
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, tag_key
 
 _DAY = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
@@ -184,7 +184,7 @@ def _tags(fields: dict[str, Any], prose: str, written: re.Pattern[str]) -> tuple
     for tag in tags:
         name = tag.strip("/")
         if name.strip("-/"):
-            unique.setdefault(fold(name), name)
+            unique.setdefault(tag_key(name), name)
     return tuple(unique.values())
 
 

@@ -34,6 +34,11 @@ def letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", fold(text))
 
 
+def tag_key(tag: str) -> str:
+    """The form in which tags are compared."""
+    return fold(tag.strip().lstrip("#").strip("/"))
+
+
 def name_key(name: str) -> str:
     """The form in which a title, an alias or a file name is looked up as a whole.
 

@@ -314,6 +314,7 @@ class MemoryIndex:
             planes=dict(Counter(plane_of(each.type) or "" for each in samples if each.type)),
             tags=dict(Counter(tag for each in samples for tag in each.tags)),
             vaults=dict(Counter(each.vault for each in samples)),
+            documents={},
         )  # fmt: skip
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:

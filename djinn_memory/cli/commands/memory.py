@@ -215,6 +215,8 @@ def _stats(call: Call, answer: CatalogStats) -> None:
         "planes": answer.planes,
         "tags": dict(list(answer.tags.items())[:20]),
     }
+    for name, number in answer.documents.items():
+        say(clean(f"documents {name} {number.documents:,}, {count(number.chunks, 'chunk')}"))
     for label, counts in groups.items():
         if counts:
             listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())

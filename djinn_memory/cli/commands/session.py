@@ -140,8 +140,8 @@ def _list(call: Call, answer: session_requests.SessionPage) -> None:
     """List sessions, newest first.
 
     Each line has the days of the last and of the first turn, the number of turns, whether the
-    session is open, the program, the agent and the name of the session. Imports and hooks name
-    their sessions by themselves.
+    session is open, the day and the result of the last extraction, the program, the agent and the
+    name of the session. Imports and hooks name their sessions by themselves.
 
     Examples:
         djinn session list
@@ -154,13 +154,16 @@ def _list(call: Call, answer: session_requests.SessionPage) -> None:
             local_day(session.first),
             f"{session.turns:,}",
             "open" if session.open else "-",
+            _extraction(session.extracted) or "-",
             session.client or session.channel or "-",
             session.agent,
             session.session,
         )
         for session in answer.sessions
     ]
-    columns(rows, head="last first turns open program agent session", empty="No sessions.")
+    columns(
+        rows, head="last first turns open extracted program agent session", empty="No sessions."
+    )
     print_page(call.request.skip, len(answer.sessions), answer.total, "session")
 
 
@@ -189,6 +192,15 @@ def _history(call: Call, answer: session_requests.SessionHistory) -> None:
         say()
     if len(answer.turns) < answer.total:
         talk(f"the last {len(answer.turns):,} of {answer.total:,} turns; --last shows more")
+    if answer.extracted:
+        talk(f"extracted {_extraction(answer.extracted)}")
+
+
+def _extraction(extracted: session_requests.SessionExtraction | None) -> str:
+    if extracted is None:
+        return ""
+    known = f", {extracted.known:,} known" if extracted.known else ""
+    return f"{local_day(extracted.at)}: {count(extracted.memories, 'memory')}{known}"
 
 
 def _print_no_turns(session: str | None, near: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.models import Filters, Vault, extended
 from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.periods import Period, period_of, spoken_period
-from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.slugs import fold, name_key, tag_key
 from djinn_memory.store.index.records import IndexedMemory, Order, Selection
 from djinn_memory.store.state import State
 
@@ -230,7 +230,7 @@ class StandingMemories:
             memory.memory_id: memory
             for selection in selections
             for memory in self._memories(self._scope, selection, "newest", _is_open)
-            if memory.type in types or any(fold(name) == tag for name in memory.tags)
+            if memory.type in types or any(tag_key(name) == tag for name in memory.tags)
         }
         return list(memories.values())
 

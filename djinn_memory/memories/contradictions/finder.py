@@ -9,9 +9,9 @@ also compared pair by pair; nothing is embedded for this.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from itertools import combinations, islice, product
+from itertools import combinations, islice
 
 from msgspec import Struct
 
@@ -106,7 +106,7 @@ class Pair(Struct, frozen=True):
 def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> tuple[list[Pair], bool]:
     """The contradictions between memories of these vaults, in order of their places.
 
-    Also returns whether all memories were compared.
+    Notes that no agent sees both are not compared. Also returns whether all memories were compared.
     """
     pairs: dict[str, Pair] = {}
     with runtime.index(vaults) as index:
@@ -141,6 +141,7 @@ def _between_facts(runtime: Runtime, index: Index) -> Iterator[Pair]:
 
 def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
     """Memories with a sentence that differs from another's in a number, a date or a negation."""
+    owners = {vault.name: vault.agent for vault in index.vaults}
     said: dict[tuple[str, ...], list[tuple[IndexedMemory, ComparedSentence]]] = {}
     memories: list[IndexedMemory] = []
     compared: list[list[ComparedSentence]] = []
@@ -149,33 +150,42 @@ def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
         compared.append([*{each.words: each for each in statements(text)}.values()])
         for statement in compared[-1]:
             said.setdefault(statement.words, []).append((memory, statement))
-    common = {words for words, group in said.items() if len(group) > MOST_ALIKE}
-    for group in said.values():
-        if not 1 < len(group) <= MOST_ALIKE:
-            continue
-        for (left, first), (right, second) in combinations(group, 2):
-            kind = difference(first, second)
-            if kind and left.address != right.address:
-                yield _pair(kind, (_side(left, first), _side(right, second)), index)
-    yield from _between_neighbours(index, memories, compared, common)
+    common: set[tuple[str | None, tuple[str, ...]]] = set()
+    for words, group in said.items():
+        for owner in {owners[memory.vault] for memory, _ in group} if len(group) > 1 else ():
+            seen = [entry for entry in group if owners[entry[0].vault] in (None, owner)]
+            if len(seen) > MOST_ALIKE:
+                common.add((owner, words))
+                continue
+            for (left, first), (right, second) in combinations(seen, 2):
+                kind = difference(first, second)
+                if kind and left.address != right.address:
+                    yield _pair(kind, (_side(left, first), _side(right, second)), index)
+    yield from _between_neighbours(index, memories, compared, common, owners)
 
 
 def _between_neighbours(
     index: Index,
     memories: Sequence[IndexedMemory],
     compared: Sequence[Sequence[ComparedSentence]],
-    common: Container[tuple[str, ...]],
+    common: Set[tuple[str | None, tuple[str, ...]]],
+    owners: Mapping[str, str | None],
 ) -> Iterator[Pair]:
-    """Notes near each other in meaning, with sentences of akin words. `common` words are forms."""
-    for left, right in _near_notes(index, memories):
-        for first, second in product(
-            compared[left][:MOST_COMPARED], compared[right][:MOST_COMPARED]
-        ):
-            if first.words == second.words or first.words in common or second.words in common:
-                continue
-            if kind := difference(first, second):
-                ends = _side(memories[left], first), _side(memories[right], second)
-                yield _pair(kind, ends, index)
+    """Notes near each other in meaning, with sentences of akin words.
+
+    `common` are the words of forms, each for the agent who sees so many of them.
+    """
+    for left, right in _near_notes(index, memories, owners):
+        by_length: dict[int, list[ComparedSentence]] = {}
+        for second in compared[right][:MOST_COMPARED]:
+            by_length.setdefault(len(second.words), []).append(second)
+        owner = owners[memories[left].vault] or owners[memories[right].vault]
+        for first in compared[left][:MOST_COMPARED]:
+            for second in by_length.get(len(first.words), ()):
+                kind = None if first.words == second.words else difference(first, second)
+                if kind and common.isdisjoint(((owner, first.words), (owner, second.words))):
+                    ends = _side(memories[left], first), _side(memories[right], second)
+                    yield _pair(kind, ends, index)
 
 
 def _current(runtime: Runtime, index: Index) -> Iterator[tuple[IndexedMemory, str]]:
@@ -233,10 +243,12 @@ BLOCK = 500
 """Notes that are compared with all others at once."""
 
 
-def _near_notes(index: Index, memories: Sequence[IndexedMemory]) -> Iterator[tuple[int, int]]:
+def _near_notes(
+    index: Index, memories: Sequence[IndexedMemory], owners: Mapping[str, str | None]
+) -> Iterator[tuple[int, int]]:
     """Pairs of positions in `memories` of notes whose beginnings are near each other in meaning.
 
-    There are none without vectors, as long as no note is embedded.
+    An agent sees both notes. There are none without vectors, as long as no note is embedded.
     """
     chunks = {memory.first_chunk: at for at, memory in enumerate(memories[:MOST_NOTES])}
     embedded = vectors_of(index, chunks)
@@ -246,14 +258,17 @@ def _near_notes(index: Index, memories: Sequence[IndexedMemory]) -> Iterator[tup
 
     places = [chunks[chunk] for chunk in embedded]
     vectors = np.stack([*embedded.values()])
-    nearest = min(NEAREST, len(places) - 1)
+    readers = [owners[memories[place].vault] for place in places]
     pairs: set[tuple[int, int]] = set()
-    for start in range(0, len(places), BLOCK):
-        cosines = vectors[start : start + BLOCK] @ vectors.T
-        for row, columns in enumerate(np.argpartition(-cosines, nearest, axis=1)[:, : nearest + 1]):
-            for column in columns.tolist():
-                if column != start + row and cosines[row, column] >= LEAST:
-                    first, second = sorted((places[start + row], places[column]))
+    for owner in {*readers} - {None} or {None}:
+        seen = [at for at, reader in enumerate(readers) if reader in (None, owner)]
+        own, nearest = vectors[seen], min(NEAREST, len(seen) - 1)
+        for start in range(0, len(seen), BLOCK):
+            cosines = own[start : start + BLOCK] @ own.T
+            best = np.argpartition(-cosines, nearest, axis=1)[:, : nearest + 1]
+            for row, column in np.argwhere(np.take_along_axis(cosines, best, 1) >= LEAST).tolist():
+                first, second = sorted((places[seen[start + row]], places[seen[best[row, column]]]))
+                if first != second:
                     pairs.add((first, second))
     yield from sorted(pairs)
 

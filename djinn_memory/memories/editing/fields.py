@@ -20,7 +20,7 @@ from djinn_memory.notes.dates import date_field, iso_date
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.note import DOCUMENT, parse
 from djinn_memory.notes.periods import period_date
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, tag_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.index.records import IndexedMemory
@@ -136,19 +136,15 @@ def _tagged(path: str, data: bytes, added: Sequence[str], removed: Sequence[str]
     key = next((key for key in fields if fold(key) in ("tags", "tag")), "tags")
     written = fields.get(key, [])
     entries = written if isinstance(written, list) else written.replace(",", " ").split()
-    gone, known = set(map(fold, removed)), set(map(fold, note.tags))
-    if missing := [tag for tag in removed if fold(tag) not in known]:
+    gone, known = set(map(tag_key, removed)), set(map(tag_key, note.tags))
+    if missing := [tag for tag in removed if tag_key(tag) not in known]:
         raise UsageError(f"the note has no tag {missing[0]!r}", argument="untag")
-    left = [entry for entry in entries if fold(_bare(entry)) not in gone]
+    left = [entry for entry in entries if tag_key(str(entry)) not in gone]
     changed = data if left == entries else frontmatter.edit_fields(data, {key: left or None})
     # One after the other, so that the other entries stay as written.
-    if new := [tag for tag in added if fold(tag) not in known]:
+    if new := [tag for tag in added if tag_key(tag) not in known]:
         changed = frontmatter.edit(changed, (key,), [*left, *new])
     for tag in parse(path, changed).tags:
-        if fold(tag) in gone:
+        if tag_key(tag) in gone:
             raise UsageError(f"#{tag} stands in the text; edit the note", argument="untag")
     return changed
-
-
-def _bare(entry: object) -> str:
-    return str(entry).strip().lstrip("#").strip("/")

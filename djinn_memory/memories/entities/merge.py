@@ -27,7 +27,7 @@ from djinn_memory.notes.link_resolution import led_to, relinked
 from djinn_memory.notes.links import Link
 from djinn_memory.notes.note import Note, parse
 from djinn_memory.notes.note_file import parse_file
-from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.slugs import name_key, tag_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
@@ -258,7 +258,7 @@ def _fields(gone: Note, into: Note) -> dict[str, object]:
     ids = [value for note in (into, gone) for key, value in note.fields if key == MERGED]
     ids += [gone.id] if gone.id else []
     tags = list(into.tags) + [
-        tag for tag in gone.tags if fold(tag) not in set(map(fold, into.tags))
+        tag for tag in gone.tags if tag_key(tag) not in set(map(tag_key, into.tags))
     ]
     fields: dict[str, object] = {
         key: _as_written(key, theirs[key])

@@ -187,6 +187,17 @@ class EndedSession(Struct, frozen=True):
     """The agent whose session it was."""
 
 
+class SessionExtraction(Struct, frozen=True):
+    """The last extraction from a session, and what all of them found."""
+
+    at: str
+    """The time of the last one, as ISO 8601 in UTC."""
+    memories: int
+    """The number of memories that were written, proposed ones too."""
+    known: int
+    """The number of statements that were known already."""
+
+
 class ListedSession(Struct, frozen=True):
     """A session, as a list shows it."""
 
@@ -206,6 +217,8 @@ class ListedSession(Struct, frozen=True):
     """The program that its last turn came from, such as `claude`; null if djinn recorded it."""
     open: bool
     """Whether it was started by `wake` or `session start` and not ended."""
+    extracted: SessionExtraction | None = None
+    """The extraction from it; null before the first."""
 
 
 class SessionPage(Struct, frozen=True):
@@ -241,6 +254,8 @@ class SessionHistory(Struct, frozen=True):
     """The number of turns in the session, or in all sessions."""
     near: tuple[str, ...] = ()
     """Sessions with similar names, if the session has no turns."""
+    extracted: SessionExtraction | None = None
+    """The extraction from the session; null before the first, and for all sessions."""
 
 
 class ExtractedMemory(MemoryRef, frozen=True, kw_only=True):

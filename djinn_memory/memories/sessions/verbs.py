@@ -20,6 +20,7 @@ from djinn_memory.memories.episodes.reading import (
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions.background import forget_failure, start_extraction
+from djinn_memory.memories.sessions.extraction.turns import extractions
 from djinn_memory.memories.sessions.requests import (
     EndedSession,
     EndSession,
@@ -27,6 +28,7 @@ from djinn_memory.memories.sessions.requests import (
     ExtractSessions,
     ListedSession,
     ListSessions,
+    SessionExtraction,
     SessionHistory,
     SessionPage,
     SessionTurn,
@@ -100,7 +102,11 @@ class Sessions(Namespace, name="sessions"):
                 listed = {**opened, **listed}
             newest = sorted(listed.values(), key=attrgetter("last", "session"), reverse=True)
             page = newest[request.skip : request.skip + request.limit]
-            sessions = tuple(_with_program(index, session) for session in page)
+            read = _extractions(self.runtime, agent)
+            sessions = tuple(
+                replace(_with_program(index, session), extracted=read.get(fold(session.session)))
+                for session in page
+            )
         return SessionPage(sessions, len(newest))
 
     @operation(ShowHistory, positional=("session",))
@@ -122,7 +128,9 @@ class Sessions(Namespace, name="sessions"):
                     session = current
         turns = tuple(map(_turn, last_turns(self.runtime, agent, limit, session)))
         near = () if turns or session is None else near_sessions(self.runtime, agent, session)
-        return SessionHistory(session, turns, _count(self.runtime, agent, session), near)
+        total = _count(self.runtime, agent, session)
+        read = _extractions(self.runtime, agent).get(fold(session or ""))
+        return SessionHistory(session, turns, total, near, read)
 
     @operation(ExtractSessions, patient=True, writes=True)
     def extract(self, request: ExtractSessions) -> ExtractionReport:
@@ -211,6 +219,14 @@ def _open(runtime: Runtime, agent: str) -> dict[str, ListedSession]:
             )
             for session in session_log.open_sessions(runtime.state, agent)
         }
+    return {}
+
+
+def _extractions(runtime: Runtime, agent: str) -> dict[str, SessionExtraction]:
+    """The extractions from the sessions of an agent; none if the ledger cannot be read."""
+    with suppress(DjinnError):
+        read = extractions(runtime.state, agent)
+        return {fold(name): extraction for name, extraction in read.items()}
     return {}
 
 

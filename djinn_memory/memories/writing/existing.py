@@ -28,7 +28,7 @@ from djinn_memory.notes.markdown import inline
 from djinn_memory.notes.note import Note, domains_of, parse
 from djinn_memory.notes.note_file import parse_file
 from djinn_memory.notes.periods import first_end, period_date
-from djinn_memory.notes.slugs import fold, folder, slug, unique
+from djinn_memory.notes.slugs import fold, folder, slug, tag_key, unique
 from djinn_memory.notes.vault import on_disk
 from djinn_memory.store.index.records import Selection, TitledRef
 from djinn_memory.store.state import State
@@ -195,7 +195,8 @@ def _joined(note: Note, tags: Sequence[str]) -> list[object]:
     """The tags of a note as its front matter writes them, followed by the new ones in `tags`."""
     own = frontmatter.read(note.text).fields.get("tags")
     own = own if isinstance(own, list) else list(note.tags)
-    return [*own, *(tag for tag in tags if tag not in note.tags)]
+    known = set(map(tag_key, note.tags))
+    return [*own, *(tag for tag in tags if tag_key(tag) not in known)]
 
 
 def dated(data: bytes, fields: Mapping[str, object], now: datetime) -> bytes:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from djinn_memory.home import access
 from djinn_memory.models import PLANES, Chunk, plane_of
 from djinn_memory.notes.note import domains_of
-from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.slugs import fold, name_key, tag_key
 from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.index import compartments, links, vectors, words
 from djinn_memory.store.sqlite import rows, write_row
@@ -77,7 +77,7 @@ def put_memory(
     memory_id = write_row(connection, "memory", row, memory_id)
     connection.executemany(
         "insert or ignore into tag values (?, ?, ?)",
-        [(memory_id, tag, fold(tag)) for tag in note.tags],
+        [(memory_id, tag, tag_key(tag)) for tag in note.tags],
     )
     connection.executemany(
         "insert or ignore into alias values (?, ?, ?)",

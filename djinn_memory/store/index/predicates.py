@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from djinn_memory.home import access
 from djinn_memory.models import Filters
-from djinn_memory.notes.slugs import fold, name_key
+from djinn_memory.notes.slugs import fold, name_key, tag_key
 from djinn_memory.store.index.records import Forms, Selection
 
 Kind = Literal[
@@ -135,7 +135,7 @@ def _named(key: str, value: str) -> Predicate:
 
 
 def _tag(tag: str) -> Predicate:
-    return Predicate("tag", (fold(tag.lstrip("#").rstrip("/:")),))
+    return Predicate("tag", (tag_key(tag.rstrip("/:")),))
 
 
 def _between(since: str | None, until: str | None) -> Iterator[Predicate]:

@@ -230,6 +230,15 @@ class MemorySize(NamedTuple):
     """Windows that have no vector yet."""
 
 
+class DocumentTypeCount(Struct, frozen=True):
+    """The documents of a type."""
+
+    documents: int
+    """The number of documents."""
+    chunks: int
+    """The number of their chunks."""
+
+
 class CatalogStats(Struct, frozen=True):
     """Counts of notes, chunks, windows and links."""
 
@@ -258,6 +267,8 @@ class CatalogStats(Struct, frozen=True):
     """The number of memories with each tag."""
     vaults: dict[str, int]
     """The number of notes in each vault."""
+    documents: dict[str, DocumentTypeCount]
+    """The documents of each document type, and their chunks."""
 
 
 MEMORY_COLUMNS = (

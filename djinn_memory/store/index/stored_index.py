@@ -20,6 +20,7 @@ from djinn_memory.store.index.records import (
     Backlink,
     CatalogStats,
     ChunkText,
+    DocumentTypeCount,
     FieldGroup,
     IndexedChunk,
     IndexedLink,
@@ -218,6 +219,7 @@ class StoredIndex(ABC, Generic[P]):
     def counts(self, selection: Selection = ALL) -> CatalogStats:
         """Counts of notes, chunks, windows and links in a selection."""
         tables, totals = self._tables, Counter[str]()
+        documents: dict[str, Counter[str]] = {}
         for part in self._selections.parts(selection.filters.vaults):
             where = self._selections.where(part, selection)
             for names, source in (
@@ -236,6 +238,13 @@ class StoredIndex(ABC, Generic[P]):
                 sql = f"select {', '.join(counted)} {source} where {where.sql}"
                 [row] = part.rows(sql, where.values)
                 totals.update(dict(zip(names, row, strict=True)))
+            sql = (
+                f"select value, count(distinct {tables.memory}), count(*) {tables.chunks} "
+                f"{tables.field} where {where.sql} and memory.type = 'document' group by 1"
+            )
+            for value, *numbers in part.rows(sql, ("document_type", *where.values)):
+                for name, number in zip(("documents", "chunks"), numbers, strict=True):
+                    documents.setdefault(value, Counter())[name] += number
         if lost := [link.source for link in self._links.seen.values() if link.how is None]:
             own = {
                 part.key(number)
@@ -252,6 +261,7 @@ class StoredIndex(ABC, Generic[P]):
             planes=self._groups(selection, "plane"),
             tags=self._groups(selection, "tag", tables.tags),
             vaults={part.vault_of(value).name: number for part, (value, number) in notes},
+            documents={name: DocumentTypeCount(**documents[name]) for name in sorted(documents)},
         )
 
     def sizes(self, memory_ids: Collection[int]) -> dict[int, MemorySize]:
@@ -271,9 +281,10 @@ class StoredIndex(ABC, Generic[P]):
 
     def values(self, name: str, selection: Selection = ALL) -> list[str]:
         """All values of `tag`, `type`, `title` or a front matter field, in alphabetical order."""
-        if name in ("tag", "type", "title"):
-            joined = self._tables.tags if name == "tag" else ""
-            listed = self._selections.selected(selection, f"distinct {name}", joined)
+        if name == "tag":
+            return sorted(self._groups(selection, "tag", self._tables.tags))
+        if name in ("type", "title"):
+            listed = self._selections.selected(selection, f"distinct {name}")
         else:
             listed = self._selections.selected(
                 selection, "distinct value", self._tables.field, "", name
@@ -368,7 +379,10 @@ class StoredIndex(ABC, Generic[P]):
         return vault, columns
 
     def _groups(self, selection: Selection, column: str, joined: str = "") -> dict[str, int]:
-        """The number of memories of a selection by the value of a column, most frequent first."""
+        """The number of memories by the value of a column, ignoring case, most frequent first.
+
+        A value is written as most of its memories write it.
+        """
         counts = Counter[str]()
         select = f"{column}, count(*)"
         for _, (value, number) in self._selections.selected(
@@ -376,7 +390,11 @@ class StoredIndex(ABC, Generic[P]):
         ):
             if value is not None:
                 counts[value] += number
-        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+        written: dict[str, str] = {}
+        merged = Counter[str]()
+        for value, number in sorted(counts.items(), key=_most_frequent):
+            merged[written.setdefault(fold(value), value)] += number
+        return dict(sorted(merged.items(), key=_most_frequent))
 
     def _chunks(self, column: str, keys: Collection[int]) -> Iterator[IndexedChunk]:
         """The chunks whose column has one of these numbers, in order."""
@@ -421,6 +439,10 @@ def _front_matter(
     pairs: Iterable[tuple[str, str]], fields: Collection[str] | None
 ) -> tuple[tuple[str, str], ...]:
     return tuple((key, value) for key, value in pairs if fields is None or key in fields)
+
+
+def _most_frequent(counted: tuple[str, int]) -> tuple[int, str]:
+    return -counted[1], counted[0]
 
 
 def readers(agent: str | None, excluded: str) -> str | None:

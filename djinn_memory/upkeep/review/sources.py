@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound
-from djinn_memory.memories.contradictions.finder import Contradiction, find_pairs
+from djinn_memory.memories.contradictions.finder import Contradiction, Pair, find_pairs
 from djinn_memory.memories.proposals.kind import LiveProposal
 from djinn_memory.memories.proposals.kinds import KINDS
 from djinn_memory.memories.proposals.kinds.contradiction import KIND, finding
@@ -87,9 +87,9 @@ def _open_proposals(runtime: Runtime, agent: str | None) -> list[LiveProposal]:
 
 
 def _open_contradictions(
-    runtime: Runtime, agent: str
+    runtime: Runtime, pairs: Sequence[Pair], agent: str
 ) -> Iterator[tuple[LiveProposal, Contradiction]]:
-    pairs, _ = find_pairs(runtime, runtime.fresh_scope(agent))
+    """The contradictions among these that an agent sees and that are not settled."""
     by_id = {pair.contradiction.id: pair.contradiction for pair in pairs}
     for proposal in undecided(runtime, KIND, map(finding, pairs), agent):
         yield proposal, by_id[proposal.record.id]
@@ -101,9 +101,13 @@ def _proposals(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
 
 
 def _contradictions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
+    readers = [agent] if agent else runtime.home.config.agents
+    for reader in readers:
+        runtime.fresh_scope(reader)
+    pairs, _ = find_pairs(runtime, runtime.home.visible(agent))
     seen: set[str] = set()
-    for reader in [agent] if agent else runtime.home.config.agents:
-        for proposal, pair in _open_contradictions(runtime, reader):
+    for reader in readers if pairs else ():
+        for proposal, pair in _open_contradictions(runtime, pairs, reader):
             if pair.id not in seen:
                 seen.add(pair.id)
                 evidence = pair.difference, f"A: {pair.a.text}", f"B: {pair.b.text}"
@@ -149,7 +153,8 @@ def _settle(decision: Decision, entry: ReviewItem) -> None:
     request, runtime = decision.request, decision.runtime
     keep = request.keep if isinstance(request, AcceptReview) else None
     with lock(runtime.home.state / LOCK):
-        proposals = [each for each, _ in _open_contradictions(runtime, entry.agent or "")]
+        pairs, _ = find_pairs(runtime, runtime.fresh_scope(entry.agent))
+        proposals = [each for each, _ in _open_contradictions(runtime, pairs, entry.agent or "")]
         _decide(decision, [entry], proposals, entry.agent, keep)
 
 

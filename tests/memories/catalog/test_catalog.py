@@ -141,6 +141,17 @@ def test_counts(home: Home, sample: Path) -> None:
     assert everything.pending == everything.broken == 0
 
 
+def test_tags_that_differ_in_case_are_one_tag(djinn: Djinn, shared: Path) -> None:
+    for path, tag in (("a.md", "Idea"), ("b.md", "idea"), ("c.md", "idea")):
+        write(shared, path, f"---\ntags: [{tag}]\n---\nAn #idea and #ÉTÉ.\n")
+    write(shared, "d.md", "Nothing but #IDEA and #été.\n")
+    assert djinn.memories.stats().tags == {"idea": 4, "ÉTÉ": 4}
+    assert djinn.memories.values("tag").values == ("idea", "ÉTÉ")
+    for tag in ("Idea", "#IDEA/", "éTé"):
+        assert djinn.memories.list(tags=(tag,)).total == 4
+        assert len(djinn.search(f"tag:{tag.strip('#')}").hits) == 4
+
+
 def test_delete_moves_to_the_trash_and_tells_the_links(djinn: Djinn, shared: Path) -> None:
     write(shared, "deep/a.md", "bytes \r\n stay")
     write(shared, "b.md", "[[a]]")

@@ -72,6 +72,16 @@ def write(path: Path, text: str) -> Path:
 # What is written.
 
 
+def test_documents_and_chunks_are_counted_by_type(djinn: Djinn, papers: Path) -> None:
+    for name, kind in (("a", "technical"), ("b", "technical"), ("c", "general")):
+        path = papers / f"{name}.csv"
+        path.write_text(f"word,number\n{name},1\n")
+        put(djinn, path, document_type=kind)
+    counts = djinn.memories.stats().documents
+    found = {name: (each.documents, each.chunks) for name, each in counts.items()}
+    assert found == {"general": (1, 1), "technical": (2, 2)}
+
+
 def test_a_pdf_becomes_a_note_with_all_that_is_known(djinn: Djinn, me: Path, papers: Path) -> None:
     path = pdf(papers / "Report 1.pdf", sentences(3), title="The Machine", author="A. B",
                subject="Safety")  # fmt: skip

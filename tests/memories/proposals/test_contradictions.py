@@ -47,6 +47,17 @@ def sides(item: ReviewItem) -> tuple[str | None, ...]:
     return item.evidence[0], *(side.path for side in item.subjects)
 
 
+def test_the_inbox_lists_what_one_agent_sees_of_both_sides(home: Home, djinn: Djinn) -> None:
+    add_agent(home, "kim")
+    add_agent(home, "lee")
+    for vault, minutes in (("shared", 10), ("kim", 20), ("lee", 30)):
+        note(home, f"{vault}/tide-{vault}.md", f"The tide gate opening lasts {minutes} minutes.")
+    djinn.index()
+    items = djinn.review.list(kind="contradiction").items
+    found = {(item.agent, *(side.vault for side in item.subjects)) for item in items}
+    assert found == {("kim", "kim", "shared"), ("lee", "lee", "shared")}
+
+
 def test_facts_of_two_vaults_are_listed_and_one_is_closed(djinn: Djinn, clock: Clock) -> None:
     djinn.facts.set("anna", "city", "Oslo", shared=True, evidence=["Letter"])
     djinn.facts.set("anna", "city", "Bergen", source="conversation")

@@ -55,6 +55,19 @@ def test_sessions_are_listed_newest_first_with_their_turns_times_and_program(dji
     assert [each.session for each in djinn.sessions.list(agent="ben").sessions] == ["his"]
 
 
+def test_a_session_says_when_it_was_extracted_and_what_came_of_it(djinn: Djinn) -> None:
+    said = "Remember that my favourite city is Oslo."
+    record_turns(djinn.runtime, "me", [turn("Harbour Talk", 0, text=said)])
+    assert {each.extracted for each in djinn.sessions.list().sessions} == {None}
+    report = djinn.sessions.extract("harbour talk")
+    by_name = {each.session: each.extracted for each in djinn.sessions.list().sessions}
+    extracted = by_name.pop("Harbour Talk")
+    assert extracted and (extracted.memories, extracted.known) == (len(report.written), 0)
+    assert {*by_name.values()} == {None}
+    assert djinn.sessions.history("Harbour Talk").extracted == extracted
+    assert djinn.sessions.history("dig").extracted is None
+
+
 def test_an_open_session_is_listed_before_it_has_turns(djinn: Djinn) -> None:
     started = djinn.sessions.start().session
     djinn.sessions.start("dig")

@@ -44,7 +44,7 @@ from djinn_memory.memories.recall.scores import names_in_events
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.dates import over
 from djinn_memory.notes.frontmatter import edit_fields
-from djinn_memory.notes.slugs import fold
+from djinn_memory.notes.slugs import fold, tag_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.scoring import NEUTRAL, Record, pooled, score, share_of
 from djinn_memory.search.backend import Index
@@ -151,7 +151,7 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
 def _is_kept(memory: IndexedMemory) -> bool:
     """Whether a note is never proposed, however long it was not used."""
     status = fold(memory.field("status") or "")
-    pins = {fold(tag) for tag in memory.tags} & {"pinned", "evergreen"}
+    pins = {tag_key(tag) for tag in memory.tags} & {"pinned", "evergreen"}
     flags = [fold(memory.field(name) or "") for name in ("pinned", "evergreen")]
     return (
         status in WAITING

@@ -7,6 +7,7 @@ After a crash between them, the note tells what happened.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Literal
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from djinn_memory.memories.episodes.journals import home_name_if_any
 from djinn_memory.memories.episodes.reading import EPISODES, FIELDS, EpisodeText, read_episodes
 from djinn_memory.memories.sessions.extraction.claims import Claim, claim_digest, key_digest
+from djinn_memory.memories.sessions.requests import SessionExtraction
 from djinn_memory.models import Filters
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
@@ -134,6 +136,21 @@ class ExtractionLog:
             self._state.ledger.append(events)
         for stored, event in zip(known, events, strict=False):
             stored.append(event)
+
+
+def extractions(state: State, agent: str) -> dict[str, SessionExtraction]:
+    """What was extracted from the sessions of an agent, by name without case."""
+    ledger, outcomes = state.ledger_if_any, Counter[tuple[object, object]]()
+    read: dict[str, str] = {}
+    for event in reading.agent_events(ledger, (TAKEN, READ), agent) if ledger else ():
+        if event.kind == READ:
+            read[event.subject.casefold()] = event.at
+        else:
+            outcomes[str(event.data.get("session")).casefold(), event.data.get("outcome")] += 1
+    return {
+        name: SessionExtraction(at, outcomes[name, "written"], outcomes[name, "known"])
+        for name, at in read.items()
+    }
 
 
 def _said(event: Event) -> str:
