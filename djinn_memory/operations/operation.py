@@ -130,7 +130,8 @@ class OperationMethod(Generic[P, Q, R]):
         if unknown := kwargs.keys() - field_types(self.request).keys():
             raise TypeError(f"{self.method.__name__}() {unknown_fields(self.request, unknown)}")
         request = args[0] if given else self.request(*args, **kwargs)
-        caller = getattr(request, "agent", None)
+        # The agent of what only a person may do is whom it concerns.
+        caller = getattr(request, "agent", None) if self.verb.rights == "agent" else None
         with namespace.runtime.busy(patient=self.patient, caller=caller):
             check(cast(Struct, request))
             _refuse_secrets(namespace.runtime.home, request)

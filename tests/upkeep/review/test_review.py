@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound, UsageError
+from djinn_memory.errors import NotFound, Refused, UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.upkeep.review.requests import ReviewItem
 from tests.conftest import EXTRACTS, Run
@@ -105,6 +105,15 @@ def test_a_contradiction_needs_a_side(djinn: Djinn) -> None:
     assert djinn.review.accept(["1"], keep="A", dry_run=True).items == (item,)
     assert djinn.review.accept([item.id], keep="A", note="Anna said so.").items == (item,)
     assert items(djinn) == ()
+
+
+def test_a_decision_for_an_agent_is_that_of_a_person(djinn: Djinn, home: Home) -> None:
+    contradict(djinn)
+    [change] = djinn.review.accept(["1"], keep="A", agent="me").changes
+    assert djinn.changes.list().changes[0].by is None
+    with pytest.raises(Refused, match="was made by a person"):
+        djinn.changes.undo(change, agent="me")
+    assert djinn.changes.undo().change.id == change
 
 
 def test_a_dismissed_contradiction_does_not_come_back(djinn: Djinn) -> None:
