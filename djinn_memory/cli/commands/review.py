@@ -136,13 +136,15 @@ def _print_item(entry: ReviewItem, name: str) -> None:
 
 
 def _run_decide(call: Call) -> Any:
-    numbers = [name for name in call.request.items if name.isdigit()]
-    if numbers and not call.request.dry_run:
-        preview = call.run(dry_run=True)
-        about = "; ".join(f"{entry.kind} {entry.title} ({entry.id})" for entry in preview.items)
-        if preview.items and not call.confirmed("Is this what you mean?", about):
+    given = call.request.items
+    if any(name.isdigit() for name in given) and not call.request.dry_run:
+        waiting = call.run("review.list", limit=100_000).items
+        listed = {f"{entry.number}": entry for entry in waiting}
+        chosen = [listed[name] for name in given if name in listed]
+        about = "; ".join(f"{entry.kind} {entry.title} ({entry.id})" for entry in chosen)
+        if chosen and not call.confirmed("Is this what you mean?", about):
             return None
-        call.values["items"] = [entry.id for entry in preview.items] or call.request.items
+        call.values["items"] = [listed[name].id if name in listed else name for name in given]
     return call.run()
 
 

@@ -87,8 +87,8 @@ class Review(Namespace, name="review"):
 
 
 def _named(items: Sequence[ReviewItem], names: Sequence[str]) -> Sequence[ReviewItem]:
-    """The items with these numbers or ids, each once. `NotFound` suggests similar ids."""
-    by_name = {name: entry for entry in items for name in (str(entry.number), entry.id)}
+    """The items with these ids or numbers, each once. `NotFound` suggests similar ids."""
+    by_name = {f"{entry.number}": entry for entry in items} | {entry.id: entry for entry in items}
     for name in names:
         if name not in by_name:
             near = " or ".join(near_names(name, [entry.id for entry in items]))

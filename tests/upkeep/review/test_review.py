@@ -156,6 +156,17 @@ def test_a_number_is_confirmed_and_an_id_is_not(djinn: Djinn, home: Home, run: R
     assert items(djinn) == ()
 
 
+def test_no_number_is_left_out_and_none_is_taken_for_an_id(home: Home, run: Run) -> None:
+    with Djinn(Home(home.root), clock=lambda: NOW - timedelta(days=2)) as earlier:
+        earlier.episodes.record_interaction("I prefer tea over coffee.", session="1")
+    with Djinn(Home(home.root), clock=lambda: NOW) as djinn:
+        contradict(djinn)
+        assert [item.kind for item in items(djinn)] == ["contradiction", "extraction"]
+        done = run("review", "accept", "1", "2", "--yes", home=home.root, **{EXTRACTS: "true"})
+        assert done.returncode == 1 and "which side holds" in done.stderr
+        assert [item.kind for item in items(djinn)] == ["contradiction"]
+
+
 def test_a_key_decides_at_a_terminal(djinn: Djinn, home: Home) -> None:
     contradict(djinn)
     ours, theirs = pty.openpty()
