@@ -201,7 +201,7 @@ def test_a_remedy_names_an_operation_and_fields_of_its_request() -> None:
     for place, remedy in remedies():
         operation = remedy.operation
         if operation in COMMANDS:
-            declared = tree.load(command(operation))
+            declared = tree.load(tree.canonical(command(operation)))
             known = {
                 field.name for kind in (declared.request, declared.view) for field in fields(kind)
             }

@@ -49,7 +49,8 @@ def _move(call: Call, answer: MemoryMove) -> None:
 
 def _run_edit(call: Call) -> Any:
     given = call.values
-    if any(given[name] for name in ("fields", "tags", "untag")) or given["status"] is not None:
+    options = (given[name] for name in ("fields", "tags", "untag", "dry_run"))
+    if any(options) or given["status"] is not None:
         return call.run()
     from djinn_memory.memories.editing.requests import MemoryEdit
 

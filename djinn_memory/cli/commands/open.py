@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Program = Literal["editor", "obsidian", "system"]
 
-PRINT = Remedy(purpose="pass --print to print the path of the note")
+PRINT = Remedy("memories.open", {"name": None, "print": True}, "print the path of the note")
 
 
 class _OpenView(Struct, frozen=True):

@@ -103,3 +103,9 @@ def test_an_editor_opens_and_what_it_saved_is_found(
     assert len(djinn.search("quokka").hits) == 1
     done = run("memory", "edit", "Lamp", home=home, EDITOR="true", VISUAL="")
     assert done.stdout == "unchanged shared/lamp.md\n"
+    before = note.read_bytes()
+    done = run("memory", "edit", "Lamp", "--dry-run", home=home, EDITOR=str(editor), VISUAL="")
+    assert (done.returncode, note.read_bytes()) == (2, before)
+    assert done.stderr == "error: nothing to change; give a field, a tag or a status\n"
+    done = run("memory", "edit", "Lamp", home=home, EDITOR=str(tmp_path / "gone"), VISUAL="")
+    assert done.returncode == 5 and "`djinn open NAME --print`" in done.stderr
