@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import asdict
 
-from djinn_memory.cli.output import (
-    clean_lines,
-    is_dumb,
-    say,
-    say_verbatim,
-    shows_links,
-    width_of,
-)
+from djinn_memory.cli.output import clean_lines, is_dumb, say, say_verbatim, shows_links, width_of
 from djinn_memory.models import MemoryRef
 from djinn_memory.notes.links import Link, parse_links
 

@@ -181,7 +181,7 @@ def explain(error: Any) -> tuple[str, str]:
         metavar = (error.param.metavar or error.param.name).upper()
         return f"{option} is missing", f"write `{_usage(ctx)} {option} {metavar}`"
     if kind == "NoSuchOption":
-        return f"no option {error.option_name}", _option(error, ctx) or help_line
+        return f"no option {error.option_name}", _option(error, ctx)
     if kind == "BadParameter" and error.param is not None:
         return _value(error, ctx) or (message, help_line)
     return message, help_line
@@ -218,7 +218,7 @@ def _option(error: Any, ctx: Any) -> str:
     names = [name for param in ctx.command.params for name in param.opts if name.startswith("-")]
     tried = OPTION_WORDS.items()
     near = [name for name, words in tried if error.option_name in words and name in names][:1]
-    near = near or get_close_matches(error.option_name, names, 1, 0.7)
+    near = near or get_close_matches(error.option_name, names, 1, LIKENESS)
     near = near or [name for name in names if name.startswith(f"{error.option_name}-")]
     if near:
         return f"did you mean {near[0]}?"

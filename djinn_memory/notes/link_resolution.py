@@ -269,9 +269,7 @@ Rewrite = Callable[[Link], Address | None]
 """Returns the new address of a link. None keeps the link."""
 
 
-def led_to(
-    name: str, path: str, source: str, is_wanted: Callable[[Link], bool]
-) -> Callable[[Link], Address | None]:
+def led_to(name: str, path: str, source: str, is_wanted: Callable[[Link], bool]) -> Rewrite:
     """Leads the wanted links of the note at `source` to the note called `name` at `path`."""
     relative = posixpath.relpath(path, posixpath.dirname(source) or ".")
 

@@ -20,12 +20,7 @@ from djinn_memory.errors import ConfigError, NotFound, Refused, Unavailable
 from djinn_memory.home import config as configuration
 from djinn_memory.home import setup
 from djinn_memory.home.home import Change, Home
-from djinn_memory.home.written_backups import (
-    WrittenBackup,
-    default_file,
-    default_folder,
-    record,
-)
+from djinn_memory.home.written_backups import WrittenBackup, default_file, default_folder, record
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.operations.operation import Namespace, operation

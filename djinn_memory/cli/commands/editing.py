@@ -62,11 +62,7 @@ def _run_edit(call: Call) -> Any:
 
 @command(
     "memories.edit",
-    fields={
-        "name": NAME,
-        "fields": Field("KEY=VALUE"),
-        "untag": Field("TAG", candidates.tags),
-    },
+    fields={"name": NAME, "fields": Field("KEY=VALUE"), "untag": Field("TAG", candidates.tags)},
     run=_run_edit,
 )
 def _edit(call: Call, answer: MemoryEdit) -> None:

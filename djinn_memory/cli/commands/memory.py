@@ -77,10 +77,7 @@ def _search(call: Call, answer: SearchResult) -> None:
 
 
 @command(
-    "memories.list",
-    without=["paths"],
-    fields={"limit": Field(short="-n", most=1000)},
-    short="list",
+    "memories.list", without=["paths"], fields={"limit": Field(short="-n", most=1000)}, short="list"
 )
 def _list(call: Call, answer: MemoryPage) -> None:
     """List memories, newest first.

@@ -93,9 +93,7 @@ def _doctor(call: Call, answer: Diagnosis) -> None:
 
 
 @command(
-    "backups.create",
-    fields={"file": Field("[FILE]")},
-    failed=lambda answer: bool(answer.problems),
+    "backups.create", fields={"file": Field("[FILE]")}, failed=lambda answer: bool(answer.problems)
 )
 def _create(call: Call, answer: CreatedBackup) -> None:
     """Write vaults, ledger, working memory and settings into one archive.

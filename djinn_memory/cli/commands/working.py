@@ -70,10 +70,7 @@ def _run_set(call: Call) -> Any:
     },
     view=_SetOptions,
     run=_run_set,
-    schemas={
-        "session.working.set": "working.set",
-        "session.working.step": "working.step",
-    },
+    schemas={"session.working.set": "working.set", "session.working.step": "working.step"},
     also={"working.step": ""},
 )
 def _set(call: Call, answer: Any) -> None:
@@ -111,10 +108,7 @@ def _run_get(call: Call) -> Any:
     "working.get",
     fields={"key": KEY._replace(optional=True), "giver": GIVER},
     run=_run_get,
-    schemas={
-        "session.working.get": "working.get",
-        "session.working.task": "working.resume",
-    },
+    schemas={"session.working.get": "working.get", "session.working.task": "working.resume"},
     also={"working.resume": ""},
 )
 def _get(call: Call, answer: Any) -> None:
@@ -155,10 +149,7 @@ def _run_list(call: Call) -> Any:
     "working.list",
     view=_ListOptions,
     run=_run_list,
-    schemas={
-        "session.working.list": "working.list",
-        "session.working.tasks": "working.tasks",
-    },
+    schemas={"session.working.list": "working.list", "session.working.tasks": "working.tasks"},
     also={"working.tasks": "--tasks"},
 )
 def _list(call: Call, answer: Any) -> None:

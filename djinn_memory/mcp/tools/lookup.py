@@ -8,13 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, uri
-from djinn_memory.mcp.tool import (
-    OTHER_NARROWING,
-    Argument,
-    number,
-    required_text,
-    tool,
-)
+from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, number, required_text, tool
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
 from djinn_memory.memories.verbs import MemoryLinks, MemoryPage, MemoryWithOrigin
 from djinn_memory.models import Hit, Known, Mode, Problem, SearchResult, extended
@@ -49,11 +43,7 @@ class _SearchAnswer(Answer):
 def _present_passages(result: SearchResult, _: object) -> _SearchAnswer:
     passages = [
         extended(
-            hit,
-            _Passage,
-            score=round(hit.score, 3),
-            page=hit.page_number,
-            text=_text(result, hit),
+            hit, _Passage, score=round(hit.score, 3), page=hit.page_number, text=_text(result, hit)
         )
         for hit in result.shown
     ]

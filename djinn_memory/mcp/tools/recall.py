@@ -8,13 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
-from djinn_memory.mcp.tool import (
-    OTHER_NARROWING,
-    Argument,
-    number,
-    required_text,
-    tool,
-)
+from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, number, required_text, tool
 from djinn_memory.memories.proposals.gaps import GapGroup, GapSuggestion
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult

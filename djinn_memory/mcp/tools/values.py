@@ -68,15 +68,11 @@ def as_understood(fields: dict[str, Any]) -> None:
     prepare=as_understood,
     without=frozenset({"order", "domain"}),
     names={"skip": "offset"},
-    hints={
-        "expires": "30d or 2026-12-31.",
-        "search": "Only with this text.",
-    },
+    hints={"expires": "30d or 2026-12-31.", "search": "Only with this text."},
     arguments={
         "limit": number(1, 200, default=50),
         "source": optional_text(
-            500,
-            "conversation (default), or user_explicit if the user asked for it.",
+            500, "conversation (default), or user_explicit if the user asked for it."
         ),
     },
 )

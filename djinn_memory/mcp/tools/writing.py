@@ -147,8 +147,7 @@ def _note_lines(answer: _NoteAnswer) -> list[str]:
 _Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 _Paths = Annotated[
-    Sequence[_Path],
-    Meta(min_length=1, max_length=100, description="Absolute; files or folders."),
+    Sequence[_Path], Meta(min_length=1, max_length=100, description="Absolute; files or folders.")
 ]
 
 _FOR_A_PERSON = frozenset(
@@ -216,10 +215,7 @@ def _has_hidden_part(path: Path) -> bool:
     prepare=_absolute_paths,
     check=_refuse_hidden,
     without=_FOR_A_PERSON,
-    hints={
-        "recursive": "Include subfolders.",
-        "copy": "Even if another vault has it.",
-    },
+    hints={"recursive": "Include subfolders.", "copy": "Even if another vault has it."},
     arguments={
         "paths": Argument(_Paths, NODEFAULT),
         "title": optional_text(500, "For a single file."),
@@ -263,10 +259,7 @@ def _present_episode(result: Any, _: object) -> Any:
     present=_present_episode,
     without=frozenset({"domain"}),
     names={"action": "what"},
-    hints={
-        "response": "Your answer.",
-        "context": "A JSON object; of an outcome, where.",
-    },
+    hints={"response": "Your answer.", "context": "A JSON object; of an outcome, where."},
     arguments={
         "message": optional_text(MAX_TEXT, "What the user said.", least=1),
         "text": optional_text(MAX_TEXT, "What happened.", least=1),

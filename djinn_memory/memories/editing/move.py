@@ -17,12 +17,7 @@ from djinn_memory.home.access import is_open
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.catalog.catalog import file_name, find, require_note
 from djinn_memory.memories.editing.relinking import Place, Relinking, Stray
-from djinn_memory.memories.editing.requests import (
-    LinksLeft,
-    MemoryMove,
-    MoveMemory,
-    RenameMemory,
-)
+from djinn_memory.memories.editing.requests import LinksLeft, MemoryMove, MoveMemory, RenameMemory
 from djinn_memory.memories.editing.titles import (
     checked_title,
     destination,
@@ -31,12 +26,7 @@ from djinn_memory.memories.editing.titles import (
     titled,
 )
 from djinn_memory.memories.memory_files import versions
-from djinn_memory.memories.writing.change_set import (
-    ATTEMPTS,
-    ChangeSet,
-    change_set,
-    check_writable,
-)
+from djinn_memory.memories.writing.change_set import ATTEMPTS, ChangeSet, change_set, check_writable
 from djinn_memory.memories.writing.existing import HISTORY
 from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes import vault as disk
@@ -124,11 +114,7 @@ def move(runtime: Runtime, request: MoveMemory) -> MemoryMove:
 
 
 def moved(
-    runtime: Runtime,
-    command: str,
-    request: MoveRequest,
-    plan: Plan,
-    find: Find = find,
+    runtime: Runtime, command: str, request: MoveRequest, plan: Plan, find: Find = find
 ) -> MemoryMove:
     """Carry out what `plan` decides about a note, again if another program saves it meanwhile."""
     for attempts_left in reversed(range(ATTEMPTS)):
@@ -141,11 +127,7 @@ def moved(
 
 
 def _moved(
-    runtime: Runtime,
-    command: str,
-    request: MoveRequest,
-    plan: Plan,
-    find: Find,
+    runtime: Runtime, command: str, request: MoveRequest, plan: Plan, find: Find
 ) -> MemoryMove:
     scope = runtime.fresh_scope(request.agent)
     # A note that is not indexed yet may have links, too.

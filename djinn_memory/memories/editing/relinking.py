@@ -265,7 +265,7 @@ class Relinking:
         if address.startswith("/"):
             yield f"/{stem}"
         if address.startswith("."):
-            yield self._relative(source, target, stem, dotted=address.startswith("./"))
+            yield self._relative(source, stem, dotted=address.startswith("./"))
         by_file = how in ("path", "suffix", "name", "part")
         depth = address.strip("/").count("/")
         own = [stem if how == "path" and depth else tails[min(depth, len(tails) - 1)]]
@@ -275,10 +275,10 @@ class Relinking:
     def _paths(self, source: Place, written: str, target: LinkTarget) -> Iterator[str]:
         """The paths of a Markdown link to a note, beginning with the form of the present one."""
         if not written.startswith("/") and self.moved(source)[0] == target.vault:
-            yield self._relative(source, target, target.path, dotted=written.startswith("./"))
+            yield self._relative(source, target.path, dotted=written.startswith("./"))
         yield from (f"/{target.path}", target.path)
 
-    def _relative(self, source: Place, target: LinkTarget, path: str, *, dotted: bool) -> str:
+    def _relative(self, source: Place, path: str, *, dotted: bool) -> str:
         folder = posixpath.dirname(self.moved(source)[1]) or "."
         relative = posixpath.relpath(path, folder)
         return f"./{relative}" if dotted and not relative.startswith(".") else relative
@@ -292,8 +292,7 @@ class Relinking:
         file = posixpath.normpath(posixpath.join(old, written))
         if file.startswith("..") or not (self.vaults[vault].root / file).exists():
             return None
-        relative = posixpath.relpath(file, new or ".")
-        return f"./{relative}" if written.startswith("./") and relative[0] != "." else relative
+        return self._relative(source, file, dotted=written.startswith("./"))
 
     def _anchor(self, source: Place, link: Link) -> str | None:
         """The new anchor of a link to the first heading of a renamed note."""

@@ -43,12 +43,7 @@ from djinn_memory.sync.notes.names import original_path
 from djinn_memory.sync.requests import ListConflicts
 from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.review.requests import (
-    AcceptReview,
-    DismissReview,
-    ReviewItem,
-    ReviewKind,
-)
+from djinn_memory.upkeep.review.requests import AcceptReview, DismissReview, ReviewItem, ReviewKind
 
 UNFINISHED = timedelta(days=1)
 """How old the last turn of a session is when its extraction counts as unfinished. Idle sessions are

@@ -20,12 +20,7 @@ from djinn_memory.memories.sessions.extraction.turns import ExtractionLog
 from djinn_memory.memories.sessions.requests import ExtractedMemory, SkippedStatement
 from djinn_memory.memories.writing.drafts import draft_of
 from djinn_memory.memories.writing.duplicates import SAME_WORDS, DuplicateFinder, likeness, numbers
-from djinn_memory.memories.writing.provenance import (
-    PROPOSED,
-    STATEMENT,
-    Provenance,
-    evidence_link,
-)
+from djinn_memory.memories.writing.provenance import PROPOSED, STATEMENT, Provenance, evidence_link
 from djinn_memory.memories.writing.remember import remember
 from djinn_memory.memories.writing.requests import NewMemory
 from djinn_memory.models import Filters, extended
