@@ -105,7 +105,7 @@ class Djinn(Namespace):
     review: Review
     """What waits for a decision of a person, from every source."""
     changes: Changes
-    """Changes that djinn made to notes in bulk or by itself, and their undoing."""
+    """Changes that djinn made to notes, and their undoing."""
     backups: Backups
     """Operations on backups of the home."""
     sync: Sync

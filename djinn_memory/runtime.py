@@ -67,8 +67,8 @@ class Runtime:
         """Lock out other threads, because a home's databases serve one thread at a time.
 
         Work waits only a few seconds for other processes. `patient` work waits longer. The reason
-        for a long wait goes to `progress`. Work may be nested. Raises
-        `RuntimeError` in a second thread.
+        for a long wait goes to `progress`. Work may be nested. Raises `RuntimeError` in a second
+        thread.
         """
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(

@@ -30,7 +30,7 @@ NOUNS = {
     "config": "The settings in config.yaml, and the servers and models that they may use.",
     "agent": "Agents: the names that have a personal vault, their profiles and summaries.",
     "agent summary": "The narrative summary, with which `djinn wake` begins.",
-    "hook": "Hooks, with which Claude Code and Codex record sessions and get memories.",
+    "hook": "Hooks, with which clients such as Claude Code record sessions and get memories.",
 }
 """The groups of commands, also those inside a group. Commands without a group come before them."""
 

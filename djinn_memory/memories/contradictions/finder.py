@@ -90,7 +90,7 @@ class Contradiction(Struct, frozen=True):
     difference: Difference
     """In what they differ: the `value` of a fact, else a `number`, a `date` or a `negation`."""
     a: ContradictionSide
-    """The side that `settle --keep A` keeps."""
+    """The side that `djinn review accept --keep A` keeps."""
     b: ContradictionSide
     """The other side."""
 
@@ -103,20 +103,18 @@ class Pair(Struct, frozen=True):
     """The names of the memories in the ledger, and the hashes of their texts."""
 
 
-def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> tuple[list[Pair], bool]:
+def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> list[Pair]:
     """The contradictions between memories of these vaults, in order of their places.
 
-    Notes that no agent sees both are not compared. Also returns whether all memories were compared.
+    Notes that no agent sees both are not compared.
     """
     pairs: dict[str, Pair] = {}
     with runtime.index(vaults) as index:
         for pair in (*_between_facts(runtime, index), *_between_notes(runtime, index)):
             pairs.setdefault(pair.contradiction.id, pair)
-        complete = index.count(Selection(_SPOKEN)) <= MOST_MEMORIES
-    ordered = sorted(
+    return sorted(
         pairs.values(), key=lambda pair: (pair.contradiction.a.address, pair.contradiction.id)
     )
-    return ordered, complete
 
 
 def _between_facts(runtime: Runtime, index: Index) -> Iterator[Pair]:

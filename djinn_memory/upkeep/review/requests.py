@@ -103,8 +103,6 @@ class ReviewList(Struct, frozen=True):
     """The number of items, also of those that the limit leaves out."""
     kinds: dict[str, int]
     """The number of items of each kind."""
-    problems: tuple[Problem, ...] = ()
-    """What could not be looked at."""
 
 
 class ReviewReport(Struct, frozen=True):

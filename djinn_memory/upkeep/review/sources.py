@@ -99,7 +99,7 @@ def _contradictions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]
     readers = [agent] if agent else runtime.home.config.agents
     for reader in readers:
         runtime.fresh_scope(reader)
-    pairs, _ = find_pairs(runtime, runtime.home.visible(agent))
+    pairs = find_pairs(runtime, runtime.home.visible(agent))
     seen: set[str] = set()
     for reader in readers if pairs else ():
         for proposal, pair in _open_contradictions(runtime, pairs, reader):
@@ -148,7 +148,7 @@ def _settle(decision: Decision, entry: ReviewItem) -> None:
     request, runtime = decision.request, decision.runtime
     keep = request.keep if isinstance(request, AcceptReview) else None
     with lock(runtime.home.state / LOCK):
-        pairs, _ = find_pairs(runtime, runtime.fresh_scope(entry.agent))
+        pairs = find_pairs(runtime, runtime.fresh_scope(entry.agent))
         proposals = [each for each, _ in _open_contradictions(runtime, pairs, entry.agent or "")]
         _decide(decision, [entry], proposals, entry.agent, keep)
 

@@ -20,7 +20,7 @@ _BOTH = Remedy("", {"keep": "both"}, "record that both hold")
 def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
     if agent is None:
         return []
-    return [finding(pair) for pair in find_pairs(runtime, runtime.home.scope(agent))[0]]
+    return [finding(pair) for pair in find_pairs(runtime, runtime.home.scope(agent))]
 
 
 def finding(pair: Pair) -> Finding:
