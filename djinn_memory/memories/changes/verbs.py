@@ -186,6 +186,9 @@ def _entry(change: PastChange, vaults: Sequence[Vault]) -> ChangeEntry:
     file, more = changed[0], len(changed) - 1
     named = f"{file.action.capitalize()} {file.vault}/{file.path}"
     named += f" and {count(more, 'other file')}" if more else ""
+    gone = next((each for each in changed if each.action == "removed"), None)
+    if gone and file.action == "created":
+        named = f"Moved {gone.vault}/{gone.path} to {file.vault}/{file.path}"
     return ChangeEntry(
         record.id,
         moment(record.at),

@@ -145,8 +145,6 @@ def _moved(
         vault = relinking.vaults[memory.vault]
         check_writable(vault)
         target = plan(relinking.vaults, memory, disk.read(vault, memory.path))
-        was, to = f"{memory.vault}/{memory.path}", f"{target.vault.name}/{target.path}"
-        changes.what = f"Edited {was}" if was == to else f"Moved {was} to {to}"
         answer = _Move(runtime, changes, relinking, memory, target).add()
     if request.dry_run:
         return replace(answer, diff=changes.diff())

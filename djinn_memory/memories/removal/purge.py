@@ -35,8 +35,8 @@ from djinn_memory.notes.note import Note, domains_of
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.store.expiring import forget
 from djinn_memory.store.index import memories, words
-from djinn_memory.store.ledger import EPISODE_PURGED, Event
-from djinn_memory.store.ledger.reading import events_of
+from djinn_memory.store.ledger import EPISODE_PURGED, Event, Ledger
+from djinn_memory.store.ledger.reading import events_by_kind, events_of
 from djinn_memory.store.ledger.redaction import CONTAINED, phrases, redacted
 from djinn_memory.store.ledger.sync_state import mark_purged
 from djinn_memory.store.sqlite import erase, transaction
@@ -101,8 +101,9 @@ def purge(
     ledger = state.ledger_if_any
     agent = state.home.agent(request.agent)
     recover(state)
-    _erase_kept(state, memory.vault, memory.paths, texts, memory.id)
-    named = [*texts, *(() if memory.block else memory.paths)]
+    paths = memory.paths if memory.block else _former_paths(ledger, memory.paths)
+    _erase_kept(state, memory.vault, paths, texts, memory.id)
+    named = [*texts, *(() if memory.block else paths)]
     events = ledger.redact(named, agent, may_quote) if ledger else 0
     values = _forget_values(state, texts, agent, memory.vault, excluded)
     _redact_events(state, phrases(texts), may_quote)
@@ -133,6 +134,18 @@ def purge(
     return replace(
         report, vectors=vectors, events=events, values=values, problems=problems, purged=True
     )
+
+
+def _former_paths(ledger: Ledger | None, paths: Collection[str]) -> Collection[str]:
+    """Paths of files, and those that they had before they were renamed or moved."""
+    found = dict.fromkeys(paths)
+    for event in reversed(events_by_kind(ledger, (PLANNED,)) if ledger else ()):
+        record = RecordedChange.of(event)
+        # A change with a sentence of its own is about several notes.
+        files = record.plan.files if record and not record.plan.what else ()
+        if any(file.path in found and file.before is None for file in files):
+            found |= dict.fromkeys(file.path for file in files if file.after is None)
+    return found
 
 
 def _origin(notes: Sequence[tuple[str, Note]]) -> dict[str, str]:

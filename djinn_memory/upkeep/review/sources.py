@@ -208,8 +208,7 @@ def _conflicts(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
 def _decide_conflict(decision: Decision, entry: ReviewItem) -> None:
     note, copy = (subject.path or "" for subject in entry.subjects)
     [vault] = decision.runtime.home.named([entry.subjects[0].vault or ""])
-    what = f"Decided the conflict of {note}"
-    made = change_set(decision.runtime, decision.command, what, decision.request.agent)
+    made = change_set(decision.runtime, decision.command, "", decision.request.agent)
     with nullcontext(ChangeSet()) if decision.request.dry_run else made as changes:
         old, new = changes.content(vault, note), changes.content(vault, copy)
         if new is None:

@@ -223,3 +223,18 @@ def test_a_calendar_is_imported_in_one_change(djinn: Djinn, tmp_path: Path) -> N
     assert report.calendars and report.recorded > 2
     assert command(djinn) == "import" and notes(djinn.home) == before
     assert djinn.import_history([log, tmp_path / "work.ics"]).calendars == report.calendars
+
+
+def test_a_purge_leaves_no_earlier_name(djinn: Djinn) -> None:
+    note = djinn.home.root / "vaults" / "shared" / "Quokka.md"
+    note.write_text("---\nid: mem_7k2m9q4dxw30hv5t\n---\nA lamp.\n")
+    djinn.memories.rename("Quokka", "Gorse")
+    djinn.memories.move("Gorse", "ideas")
+    djinn.changes.undo()
+    djinn.memories.rename("Gorse", "Thrift")
+    assert djinn.changes.list().changes[0].what == "Moved shared/Gorse.md to shared/Thrift.md"
+    djinn.memories.purge("Thrift")
+    djinn.runtime.close()
+    left = [file.read_bytes() for file in djinn.home.state.rglob("*") if file.is_file()]
+    for name in (b"Quokka", b"Gorse", b"Thrift", b"A lamp"):
+        assert not any(name in data for data in left), name
