@@ -62,8 +62,8 @@ class Backups(Namespace, name="backups"):
         """Write vaults, ledger, working memory and settings into one archive, and verify it.
 
         Index and vectors are left out, because they can be rebuilt. Raises `Refused` when the file
-        exists. Without a file, the archive has the time in its name, and the oldest ones of the
-        home that were written so are deleted, but for the last `backup.keep`.
+        exists. Without a file, the archive has the time in its name, and of the archives that
+        the home named so, all but the last `backup.keep` are deleted.
         """
         # The recordings of hooks are in no vault until they are taken in.
         self.runtime.take_in(None)

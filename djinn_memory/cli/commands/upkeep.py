@@ -99,8 +99,9 @@ def _create(call: Call, answer: CreatedBackup) -> None:
     """Write vaults, ledger, working memory and settings into one archive.
 
     The archive is a compressed tar file. It is verified before it gets its name. It does not
-    contain links, or the index and the vectors, which `djinn index` rebuilds. Without a file, the
-    last archives that this home wrote so are kept, as many as the setting `backup.keep` says.
+    contain links, or the index and the vectors, which `djinn index` rebuilds. Without a file, it is
+    written to `~/djinn-backups/`, where only the newest archives of this home stay: as many as the
+    setting `backup.keep` says.
 
     Examples:
         djinn backup create

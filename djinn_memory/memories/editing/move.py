@@ -90,7 +90,7 @@ def rename(runtime: Runtime, request: RenameMemory) -> MemoryMove:
             name = file_name(vault, name)
         path = str(PurePosixPath(memory.path).with_name(f"{name}.md"))
         if (title, path) == (memory.title, memory.path):
-            raise UsageError(f"{title!r} is its title already", argument="title")
+            raise UsageError(f"{title!r} is already its title", argument="title")
         heading = title_heading(memory.path, data, vault) is not None
         return Target(vault, path, title, lambda old: titled(path, old, vault, title), heading)
 

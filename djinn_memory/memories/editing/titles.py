@@ -101,6 +101,6 @@ def destination(to: str, vaults: dict[str, Vault], vault: Vault, path: str) -> t
         raise UsageError(f"{to!r} is an absolute path; give a folder of a vault", argument="to")
     parts = PurePosixPath(writable(folder).strip()).parts
     if ".." in parts or any(map(hidden, parts)) or folder.lower().endswith(".md"):
-        raise UsageError(f"{to!r} is no folder for notes", argument="to")
+        raise UsageError(f"{to!r} is not a folder for notes", argument="to")
     inside(vault.root, "/".join(parts))
     return vault, "/".join(parts)

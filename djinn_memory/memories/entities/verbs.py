@@ -247,7 +247,7 @@ class Entities(Namespace, name="entities"):
                 if field == "confidence"
                 else Remedy("entities.edit", {"name": request.name, "kind": text}, "change it")
             )
-            raise UsageError(f"{request.key!r} is no property of an entity", edit)
+            raise UsageError(f"{request.key!r} is not a property of an entity", edit)
         key = checked_key(writable(request.key))
         parsed = from_json(text) if request.json_value else text
         value = " ".join(text_of(parsed).split())

@@ -197,8 +197,8 @@ def _conflicts(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
                     for name in (original, copy.path)
                 ),
                 "The note was changed in two homes.",
-                "The note gets the text of the copy, and the copy goes. Dismissal keeps the text "
-                "of the note, and the copy goes.",
+                "The note gets the text of the copy, which is removed. Dismissal keeps the text of "
+                "the note, and removes the copy.",
                 () if copy.original else ("the note is gone",),
                 moment(saved) if saved else "",
                 vault.agent,
@@ -235,8 +235,8 @@ def _extractions(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
                     unread.session,
                     "extraction",
                     (ProposalSubject(unread.session, None),),
-                    "What was stated in the session was not extracted, or not to the end.",
-                    "Extracts it now. Dismissal leaves its turns out for good.",
+                    "The session was not extracted, or not to its end.",
+                    "Extracts it now. Dismissal never extracts its turns so far.",
                     (count(len(unread.turns), "unread turn"),),
                     last,
                     reader,

@@ -93,5 +93,5 @@ def _named(items: Sequence[ReviewItem], names: Sequence[str]) -> Sequence[Review
         if name not in by_name:
             near = " or ".join(near_names(name, [entry.id for entry in items]))
             remedy = Remedy(purpose=f"did you mean {near}?") if near else _LISTING
-            raise NotFound(f"nothing waits as {name!r}", remedy)
+            raise NotFound(f"no item {name!r} waits", remedy)
     return [*{by_name[name].id: by_name[name] for name in names}.values()]

@@ -76,7 +76,7 @@ def test_a_proposal_is_withdrawn_while_its_note_is_another(
     (shared / "a.md").write_bytes(content + b"More.\n")
     (shared / "b.md").rename(shared / "b.txt")
     assert statuses(djinn) == ["withdrawn", "withdrawn", "open"]
-    with pytest.raises(NotFound, match=f"nothing waits as '{stale[0]}'"):
+    with pytest.raises(NotFound, match=f"no item '{stale[0]}' waits"):
         djinn.review.accept(stale[:1])
     report = djinn.review.accept(all="archive")
     assert [item.id for item in report.items] == stale[2:]
