@@ -138,14 +138,14 @@ def purge(
 
 def _former_paths(ledger: Ledger | None, paths: Collection[str]) -> Collection[str]:
     """Paths of files, and those that they had before they were renamed or moved."""
-    found = dict.fromkeys(paths)
+    former = dict.fromkeys(paths)
     for event in reversed(events_by_kind(ledger, (PLANNED,)) if ledger else ()):
         record = RecordedChange.of(event)
         # A change with a sentence of its own is about several notes.
         files = record.plan.files if record and not record.plan.what else ()
-        if any(file.path in found and file.before is None for file in files):
-            found |= dict.fromkeys(file.path for file in files if file.after is None)
-    return found
+        if any(file.path in former and file.before is None for file in files):
+            former |= dict.fromkeys(file.path for file in files if file.after is None)
+    return former
 
 
 def _origin(notes: Sequence[tuple[str, Note]]) -> dict[str, str]:
