@@ -119,7 +119,7 @@ def test_a_move_takes_relative_links_and_versions_along(djinn: Djinn, shared: Pa
     assert back.memory.path == first.path
     with pytest.raises(UsageError, match="is there already"):
         djinn.memories.move("Lamps", "decisions")
-    with pytest.raises(UsageError, match="no folder for notes"):
+    with pytest.raises(UsageError, match="not a folder for notes"):
         djinn.memories.move("Lamps", "../other")
     for absolute in ("/etc", "shared:/etc", str(shared / "old")):
         with pytest.raises(UsageError, match="absolute path; give a folder of a vault"):
