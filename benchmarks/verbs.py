@@ -20,6 +20,7 @@ from common import PROGRAM, ROOT, home_with, machine, median_seconds, need_data,
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.indexing.scan import RACY_NS
 from djinn_memory.notes.frontmatter import compose
 from djinn_memory.notes.ids import new_id
 
@@ -44,6 +45,9 @@ def fill(home: Home, count: int = COUNT) -> None:
         folder.mkdir(exist_ok=True)
         body = f"{text}\n\nSee also [[{linked}]].\n"
         (folder / f"{number}.md").write_text(compose(fields, body), encoding="utf-8")
+    Djinn(home).index()
+    # The times of files prove nothing until they were read once more, as in any home in use.
+    time.sleep(RACY_NS / 1e9)
     Djinn(home).index()
 
 

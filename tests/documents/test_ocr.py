@@ -10,6 +10,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 from djinn_memory.documents.document import Unreadable
 from tests.documents.pdfs import new, picture, prose, put, read, saved
@@ -24,7 +25,19 @@ def program() -> None:
 
 
 @pytest.mark.usefixtures("program")
-def test_a_scan_is_read(data_dir: Path) -> None:
+def test_a_scan_is_read(tmp_path: Path) -> None:
+    page = Image.new("L", (900, 160), 255)
+    ImageDraw.Draw(page).text((30, 50), "The harbour lamp is lit.", 0, ImageFont.load_default(48))
+    page.save(tmp_path / "scan.png")
+    made = new()
+    made.image(str(tmp_path / "scan.png"), x=50, y=50, w=450)
+    (text,) = read(saved(made, tmp_path), ocr="eng").pages
+    assert text.split() == ["The", "harbour", "lamp", "is", "lit."]
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("program")
+def test_a_scanned_letter_is_read(data_dir: Path) -> None:
     found = read(data_dir / "pdfs" / "ocrmypdf__linn.pdf", ocr="eng")
     (text,) = found.pages
     assert len(text.split()) > 100

@@ -95,6 +95,7 @@ def test_other_weights_in_the_same_folder_are_prepared_anew(tmp_path: Path) -> N
     assert changed.scores("sea", TEXTS) != pytest.approx(first)
 
 
+@pytest.mark.soak
 def test_two_outputs_are_read_as_odds_and_three_are_refused(tmp_path: Path) -> None:
     two = CrossEncoder(str(make(tmp_path / "two", labels=2)), Path("/"))
     two.prepare()
@@ -105,6 +106,7 @@ def test_two_outputs_are_read_as_odds_and_three_are_refused(tmp_path: Path) -> N
     assert not three.ready
 
 
+@pytest.mark.soak
 def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         Unavailable, match="some-body/some-model is not a folder and cannot be downloaded"

@@ -270,15 +270,16 @@ class _QuestionPeriod(Now):
         candidates = sorted(search.candidates, key=lambda candidate: -candidate.score)
         best_match_first = sorted(search.candidates, key=lambda candidate: -candidate.fused)
         same = self._same_subject(search, best_match_first, memories)
+        near = {candidate.chunk_id for candidate in best_match_first[:READ]}
         arranged = _Arranged([], [], [], {})
         self.values.clear()
         self.answered.clear()
-        for rank, candidate in enumerate(candidates):
+        for candidate in candidates:
             memory = memories[candidate.memory_id]
             if NAME.name in candidate.verdicts:
                 arranged.named.append(candidate)
                 continue
-            verdict, read = None, rank < READ
+            verdict, read = None, candidate.chunk_id in near
             held = (read or candidate.chunk_id in same) and self._held_then(search, memory)
             if memory.memory_id in self.answered:
                 # Such as the leader of a project, asked for as "the project".

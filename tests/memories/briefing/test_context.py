@@ -125,7 +125,7 @@ def test_the_limit_of_each_type(djinn: Djinn) -> None:
 
 
 def test_a_large_plane_does_not_crowd_out_a_small_one(djinn: Djinn) -> None:
-    for number in range(300):
+    for number in range(110):
         djinn.episodes.record_observation(text=f"Descale the kettle at the harbour, {number}.")
     djinn.index()
     bundle = djinn.context(TASK, limit_per_type=3)
