@@ -121,6 +121,8 @@ def test_a_move_takes_relative_links_and_versions_along(djinn: Djinn, shared: Pa
         djinn.memories.move("Lamps", "decisions")
     with pytest.raises(UsageError, match="no folder for notes"):
         djinn.memories.move("Lamps", "../other")
+    with pytest.raises(UsageError, match=r"no vault 'shard'.* did you mean shared"):
+        djinn.memories.move("Lamps", "shard:lamps")
     for absolute in ("/etc", "shared:/etc", str(shared / "old")):
         with pytest.raises(UsageError, match="absolute path; give a folder of a vault"):
             djinn.memories.move("Lamps", absolute)
