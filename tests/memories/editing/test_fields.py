@@ -50,6 +50,8 @@ def test_flow_lists_shrink_and_grow(djinn: Djinn, shared: Path) -> None:
     assert (shared / "a.md").read_text() == "---\n---\nA.\n"
     djinn.memories.edit("a", fields=['deep={"a": [1, "x"], "b": true}'], json_value=True)
     assert (shared / "a.md").read_text() == "---\ndeep: {a: [1, x], b: true}\n---\nA.\n"
+    djinn.memories.edit("a", fields=["deep=lamps: two"])
+    assert (shared / "a.md").read_text() == '---\ndeep: "lamps: two"\n---\nA.\n'
 
 
 @pytest.mark.parametrize(
