@@ -29,6 +29,8 @@ MISTAKES = {
     "version": "run `djinn --version`",
     "export": "run `djinn backup create`",
     "document add file.pdf": "run `djinn ingest`",
+    "episode add 'a gull'": "run `djinn episode record",
+    "settle": "run `djinn review`",
     "vault rm notes": "run `djinn vault remove`",
     "agent bob": "`djinn agent --help` to list the commands",
     "config search.limit": "`djinn config --help` to list the commands",
