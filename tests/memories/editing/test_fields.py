@@ -105,3 +105,5 @@ def test_an_editor_opens_and_what_it_saved_is_found(
     assert len(djinn.search("quokka").hits) == 1
     done = run("memory", "edit", "Lamp", home=home, EDITOR="true", VISUAL="")
     assert done.stdout == "unchanged shared/lamp.md\n"
+    done = run("memory", "edit", "Lamp", home=home, EDITOR="false", VISUAL="")
+    assert done.stderr == f"error: false exited with status 1; open {note} yourself\n"
