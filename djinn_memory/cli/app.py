@@ -115,7 +115,8 @@ def _report_error(error: DjinnError) -> int:
 def _report_os_error(error: OSError) -> int:
     """Report an `OSError`. Returns the exit code."""
     where = f"{error.filename}: " if error.filename else ""
-    _report("unavailable", f"{where}{error.strerror or error}", "")
+    remedy = "check the path, its permissions and the disk"
+    _report("unavailable", f"{where}{error.strerror or error}", remedy)
     return UNAVAILABLE
 
 

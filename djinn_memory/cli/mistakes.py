@@ -54,7 +54,7 @@ WORDS = {
     "backup restore": ("unarchive",),
     "sync run": ("synchronize", "push", "pull"),
     "review": ("inbox", "pending", "todo", "waiting", "approve", "accept", "dismiss", "reject",
-               "proposals", "contradictions", "conflicts", "decide"),
+               "proposals", "contradictions", "conflicts", "decide", "settle"),
     "undo": ("revert", "rollback", "back"),
     "undo --list": ("log", "changes", "audit"),
     "show NAME": ("links", "backlinks", "graph", "map"),
@@ -84,7 +84,7 @@ OPTION_WORDS = {
 }
 """Options that people try, by the one that is meant, if the command has it."""
 
-CREATES = {"memory": "remember", "document": "ingest"}
+CREATES = {"memory": "remember", "document": "ingest", "episode": "episode record"}
 """The command that creates the object of a noun, if the noun has no such command."""
 
 OPTIONS = {"version": "--version"}

@@ -116,6 +116,9 @@ def _create_backup(home: Home, file: Path, names: tuple[str, ...], now: datetime
             move_to_free_name(scratch, file)
         except FileExistsError:
             raise Refused(f"{file} already exists; choose another file name") from None
+    except OSError as error:
+        why = f"{file} cannot be written: {error.strerror or error}"
+        raise Unavailable(f"{why}; check the disk and its permissions") from None
     finally:
         scratch.unlink(missing_ok=True)
     sync_folder(file.parent)

@@ -29,6 +29,8 @@ MISTAKES = {
     "version": "run `djinn --version`",
     "export": "run `djinn backup create`",
     "document add file.pdf": "run `djinn ingest`",
+    "episode add 'a gull'": "run `djinn episode record",
+    "settle": "run `djinn review`",
     "vault rm notes": "run `djinn vault remove`",
     "agent bob": "`djinn agent --help` to list the commands",
     "config search.limit": "`djinn config --help` to list the commands",
@@ -111,3 +113,12 @@ def test_a_mistake_is_answered_by_what_to_do(kept: Home, run: Run, typed: str) -
     assert done.stderr.count("\n") == 1, done.stderr
     assert done.stderr.startswith("error: ")
     assert MISTAKES[typed].removesuffix("`") in done.stderr
+
+
+def test_an_error_of_the_system_names_what_to_check(djinn: Djinn, shared: Path, run: Run) -> None:
+    (shared / "lamp.md").write_text("# Lamp\n")
+    (shared / ".trash").write_text("no folder")
+    done = run("memory", "delete", "Lamp", "--yes", home=djinn.home.root)
+    assert done.returncode == 5 and (shared / "lamp.md").exists()
+    remedy = "check the path, its permissions and the disk"
+    assert done.stderr == f"error: {shared}/.trash: File exists; {remedy}\n"

@@ -192,7 +192,7 @@ def test_open_says_what_is_missing(kept: Home, run: Run, tmp_path: Path) -> None
         done = run("open", "Chart datum", *options, home=kept.root, **bare)
         assert (done.returncode, done.stdout) == (5, "")
         assert done.stderr.count("\n") == 1
-        assert "--print" in done.stderr
+        assert "chart-datum.md yourself" in done.stderr
     done = run("open", "Chart datum", home=kept.root, EDITOR=str(tmp_path / "gone"), VISUAL="")
     assert done.returncode == 5 and "gone could not be started" in done.stderr
     done = run("open", "Harbourlight: Architecture#almanack", "--print", home=kept.root)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import DjinnError, NotFound, Refused
+from djinn_memory.errors import DjinnError, NotFound, Refused, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault, init
 from djinn_memory.upkeep.archive import read_archive
@@ -101,6 +101,8 @@ def test_no_file_is_written_over(full: Djinn, archive: Path, tmp_path: Path) -> 
     assert archive.read_bytes() == before
     with pytest.raises(NotFound, match="does not exist"):
         full.backups.create(tmp_path / "no" / "b.tar.gz")
+    with pytest.raises(Unavailable, match="bb cannot be written: File name too long; check"):
+        full.backups.create(tmp_path / ("b" * 300))
     (tmp_path / "notes").rename(tmp_path / "away")
     with pytest.raises(NotFound, match="vault notes does not exist"):
         full.backups.create(tmp_path / "b.tar.gz")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Program = Literal["editor", "obsidian", "system"]
 
-PRINT = Remedy("memories.open", {"name": None, "print": True}, "print the path of the note")
-
 
 class _OpenView(Struct, frozen=True):
     """Options for opening a note."""
@@ -55,7 +53,7 @@ def _run_open(call: Call) -> _OpenedMemory:
     if call.view.print:
         return _OpenedMemory(file, line, None)
     program: Program = call.view.program or _usual(file)
-    _start(_arguments(program, file, line))
+    _start(_arguments(program, file, line), file)
     return _OpenedMemory(file, line, program)
 
 
@@ -64,17 +62,21 @@ def start_editor(file: Path) -> None:
 
     Raises `Unavailable` without an editor, or if it fails.
     """
-    _start(_arguments("editor", file, 1))
+    _start(_arguments("editor", file, 1), file)
 
 
-def _start(arguments: list[str]) -> None:
+def _start(arguments: list[str], file: Path) -> None:
     try:
         status = programs.start(arguments)
     except OSError as error:
         why = f"{arguments[0]} could not be started: {error.strerror or error}"
-        raise Unavailable(why, PRINT) from None
+        raise Unavailable(why, _by_hand(file)) from None
     if status:
-        raise Unavailable(f"{arguments[0]} exited with status {status}", PRINT)
+        raise Unavailable(f"{arguments[0]} exited with status {status}", _by_hand(file))
+
+
+def _by_hand(file: Path) -> Remedy:
+    return Remedy(purpose=f"open {file} yourself")
 
 
 def _usual(file: Path) -> Program:
@@ -89,12 +91,14 @@ def _arguments(program: Program, file: Path, line: int) -> list[str]:
     if program == "editor":
         editor = programs.editor()
         if editor is None:
-            raise Unavailable("no editor is set", Remedy(purpose="set EDITOR"), PRINT)
+            raise Unavailable("no editor is set", Remedy(purpose="set EDITOR"), _by_hand(file))
         return programs.editor_command(editor, file, line)
     opener = programs.opener()
     if opener is None or not programs.has_display():
         raise Unavailable(
-            "no display is available to open the note", Remedy(purpose="set EDITOR"), PRINT
+            "no display is available to open the note",
+            Remedy(purpose="set EDITOR"),
+            _by_hand(file),
         )
     return opener(programs.obsidian_address(file) if program == "obsidian" else str(file))
 

@@ -79,7 +79,8 @@ def _pair(text: str, *, as_json: bool) -> tuple[str, Any]:
         return key, from_json(value)
     with suppress(Exception):
         typed = load(value)
-        if isinstance(typed, (list, dict)) or (
+        # In other text, as in `lamps: two`, a colon makes no mapping.
+        if (isinstance(typed, (list, dict)) and value[0] in "[{") or (
             isinstance(typed, (bool, int, float)) and scalar(typed) == value
         ):
             return key, typed

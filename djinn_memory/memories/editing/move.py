@@ -101,6 +101,10 @@ def move(runtime: Runtime, request: MoveMemory) -> MemoryMove:
     """Move a note; see `Memories.move`."""
 
     def plan(vaults: dict[str, Vault], memory: IndexedMemory, _: bytes) -> Target:
+        hidden = {vault.name for vault in runtime.home.vaults} - {*vaults}
+        if request.to in hidden and runtime.caller is None:
+            why = f"{request.to} is the vault of another agent"
+            raise Refused(f"{why}; move the note to shared, or give ./{request.to} for a folder")
         vault, folder = destination(request.to, vaults, vaults[memory.vault], memory.path)
         path = str(PurePosixPath(folder) / PurePosixPath(memory.path).name)
         if (vault.name, path) == (memory.vault, memory.path):

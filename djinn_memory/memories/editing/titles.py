@@ -15,6 +15,7 @@ from djinn_memory.notes.markdown import headings, inline, mask
 from djinn_memory.notes.note import MAX_TITLE, parse
 from djinn_memory.notes.slugs import fold, slug
 from djinn_memory.notes.vault import hidden
+from djinn_memory.system.choices import one_of
 from djinn_memory.system.files import inside
 
 _NOT_IN_NAMES = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f\x7f]+')
@@ -93,6 +94,8 @@ def destination(to: str, vaults: dict[str, Vault], vault: Vault, path: str) -> t
     folder, is_folder = to, (vault.root / to).is_dir()
     if colon and name in vaults:
         vault, folder = vaults[name], rest
+    elif colon and not is_folder:
+        raise UsageError(f"no vault {name!r}; {one_of(vaults, name)}", argument="to")
     elif to in vaults and is_folder and to != vault.name:
         raise UsageError(f"{to!r} is a vault and a folder; give {to}: or ./{to}", argument="to")
     elif to in vaults and not is_folder:

@@ -50,6 +50,8 @@ def test_flow_lists_shrink_and_grow(djinn: Djinn, shared: Path) -> None:
     assert (shared / "a.md").read_text() == "---\n---\nA.\n"
     djinn.memories.edit("a", fields=['deep={"a": [1, "x"], "b": true}'], json_value=True)
     assert (shared / "a.md").read_text() == "---\ndeep: {a: [1, x], b: true}\n---\nA.\n"
+    djinn.memories.edit("a", fields=["deep=lamps: two"])
+    assert (shared / "a.md").read_text() == '---\ndeep: "lamps: two"\n---\nA.\n'
 
 
 @pytest.mark.parametrize(
@@ -108,4 +110,6 @@ def test_an_editor_opens_and_what_it_saved_is_found(
     assert (done.returncode, note.read_bytes()) == (2, before)
     assert done.stderr == "error: nothing to change; give a field, a tag or a status\n"
     done = run("memory", "edit", "Lamp", home=home, EDITOR=str(tmp_path / "gone"), VISUAL="")
-    assert done.returncode == 5 and "`djinn open NAME --print`" in done.stderr
+    assert done.returncode == 5 and f"; open {note} yourself" in done.stderr
+    done = run("memory", "edit", "Lamp", home=home, EDITOR="false", VISUAL="")
+    assert done.stderr == f"error: false exited with status 1; open {note} yourself\n"

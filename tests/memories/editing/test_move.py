@@ -121,9 +121,18 @@ def test_a_move_takes_relative_links_and_versions_along(djinn: Djinn, shared: Pa
         djinn.memories.move("Lamps", "decisions")
     with pytest.raises(UsageError, match="not a folder for notes"):
         djinn.memories.move("Lamps", "../other")
+    with pytest.raises(UsageError, match=r"no vault 'shard'.* did you mean shared"):
+        djinn.memories.move("Lamps", "shard:lamps")
     for absolute in ("/etc", "shared:/etc", str(shared / "old")):
         with pytest.raises(UsageError, match="absolute path; give a folder of a vault"):
             djinn.memories.move("Lamps", absolute)
+
+
+def test_the_vault_of_another_agent_is_no_folder(djinn: Djinn, lamp: Path, shared: Path) -> None:
+    add_agent(djinn.home, "eve")
+    with pytest.raises(Refused, match=r"eve is the vault of another agent; .* \./eve"):
+        djinn.memories.move("Harbour lamp", "eve")
+    assert djinn.memories.move("Harbour lamp", "./eve").memory.path == "eve/harbour-lamp.md"
 
 
 def test_ratings_follow_a_note_without_an_id(djinn: Djinn, shared: Path) -> None:
