@@ -170,7 +170,7 @@ def _mark(call: Call, answer: requests.MarkedEpisodes) -> None:
 
 @command("episodes.stats")
 def _stats(call: Call, answer: requests.EpisodeStats) -> None:
-    """Count episodes by kind, channel, session and day.
+    """Count episodes by kind, channel, session and day, and those that `djinn pattern find` read.
 
     Examples:
         djinn episode stats
@@ -183,6 +183,8 @@ def _stats(call: Call, answer: requests.EpisodeStats) -> None:
             say(clean(f"{label}  {name}  {number:,}"))
     for date, number in [*answer.days.items()][:14]:
         say(f"day  {date}  {number:,}")
+    read, waiting, ready = answer.consolidated, answer.waiting, answer.ready
+    say(f"pattern find  {read:,} read, {waiting:,} waiting, {ready:,} of them old enough")
 
 
 def _explain(parts: Importance) -> None:
