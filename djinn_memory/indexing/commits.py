@@ -33,7 +33,7 @@ def commit_times(folder: Path, paths: Collection[str], seconds: float) -> dict[s
     all files have a time, or after `seconds`. No program that the repository's settings name runs.
     """
     inherited = {key: text for key, text in os.environ.items() if not key.startswith("GIT_")}
-    left, found = {*paths}, dict[str, int]()
+    left, times = {*paths}, dict[str, int]()
     rest, at, skipped = b"", "", 0
     with (
         suppress(OSError),
@@ -56,9 +56,9 @@ def commit_times(folder: Path, paths: Collection[str], seconds: float) -> dict[s
                     else:
                         if (path := name[skipped:]) in left and at.isdecimal() and len(at) < 12:
                             left.remove(path)
-                            found[path] = int(at)
+                            times[path] = int(at)
                         skipped = 0
         finally:
             timer.cancel()
             process.kill()
-    return found
+    return times
