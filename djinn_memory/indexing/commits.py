@@ -17,13 +17,8 @@ _LOG = (
 )  # fmt: skip
 """`-z` writes each commit as an empty text, its time, and the names, the first after a newline."""
 
-_ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-}
-"""Nothing is written or fetched, and nobody is asked."""
+_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+"""Nothing is fetched."""
 
 
 def commit_times(folder: Path, paths: Collection[str], seconds: float) -> dict[str, int]:
@@ -35,13 +30,10 @@ def commit_times(folder: Path, paths: Collection[str], seconds: float) -> dict[s
     inherited = {key: text for key, text in os.environ.items() if not key.startswith("GIT_")}
     left, times = {*paths}, dict[str, int]()
     rest, at, skipped = b"", "", 0
-    with (
-        suppress(OSError),
-        subprocess.Popen(
-            _LOG, cwd=folder, env=inherited | _ENVIRONMENT, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
-        ) as process,
-    ):  # fmt: skip
+    pipe, null, own = subprocess.PIPE, subprocess.DEVNULL, inherited | _ENVIRONMENT
+    with suppress(OSError), subprocess.Popen(
+        _LOG, cwd=folder, env=own, stdin=null, stdout=pipe, stderr=null, bufsize=0
+    ) as process:  # fmt: skip
         timer = Timer(seconds, process.kill)
         timer.start()
         try:
@@ -55,8 +47,8 @@ def commit_times(folder: Path, paths: Collection[str], seconds: float) -> dict[s
                         at, skipped = name, 1
                     else:
                         if (path := name[skipped:]) in left and at.isdecimal() and len(at) < 12:
-                            left.remove(path)
                             times[path] = int(at)
+                        left.discard(path)
                         skipped = 0
         finally:
             timer.cancel()

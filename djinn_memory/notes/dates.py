@@ -118,8 +118,6 @@ def local_day(at: str) -> str:
 
 def local_minute(at: str) -> str:
     """The local day and time of an ISO time, such as `2026-05-04 09:30`."""
-    if "T" not in at:
-        return at
     try:
         return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError):

@@ -12,7 +12,6 @@ from djinn_memory.cli.output import clean, say, say_verbatim, shortened, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import UsageError
 from djinn_memory.memories.working import requests
-from djinn_memory.notes.dates import local_minute
 from djinn_memory.system.plural import count
 
 WIDEST = 60
@@ -94,8 +93,7 @@ def _set(call: Call, answer: Any) -> None:
     if call.schema:
         say(f"{clean(answer.title)}  {answer.status}, a step of task {clean(call.values['task'])}")
         return
-    until = local_minute(answer.value.expires)
-    say(f"{clean(answer.value.key)}  {_place(answer.value)}, until {until}")
+    say(f"{clean(answer.value.key)}  {_place(answer.value)}, until {answer.value.expires}")
     if answer.replaced:
         talk(f"replaced: {_preview(answer.replaced.value)}")
 
@@ -172,20 +170,12 @@ def _list(call: Call, answer: Any) -> None:
     """
     if call.schema:
         rows = [
-            (
-                task.task,
-                task.status,
-                f"{task.completed} of {task.total}",
-                local_minute(task.updated),
-            )
+            (task.task, task.status, f"{task.completed} of {task.total}", task.updated)
             for task in answer.tasks
         ]
         output.columns(rows, head="task status steps updated", empty="No tasks.")
         return
-    rows = [
-        (each.key, _place(each), local_minute(each.expires), _preview(each.value))
-        for each in answer.values
-    ]
+    rows = [(each.key, _place(each), each.expires, _preview(each.value)) for each in answer.values]
     output.columns(rows, head="key of expires value", empty="No values.")
 
 
@@ -225,9 +215,7 @@ def _share(call: Call, answer: requests.WorkingChange) -> None:
         djinn session working share branch --task deploy --to grace --ttl 3600
     """
     request = call.request
-    say(
-        f"{clean(request.key)}  for {clean(request.to)}, until {local_minute(answer.value.expires)}"
-    )
+    say(f"{clean(request.key)}  for {clean(request.to)}, until {answer.value.expires}")
 
 
 def _print_task(task: requests.Task) -> None:

@@ -217,12 +217,11 @@ def undated(
 def put_dates(connection: apsw.Connection, vault: int, times: Mapping[str, int]) -> None:
     """Date notes that have no date by times in seconds since 1970, given by path."""
     for path, seconds in times.items():
-        values = time_text(seconds), vault, path
-        connection.execute("update note set changed = ? where vault_id = ? and path = ?", values)
         connection.execute(
-            "update memory set date = ?1, updated = coalesce(updated, ?1) where block is null "
-            "and note_id = (select id from note where vault_id = ?2 and path = ?3)",
-            values,
+            "update note set changed = :at where vault_id = :vault and path = :path; "
+            "update memory set date = :at, updated = coalesce(updated, :at) where block is null "
+            "and note_id = (select id from note where vault_id = :vault and path = :path)",
+            {"at": time_text(seconds), "vault": vault, "path": path},
         )
 
 
