@@ -27,12 +27,12 @@ def commit_times(folder: Path, paths: Collection[str], seconds: float) -> dict[s
     A file without a commit is left out: every file, without git or a repository. Reading ends when
     all files have a time, or after `seconds`. No program that the repository's settings name runs.
     """
-    inherited = {key: text for key, text in os.environ.items() if not key.startswith("GIT_")}
+    own = {key: text for key, text in os.environ.items() if not key.startswith("GIT_")}
     left, times = {*paths}, dict[str, int]()
     rest, at, skipped = b"", "", 0
-    pipe, null, own = subprocess.PIPE, subprocess.DEVNULL, inherited | _ENVIRONMENT
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
     with suppress(OSError), subprocess.Popen(
-        _LOG, cwd=folder, env=own, stdin=null, stdout=pipe, stderr=null, bufsize=0
+        _LOG, cwd=folder, env=own | _ENVIRONMENT, stdin=null, stdout=pipe, stderr=null, bufsize=0
     ) as process:  # fmt: skip
         timer = Timer(seconds, process.kill)
         timer.start()

@@ -293,9 +293,8 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
         if before and (content := _appended(run, before, file, data)):
             parsed = {memory.block: _cut(memory.parse(), run) for memory in content.memories}
             if not _illegible(parsed.values()):
-                yield partial(
-                    _put, run, file, seen, digest, content, parsed, changed, appended=True
-                )
+                values = file, seen, digest, content, parsed, changed
+                yield partial(_put, run, *values, appended=True)
                 return
         content = parse_file(file.path, data, run.vault.dialect)
         del data  # A note may have 50 MB, and its text is in memory too.
@@ -345,16 +344,9 @@ def _put(
 ) -> None:
     with _costing_only_itself(run, file), savepoint(run.connection):
         memories.put(
-            run.connection,
-            run.number,
-            file,
-            seen,
-            digest,
-            content,
-            parsed,
-            changed,
+            run.connection, run.number, file, seen, digest, content, parsed, changed,
             appended=appended,
-        )
+        )  # fmt: skip
 
 
 @contextmanager
