@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.outcomes import Outcome
-from djinn_memory.memories.patterns.reading import Occasion
 from djinn_memory.memories.patterns.requests import LearnedPattern
 
 Kinds = dict[str, str]

@@ -243,8 +243,8 @@ class Memory(MemoryRef, frozen=True, kw_only=True):
     updated: str | None
     """The time when the memory was last changed, as ISO 8601."""
     date: str
-    """The day that the note is about, else the time when it was written. `--since` and `--until`
-    compare it."""
+    """The day that the note is about, else the time when it was written, seen to change or last
+    committed. Empty when none is known. `--since` and `--until` compare it."""
     domain: str | None = None
     """The domain, such as `work`; several are separated by commas. Null for a memory without one.
     """

@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=64_203, files=492, names=2_107)
+LIMIT = Size(lines=64_232, files=493, names=2_109)
 
 
 def measure(package: Path) -> Size:

@@ -83,7 +83,7 @@ def _table(result: SearchResult, explain: bool) -> None:
             f"{typer.style(f'{hit.score:.2f}', fg='green')}"
         )
         cited = [f"{clean(name)}  " for name in _cited(hit)]
-        extra = [*([hit.type] if hit.type else []), local_day(hit.date)]
+        extra = [*filter(None, (hit.type, local_day(hit.date)))]
         extra += [hit.holds] if hit.holds else []
         extra += [f"#{tag}" for tag in hit.tags[:6]]
         place = output.link(clean(_place(hit)), hit.file)

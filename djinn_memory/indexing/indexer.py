@@ -34,6 +34,7 @@ from djinn_memory.chunking.tokens import (
     token_starts,
 )
 from djinn_memory.errors import DjinnError, NotFound
+from djinn_memory.indexing.commits import commit_times
 from djinn_memory.indexing.scan import changes, seen_again
 from djinn_memory.models import (
     Chunk,
@@ -52,10 +53,13 @@ from djinn_memory.notes.note_file import NoteFile, content_hash, parse_appended,
 from djinn_memory.notes.vault import FileStat, VaultListing, attachments, walk
 from djinn_memory.store.index import compartments, links, memories, meta, words
 from djinn_memory.store.index.memories import IndexedFile
-from djinn_memory.store.index.memory_rows import ParsedMemory, Window
+from djinn_memory.store.index.memory_rows import ParsedMemory, Window, time_text
 from djinn_memory.store.sqlite import Connection, DatabaseError, savepoint, transaction
 from djinn_memory.store.state import State
 from djinn_memory.store.vector_cache import text_hash
+
+GIT_SECONDS, GIT_SECONDS_OF_A_SWEEP = 5.0, 0.2
+"""The time limits of reading when the notes of a vault were last committed."""
 
 COMMIT_SECONDS = 1.0
 """A kill loses at most the files that were read since the last commit."""
@@ -71,7 +75,7 @@ NAMED = 5_000
 
 Write = Callable[[], None]
 
-MAKER = f"notes {NOTES_VERSION}, chunks {CHUNKS_VERSION}, words {words.VERSION}"
+MAKER = f"notes {NOTES_VERSION}, chunks {CHUNKS_VERSION}, words {words.VERSION}, dates 1"
 """The versions of the code that built an index. `djinn index` rebuilds an index of other
 versions."""
 
@@ -153,7 +157,12 @@ def update(
         tally.pending += max(0, len(difference.suspects) - len(wanted))
         gone = {path: known[path] for path in difference.gone}
         _read(_Run(connection, vault, number, known, gone, tally, force), wanted, progress)
+        looked = None if whole else [file.path for file in wanted]
+        undated = memories.undated(connection, number, looked)
+        seconds = GIT_SECONDS if whole else GIT_SECONDS_OF_A_SWEEP
+        times = commit_times(vault.root, undated, seconds) if undated else {}
         with transaction(connection):
+            memories.put_dates(connection, number, times)
             for entry in gone.values():
                 memories.remove(connection, entry.note_id)
                 tally.removed += 1
@@ -267,12 +276,6 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
         counts = seen_again(before, file, seen)
         if before.stat != file or before.seen_ns != counts:
             yield partial(memories.touch, run.connection, before.note_id, file, counts)
-        if before.stat.mtime_ns != file.mtime_ns:
-            for memory in parse_file(file.path, data, run.vault.dialect).memories:
-                if memory.block is None:
-                    yield partial(
-                        memories.redate, run.connection, before.note_id, file, memory.parse()
-                    )
         return
     if before is None and digest in moved:
         before = moved.pop(digest)
@@ -283,11 +286,15 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
         tally.added += 1
     else:
         tally.changed += 1
+    changed = before.changed if before else None
+    if before and before.hash != digest:
+        changed = time_text(file.mtime_ns / 1e9)
     with _costing_only_itself(run, file):
         if before and (content := _appended(run, before, file, data)):
             parsed = {memory.block: _cut(memory.parse(), run) for memory in content.memories}
             if not _illegible(parsed.values()):
-                yield partial(_put, run, file, seen, digest, content, parsed, appended=True)
+                values = file, seen, digest, content, parsed, changed
+                yield partial(_put, run, *values, appended=True)
                 return
         content = parse_file(file.path, data, run.vault.dialect)
         del data  # A note may have 50 MB, and its text is in memory too.
@@ -302,7 +309,7 @@ def _read_file(run: _Run, file: FileStat, moved: dict[bytes, IndexedFile]) -> It
         if remark := _illegible(parsed.values()):
             problem = f"{content.problem}; {remark}" if content.problem else remark
             content = replace(content, problem=problem)
-        yield partial(_put, run, file, seen, digest, content, parsed)
+        yield partial(_put, run, file, seen, digest, content, parsed, changed)
 
 
 def _appended(run: _Run, before: IndexedFile, file: FileStat, data: bytes) -> NoteFile | None:
@@ -331,13 +338,15 @@ def _put(
     digest: bytes,
     content: NoteFile,
     parsed: dict[str | None, ParsedMemory],
+    changed: str | None,
     *,
     appended: bool = False,
 ) -> None:
     with _costing_only_itself(run, file), savepoint(run.connection):
         memories.put(
-            run.connection, run.number, file, seen, digest, content, parsed, appended=appended
-        )
+            run.connection, run.number, file, seen, digest, content, parsed, changed,
+            appended=appended,
+        )  # fmt: skip
 
 
 @contextmanager

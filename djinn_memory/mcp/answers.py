@@ -38,7 +38,8 @@ class MemoryPlace(Struct, kw_only=True):
 
 def headline(memory: MemoryPlace) -> str:
     """A memory on one line, with a name that is unambiguous in another call."""
-    about = [memory.type or "note", local_day(memory.date), *(f"#{tag}" for tag in memory.tags[:8])]
+    about = [memory.type or "note", local_day(memory.date) or "undated"]
+    about += [f"#{tag}" for tag in memory.tags[:8]]
     about += [memory.holds] if memory.holds else []
     about += [f"domain {memory.domain}"] if memory.domain else []
     name = memory.id or f"{memory.vault}:{memory.path}"

@@ -48,7 +48,7 @@ def page(
             description=memory.type,
             mime_type=MARKDOWN,
             annotations=types.Annotations(
-                last_modified=memory.updated or memory.created or memory.date
+                last_modified=memory.updated or memory.created or memory.date or None
             ),
         )
         for memory in memories[:PAGE]

@@ -118,7 +118,9 @@ def local_day(at: str) -> str:
 
 def local_minute(at: str) -> str:
     """The local day and time of an ISO time, such as `2026-05-04 09:30`."""
-    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
+    with suppress(ValueError, OverflowError):
+        return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M}"
+    return at
 
 
 def day_begins(day: str) -> str:

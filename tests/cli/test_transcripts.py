@@ -65,6 +65,7 @@ REPLACED = (
     (TODAY, "TODAY"),
     # Where two are of one second the second has a number.
     (r"TODAY([ -])\d\d[-:]\d\d([-:]\d\d(-\d+)?)?\b", r"TODAY\1NOW"),
+    (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "TIME"),
     (r"TODAYT\d\d:\d\dZ", "TODAYTNOWZ"),
     (r"journal/TODAY\.[\w-]+\.md", "journal/TODAY.HOME.md"),
     (r"journal/TODAY\.[\w-]+#\^mem-[0-9a-z]{16}", "journal/TODAY.HOME#^mem-ID"),

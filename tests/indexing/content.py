@@ -10,7 +10,8 @@ from djinn_memory.store.index.vectors import serving
 
 _NAME = "vault.uuid || '/' || note.path || ifnull('#^' || memory.block, '')"
 _QUERIES = {
-    "notes": f"select {_NAME}, hash, problem, uid, type, plane, title, created, date, dated, "
+    "notes": f"select {_NAME}, hash, problem, uid, type, plane, title, created, "
+    "iif(dated, date, null), dated, "
     "lines_above, characters_above "
     "from note join vault on vault.id = vault_id join memory on note_id = note.id",
     "tags": f"select {_NAME}, tag, tag.folded from tag join memory on memory.id = memory_id "

@@ -379,20 +379,6 @@ def test_a_window_that_takes_the_number_of_another_gets_a_vector_of_its_own(
     assert strays(home) == []
 
 
-def test_a_file_that_was_only_touched_has_its_new_date(djinn: Djinn, shared: Path) -> None:
-    """As an index made anew would have it; what the note itself says of its date stays."""
-    (shared / "plain.md").write_text("# Plain")
-    (shared / "dated.md").write_text("---\ncreated: 2020-01-02\nupdated: 2020-03-04\n---\n# Dated")
-    djinn.index()
-    for path in shared.iterdir():
-        os.utime(path, (1_000_000_000, 1_000_000_000))
-    report = djinn.index()
-    assert (report.changed, report.embedded) == (0, 0)
-    dates = {one.title: (one.date, one.updated) for one in djinn.memories.list().memories}
-    assert dates["Plain"] == ("2001-09-09T01:46:40Z", "2001-09-09T01:46:40Z")
-    assert dates["Dated"] == ("2020-01-02", "2020-03-04")
-
-
 def test_a_chunk_that_is_not_the_first_carries_few_of_100_000_tags(
     djinn: Djinn, home: Home, shared: Path
 ) -> None:

@@ -26,7 +26,7 @@ from tests.indexing.vaults import with_sample
 
 SECRETS = {
     "secret-plan.md": "---\nid: mem_7k2m9q4dxw30hv5t\ntitle: Xylophone\naliases: [Glockenspiel]\n"
-    "tags: [marimba]\ntype: vibraphone\nstatus: celesta\n---\n"
+    "tags: [marimba]\ncreated: 2020-03-04\ntype: vibraphone\nstatus: celesta\n---\n"
     "kettle [[Shared note]] balafon tambura\n",
 }
 WORDS = ["xylophone", "glockenspiel", "marimba", "vibraphone", "celesta", "balafon", "secret-plan"]

@@ -97,7 +97,8 @@ def test_an_upgrade_keeps_the_words_that_are_there(whole: Home) -> None:
         connection.execute(
             "alter table vault add column languages text not null default ''; "
             "alter table chunk rename column in_compartment to in_vault; "
-            "alter table memory drop column compartment_id; drop table compartment"
+            "alter table memory drop column compartment_id; drop table compartment; "
+            "alter table note drop column changed"
         )
         for table in ("note", "memory", "alias"):
             connection.execute(f"drop index {table}_name; alter table {table} drop column name")

@@ -15,6 +15,7 @@ from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.memories.episodes import requests
 from djinn_memory.memories.episodes.requests import Importance
+from djinn_memory.notes.dates import local_minute
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _list(call: Call, answer: requests.EpisodePage) -> None:
     """
     rows = [
         (
-            episode.created or episode.date,
+            local_minute(episode.created or episode.date),
             episode.type or "",
             f"{episode.importance:.2f}" if episode.importance is not None else "-",
             episode.title,
@@ -142,7 +143,7 @@ def _show(call: Call, answer: requests.EpisodeDetail) -> None:
         djinn episode show mem_7k2m9q4dxw30hv5t
         djinn episode show "me:journal/2026-11-20.laptop.md#^mem-7k2m9q4dxw30hv5t" --json
     """
-    say(clean(f"{answer.created or answer.date}  {answer.type}  {place(answer)}"))
+    say(clean(f"{local_minute(answer.created or answer.date)}  {answer.type}  {place(answer)}"))
     say(clean(f"session {answer.session or '-'}, channel {answer.channel or '-'}"))
     say()
     say_verbatim(answer.message)
@@ -170,7 +171,7 @@ def _mark(call: Call, answer: requests.MarkedEpisodes) -> None:
 
 @command("episodes.stats")
 def _stats(call: Call, answer: requests.EpisodeStats) -> None:
-    """Count episodes by kind, channel, session and day.
+    """Count episodes by kind, channel, session and day, and those that `djinn pattern find` read.
 
     Examples:
         djinn episode stats
@@ -183,6 +184,8 @@ def _stats(call: Call, answer: requests.EpisodeStats) -> None:
             say(clean(f"{label}  {name}  {number:,}"))
     for date, number in [*answer.days.items()][:14]:
         say(f"day  {date}  {number:,}")
+    read, waiting, ready = answer.consolidated, answer.waiting, answer.ready
+    say(f"pattern find  {read:,} read, {waiting:,} waiting, {ready:,} of them old enough")
 
 
 def _explain(parts: Importance) -> None:

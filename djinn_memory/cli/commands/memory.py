@@ -89,7 +89,7 @@ def _list(call: Call, answer: MemoryPage) -> None:
     """
     output.columns(
         (
-            (local_day(memory.date), memory.type or "-", memory.title, place(memory))
+            (local_day(memory.date) or "-", memory.type or "-", memory.title, place(memory))
             for memory in answer.memories
         ),
         head="date type title path",

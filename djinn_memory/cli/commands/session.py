@@ -9,7 +9,7 @@ from djinn_memory.cli import candidates
 from djinn_memory.cli.command import Call, Paged, command
 from djinn_memory.cli.output import clean, clean_lines, columns, dim, place, print_page, say, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.notes.dates import local_day
+from djinn_memory.notes.dates import local_day, local_minute
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -186,7 +186,8 @@ def _history(call: Call, answer: session_requests.SessionHistory) -> None:
         _print_no_turns(answer.session, answer.near)
     for turn in answer.turns:
         session = f"  {turn.session}" if answer.session is None and turn.session else ""
-        say(clean(f"{turn.created or turn.date}  {turn.type}{session}  {turn.id or turn.address}"))
+        at = local_minute(turn.created or turn.date)
+        say(clean(f"{at}  {turn.type}{session}  {turn.id or turn.address}"))
         for text in spoken_lines(turn.message, turn.response, turn.type):
             say(clean_lines(text))
         say()

@@ -151,7 +151,7 @@ def _restore(call: Call, answer: RestoredHome) -> None:
         djinn backup restore ~/memory-2026-11-20.tar.gz ~/memory
     """
     root = clean(str(answer.home))
-    say(f"restored {root} from the backup of {answer.created}")
+    say(f"restored {root} from the backup of {local_minute(answer.created)}")
     _print_content(answer)
     talk(f"Next: `djinn --home {root} index`.")
 

@@ -28,9 +28,6 @@ EPISODES = Filters(types=KINDS, planes=("episodic",), paths=("journal/",))
 FIELDS = ("session", "channel", "importance", "client", "domain")
 """Fields of an episode that a list shows in addition to those of any memory."""
 
-MARKED = "episode.marked"
-"""The kind of the event that an episode was marked for consolidation. Its subject is the id."""
-
 OPEN = 4
 """Number of journals whose records are kept at a time. Homes that share a vault write in turn."""
 

@@ -236,3 +236,9 @@ class EpisodeStats(Struct, frozen=True):
     without episodes are left out."""
     importance: float | None
     """The mean importance; null when there are no episodes."""
+    consolidated: int
+    """The number of the agent's own episodes, of any day, that `patterns.consolidate` has read."""
+    waiting: int
+    """The number of its own episodes that were not read yet."""
+    ready: int
+    """How many of these are old enough to be read now, or marked."""

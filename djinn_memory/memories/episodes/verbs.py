@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog import catalog
 from djinn_memory.memories.episodes.intents import importance, nearest_intents
+from djinn_memory.memories.episodes.occasions import MARKED, EpisodeScope, ReadingLog
 from djinn_memory.memories.episodes.reading import (
     EPISODES,
     FIELDS,
     KINDS,
-    MARKED,
     as_episode,
     read_episodes,
 )
@@ -43,6 +43,7 @@ from djinn_memory.search.narrowing import day
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event
+from djinn_memory.system.plural import duration
 
 
 class Episodes(Namespace, name="episodes"):
@@ -115,11 +116,21 @@ class Episodes(Namespace, name="episodes"):
 
     @operation(CountEpisodes)
     def stats(self, request: CountEpisodes) -> EpisodeStats:
-        """Count the episodes that an agent sees, by kind, channel, session and day."""
+        """Count the episodes that an agent sees, by kind, channel, session and day.
+
+        Of those in its own vault, also count what a consolidation has read.
+        """
         filters = self._filters(request.since, request.until, None, {})
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             episodes = [*map(as_episode, index.memories(Selection(filters), fields=FIELDS))]
+        agent = self.runtime.home.agent(request.agent)
+        log = ReadingLog(self._state, agent)
+        until = self.runtime.now() - duration(self.runtime.home.config.patterns.min_age)
+        scope = EpisodeScope(self.runtime.home.personal(agent), until, tuple(log.marked))
+        with self.runtime.index([scope.vault]) as index:
+            own, counted = index.count(Selection(EPISODES)), scope.count(index)
+        read = min(log.read[0], own)
         weights = [each.importance for each in episodes if each.importance is not None]
         return EpisodeStats(
             len(episodes),
@@ -128,6 +139,9 @@ class Episodes(Namespace, name="episodes"):
             len({each.session for each in episodes if each.session}),
             dict(Counter(local_day(each.date) for each in episodes)),
             round(fmean(weights), 3) if weights else None,
+            read,
+            own - read,
+            max(0, counted - read),
         )
 
     @operation(MarkEpisodes, logs=True, positional=("names",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.indexing.refresh import read
+from djinn_memory.memories.episodes.occasions import EpisodeScope, Occasion
 from djinn_memory.memories.patterns import notes
 from djinn_memory.memories.patterns.notes import (
     ConsolidationLog,
@@ -22,7 +23,6 @@ from djinn_memory.memories.patterns.notes import (
     similar,
 )
 from djinn_memory.memories.patterns.outcomes import Outcome, read_outcomes
-from djinn_memory.memories.patterns.reading import EpisodeScope
 from djinn_memory.memories.patterns.requests import (
     Consolidate,
     ConsolidationReport,
@@ -43,9 +43,6 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.index.records import IndexedMemory, Selection
 from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count, duration
-
-if TYPE_CHECKING:
-    from djinn_memory.memories.patterns.reading import Occasion
 
 
 class _Edit(Struct, frozen=True):

@@ -10,20 +10,18 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.home.access import DOMAIN
-from djinn_memory.memories.episodes.reading import MARKED
+from djinn_memory.memories.episodes.occasions import ReadingLog
 from djinn_memory.memories.patterns.requests import LearnedPattern, Pattern
 from djinn_memory.memories.writing.provenance import Provenance, domain_value, evidence_of
 from djinn_memory.models import extended
-from djinn_memory.notes.dates import moment
 from djinn_memory.store.index.records import IndexedMemory
-from djinn_memory.store.ledger import Event, reading
+from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
 
 TYPE, SOURCE, KEY = "pattern", "consolidation", "pattern"
@@ -95,7 +93,6 @@ def pattern_in(memory: IndexedMemory) -> Pattern:
 
 
 BEGUN, WRITTEN = "pattern.begun", "pattern.written"
-READ = "consolidation.read"
 
 
 class KnownPattern(Struct, frozen=True):
@@ -116,21 +113,15 @@ class KnownPattern(Struct, frozen=True):
     """The digests of all values that djinn wrote, or was about to write, by field."""
 
 
-class ConsolidationLog:
+class ConsolidationLog(ReadingLog):
     """The consolidations of one agent. Without `keep` nothing is written to the ledger."""
 
+    kinds = (*ReadingLog.kinds, BEGUN, WRITTEN)
+
     def __init__(self, state: State, agent: str, *, keep: bool = True) -> None:
-        self._state, self._agent, self._keep = state, agent, keep
         self.patterns: dict[str, KnownPattern] = {}
         """The patterns that were written or begun, by key."""
-        self.read: tuple[int, frozenset[str]] = 0, frozenset()
-        """How many episodes were read by the last consolidation, and the marked ones among them."""
-        self.marked: dict[str, None] = {}
-        """The ids of the episodes that were marked."""
-        ledger = state.ledger_if_any
-        kinds = (BEGUN, WRITTEN, READ, MARKED)
-        for event in reading.agent_events(ledger, kinds, agent) if ledger else ():
-            self._apply(event)
+        super().__init__(state, agent, keep=keep)
 
     def begin(self, pattern: LearnedPattern) -> str:
         """Record that the note of a pattern is about to be written. Returns the pattern's key."""
@@ -145,31 +136,10 @@ class ConsolidationLog:
         data = {"agent": self._agent, **_described(pattern), "memory": memory, "fields": {**fields}}
         self._append(Event(WRITTEN, key, data))
 
-    def consolidated(self, episodes: int, until: datetime) -> None:
-        """Record that all episodes that count were read: those `until` a time, and marked ones."""
-        data = {
-            "agent": self._agent,
-            "episodes": episodes,
-            "marked": sorted(self.marked),
-            "until": moment(until),
-        }
-        self._append(Event(READ, self._agent, data))
-
-    def _append(self, event: Event) -> None:
-        if self._keep:
-            self._state.ledger.append([event])
-        self._apply(event)
-
     def _apply(self, event: Event) -> None:
-        data = event.data
-        if event.kind == MARKED:
-            self.marked[event.subject] = None
-        elif event.kind == READ:
-            episodes = data.get("episodes")
-            marked = map(str, _as_list(data.get("marked")))
-            self.read = (episodes if isinstance(episodes, int) else 0), frozenset(marked)
-        else:
-            known = _known(event.subject, data)
+        super()._apply(event)
+        if event.kind in (BEGUN, WRITTEN):
+            known = _known(event.subject, event.data)
             if before := self.patterns.get(event.subject):
                 fields = {
                     name: known.fields.get(name, frozenset()) | before.fields.get(name, frozenset())

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy
 from djinn_memory.memories.catalog import catalog
+from djinn_memory.memories.episodes.occasions import EpisodeScope
 from djinn_memory.memories.patterns import notes
-from djinn_memory.memories.patterns.reading import EpisodeScope
 from djinn_memory.memories.patterns.requests import (
     Consolidate,
     ConsolidationReport,

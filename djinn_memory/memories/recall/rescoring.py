@@ -254,7 +254,7 @@ class Rescorer:
         # The date of an episode is the time at which it happened.
         if importance is None or memory.plane == "episodic":
             return importance
-        latest = max(filter(None, (memory.updated, memory.date, used)))
+        latest = max(memory.updated or "", memory.date, used or "")
         idle = days_since(latest, self._now) or 0
         return scoring.decayed(importance, idle, self._scoring)
 

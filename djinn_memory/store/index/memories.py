@@ -18,11 +18,10 @@ from djinn_memory.models import Vault
 from djinn_memory.notes.slugs import fold, name_key
 from djinn_memory.notes.vault import FileStat
 from djinn_memory.store.index import compartments, links, vectors, words
-from djinn_memory.store.index.memory_rows import ParsedMemory, modified, put_memory
+from djinn_memory.store.index.memory_rows import ParsedMemory, put_memory, time_text
 from djinn_memory.store.sqlite import rows, write_row
 
 if TYPE_CHECKING:
-    from djinn_memory.notes.note import Note
     from djinn_memory.notes.note_file import NoteFile, NoteMemory
 
 
@@ -34,6 +33,8 @@ class IndexedFile(Struct, frozen=True):
     seen_ns: int
     hash: bytes
     problem: str | None
+    changed: str | None
+    """When djinn saw its text change, else when it was last committed, if it was."""
 
 
 class _KnownMemory(Struct, frozen=True):
@@ -85,7 +86,7 @@ def known(
 ) -> dict[str, IndexedFile]:
     """The notes of a vault by path; with `only`, those at or below these paths."""
     sql = (
-        "select path, id, size, mtime_ns, ctime_ns, inode, seen_ns, hash, problem "
+        "select path, id, size, mtime_ns, ctime_ns, inode, seen_ns, hash, problem, changed "
         "from note where vault_id = ?"
     )
     if only is None:
@@ -101,8 +102,8 @@ def known(
             (json.dumps(list(only)), vault, vault),
         )
     return {
-        path: IndexedFile(key, FileStat(path, size, mtime, ctime, inode), seen, digest, problem)
-        for path, key, size, mtime, ctime, inode, seen, digest, problem in listed
+        path: IndexedFile(key, FileStat(path, size, mtime, ctime, inode), seen, *more)
+        for path, key, size, mtime, ctime, inode, seen, *more in listed
     }
 
 
@@ -157,6 +158,7 @@ def put(
     digest: bytes,
     content: NoteFile,
     parsed: Mapping[str | None, ParsedMemory],
+    changed: str | None,
     *,
     appended: bool = False,
 ) -> None:
@@ -173,6 +175,7 @@ def put(
     gone = known.keys() - {source.block for source in content.memories}
     links.unsettle(connection, names=note_id is None or None in parsed or None in gone)
     values = {"vault_id": vault, "hash": digest, "problem": content.problem}
+    values["changed"] = changed
     note_id = write_row(connection, "note", {**_stat(file, seen_ns), **values}, note_id)
     for block in gone:
         connection.execute("delete from memory where id = ?", (known[block].memory_id,))
@@ -181,9 +184,8 @@ def put(
         if source.block in parsed:
             memory_id = before.memory_id if before else None
             with vectors.preserved(connection, memory_id):
-                put_memory(
-                    connection, vault, note_id, memory_id, file, source, parsed[source.block]
-                )
+                memory = parsed[source.block]
+                put_memory(connection, vault, note_id, memory_id, file, source, memory, changed)
         elif before:
             _shift(connection, before, source)
 
@@ -198,13 +200,29 @@ def _stat(file: FileStat, seen_ns: int) -> dict[str, object]:
     return {**asdict(file), **names, "seen_ns": seen_ns}
 
 
-def redate(connection: apsw.Connection, note_id: int, file: FileStat, note: Note) -> None:
-    """Store the new time of an unchanged file as the note's dates, where the note gives none."""
-    changed = modified(file)
-    connection.execute(
-        "update memory set updated = ?, date = ? where note_id = ? and block is null",
-        (note.updated or changed, note.date or changed, note_id),
+def undated(
+    connection: apsw.Connection, vault: int, only: Collection[str] | None = None
+) -> list[str]:
+    """The paths of the notes of a vault that have no date; with `only`, those at these paths."""
+    listed = rows(
+        connection,
+        "select path from note join memory on note_id = note.id "
+        "where vault_id = ?1 and block is null and date = '' "
+        "and (?2 is null or path in (select value from json_each(?2)))",
+        (vault, None if only is None else json.dumps(list(only))),
     )
+    return [path for (path,) in listed]
+
+
+def put_dates(connection: apsw.Connection, vault: int, times: Mapping[str, int]) -> None:
+    """Date notes that have no date by times in seconds since 1970, given by path."""
+    for path, seconds in times.items():
+        connection.execute(
+            "update note set changed = :at where vault_id = :vault and path = :path; "
+            "update memory set date = :at, updated = coalesce(updated, :at) where block is null "
+            "and note_id = (select id from note where vault_id = :vault and path = :path)",
+            {"at": time_text(seconds), "vault": vault, "path": path},
+        )
 
 
 def remove(connection: apsw.Connection, note_id: int) -> None:

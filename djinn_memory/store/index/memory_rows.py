@@ -63,8 +63,12 @@ def put_memory(
     file: FileStat,
     source: NoteMemory,
     memory: ParsedMemory,
+    changed: str | None,
 ) -> None:
-    """Write a memory, replacing its earlier version if it has a `memory_id`."""
+    """Write a memory, replacing its earlier version if it has a `memory_id`.
+
+    `changed` is when the note changed, as far as is known. It dates a note that gives no date.
+    """
     from djinn_memory.languages.detection import detect, detect_part
 
     note = memory.note
@@ -73,7 +77,7 @@ def put_memory(
         connection.execute(f"delete from {table} where memory_id = ?", (memory_id,))
     domains = domains_of(note)
     compartment = compartments.of_memory(connection, vault, domains)
-    row = {"note_id": note_id, "compartment_id": compartment, **_row(file, source, note)}
+    row = {"note_id": note_id, "compartment_id": compartment, **_row(file, source, note, changed)}
     memory_id = write_row(connection, "memory", row, memory_id)
     connection.executemany(
         "insert or ignore into tag values (?, ?, ?)",
@@ -208,13 +212,13 @@ def spoken_languages(texts: Sequence[str]) -> list[str | None]:
     return [_spoken(detect_part(text, language)) for text in texts]
 
 
-def modified(file: FileStat) -> str:
-    """When a file was last changed, as ISO 8601 in UTC."""
+def time_text(seconds: float) -> str:
+    """A time in seconds since 1970 as ISO 8601 in UTC."""
     from datetime import UTC, datetime
 
     from djinn_memory.notes.dates import moment
 
-    return moment(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
+    return moment(datetime.fromtimestamp(seconds, UTC))
 
 
 def _fields(note: Note, domains: Sequence[str]) -> Sequence[tuple[str, str]]:
@@ -224,9 +228,10 @@ def _fields(note: Note, domains: Sequence[str]) -> Sequence[tuple[str, str]]:
     return [*note.fields, *more]
 
 
-def _row(file: FileStat, source: NoteMemory, note: Note) -> dict[str, object]:
+def _row(file: FileStat, source: NoteMemory, note: Note, changed: str | None) -> dict[str, object]:
     # A journal's file changes with every record, its records do not.
-    changed = modified(file) if source.block is None else note.created or note.date
+    if source.block is not None:
+        changed = note.created or note.date or time_text(file.mtime_ns / 1e9)
     return {
         "block": source.block,
         "uid": note.id,
@@ -236,7 +241,7 @@ def _row(file: FileStat, source: NoteMemory, note: Note) -> dict[str, object]:
         "name": name_key(note.title),
         "created": note.created,
         "updated": note.updated or changed,
-        "date": note.date or changed or modified(file),
+        "date": note.date or changed or "",
         "dated": note.date is not None,
         "digest": source.digest,
         "lines_above": source.line,

@@ -84,7 +84,7 @@ class IndexedMemory(Memory, frozen=True, kw_only=True):
     memory_id: int
     """Its number in the index. No answer shows it."""
     dated: bool
-    """Whether the memory itself gives its `date`. Otherwise the date is that of its file."""
+    """Whether the memory itself gives its `date`. Otherwise its file or a commit does, or none."""
     hash: str
     """The hash of its text, in hexadecimal."""
     owns_id: bool

@@ -12,8 +12,8 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound, UsageError
 from djinn_memory.home.home import Home
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
-from djinn_memory.memories.patterns.reading import Occasion
 from djinn_memory.memories.patterns.requests import OutcomeResult
 from tests.memories.patterns.years import BEGIN, noise, weekly
 
@@ -213,15 +213,24 @@ def test_what_a_person_edits_is_kept(year: Djinn, clock: Clock) -> None:
 
 
 def test_young_episodes_wait_unless_they_are_marked(djinn: Djinn, clock: Clock) -> None:
+    def counts() -> tuple[int, int, int]:
+        stats = djinn.episodes.stats(since="1d")
+        return stats.consolidated, stats.waiting, stats.ready
+
     clock.now = (BEGIN + timedelta(weeks=6)).astimezone()
     record(djinn, noise(1, weeks=5, a_day=2))
+    aged = djinn.episodes.stats().total
+    assert counts() == (0, aged, aged)
     djinn.patterns.consolidate()
     record(djinn, [Occasion(BEGIN + timedelta(weeks=6, hours=-3), "Check the roof", "young")])
     assert djinn.patterns.consolidate().episodes == 0
+    assert counts() == (aged, 1, 0)
     [episode] = djinn.episodes.list(limit=1).episodes
     assert djinn.episodes.mark([episode.id]).marked == (episode.id,)
+    assert counts() == (aged, 1, 1)
     assert djinn.patterns.consolidate().new == 1
     assert djinn.patterns.consolidate().episodes == 0
+    assert counts() == (aged + 1, 0, 0)
     with pytest.raises(NotFound):
         djinn.episodes.mark(["nothing"])
 

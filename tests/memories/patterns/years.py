@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from djinn_memory.memories.patterns.reading import Occasion
+from djinn_memory.memories.episodes.occasions import Occasion
 
 BEGIN = datetime(2025, 1, 6, 0, 0)
 """A Monday."""

@@ -18,8 +18,8 @@ import numpy as np
 
 from djinn_memory.languages.days import MONTHS, WEEKDAYS
 from djinn_memory.languages.word_lists import stop_words
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.detection.topics import Utterance, find_topics
-from djinn_memory.memories.patterns.reading import Occasion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

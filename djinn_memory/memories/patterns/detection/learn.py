@@ -13,6 +13,7 @@ import numpy as np
 from djinn_memory.home.access import distinct
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.languages.days import WEEKDAY_NAMES
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.detection import naming
 from djinn_memory.memories.patterns.detection.chance import SMALLEST, confidence, status_of
 from djinn_memory.memories.patterns.detection.choices import ConsistentChoice, find_choices
@@ -21,7 +22,6 @@ from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.sequences import ActionSequence, find_sequences
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, TimeWindow
-from djinn_memory.memories.patterns.reading import Occasion
 from djinn_memory.memories.patterns.requests import LearnedPattern
 
 if TYPE_CHECKING:

@@ -212,7 +212,7 @@ def _idle_days(memory: IndexedMemory, times: Sequence[str | None], now: datetime
     """Days since the last time that is known of a note. Times of a later day count as now."""
     known = [memory.date, memory.created, memory.updated, memory.field("last_verified"), *times]
     ages = [age for time in known if time and (age := _age(time, now)) is not None]
-    return max(0.0, min(ages, default=0.0))
+    return max(0.0, min(ages, default=math.inf))
 
 
 def _age(time: str, now: datetime) -> float | None:

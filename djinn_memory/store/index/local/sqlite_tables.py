@@ -84,7 +84,10 @@ SQLITE = Tables(
             *parts,
         ),
         "since": lambda *times: ("memory.date >= iif(instr(memory.date, 'T'), %s, %s)", *times),
-        "until": lambda *times: ("memory.date <= iif(instr(memory.date, 'T'), %s, %s)", *times),
+        "until": lambda *times: (
+            "nullif(memory.date, '') <= iif(instr(memory.date, 'T'), %s, %s)",
+            *times,
+        ),
         "unexpired": lambda *values: (
             "memory.id not in "
             f"(select memory_id from field where key = 'expires' and folded {_ANY})",

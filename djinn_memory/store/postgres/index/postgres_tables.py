@@ -78,7 +78,8 @@ POSTGRES = Tables(
             *times,
         ),
         "until": lambda *times: (
-            "memory.date <= case when position('T' in memory.date) > 0 then %s else %s end",
+            "nullif(memory.date, '') <= "
+            "case when position('T' in memory.date) > 0 then %s else %s end",
             *times,
         ),
         "unexpired": lambda *values: (

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.detection.choices import (
     ConsistentChoice,
     _chosen_of,
@@ -14,7 +15,6 @@ from djinn_memory.memories.patterns.detection.choices import (
     find_choices,
 )
 from djinn_memory.memories.patterns.detection.history import History
-from djinn_memory.memories.patterns.reading import Occasion
 from tests.growth import assert_linear
 from tests.memories.patterns.years import BEGIN
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.detection.focus import Focus, find_focus
 from djinn_memory.memories.patterns.detection.history import History
-from djinn_memory.memories.patterns.reading import Occasion
 from tests.memories.patterns.years import BEGIN
 
 DOMAINS = ("garden", "bills", "choir", "ward")

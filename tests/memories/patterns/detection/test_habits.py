@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.detection.habits import Habit, find_habits
 from djinn_memory.memories.patterns.detection.history import History
-from djinn_memory.memories.patterns.reading import Occasion
 from tests.growth import assert_linear
 from tests.memories.patterns.years import BEGIN, HOURS, noise, weekly
 

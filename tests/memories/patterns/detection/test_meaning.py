@@ -8,10 +8,10 @@ from datetime import timedelta
 import numpy as np
 
 from djinn_memory.home.settings import PatternsConfig
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.learn import learn
 from djinn_memory.memories.patterns.detection.topics import Utterance, find_topics
-from djinn_memory.memories.patterns.reading import Occasion
 from djinn_memory.models import Vectors
 from tests.memories.patterns.years import BEGIN, noise
 

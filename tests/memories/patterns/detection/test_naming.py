@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.naming import action_of, sentence, when, wordings_of
 from djinn_memory.memories.patterns.detection.windows import LAST, TimeWindow
-from djinn_memory.memories.patterns.reading import Occasion
 from tests.memories.patterns.years import BEGIN
 
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
+from djinn_memory.memories.episodes.occasions import Occasion
 from djinn_memory.memories.patterns.detection.habits import find_habits, is_of_topic
 from djinn_memory.memories.patterns.detection.history import History
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, Rhythm, TimeWindow
-from djinn_memory.memories.patterns.reading import Occasion
 from tests.memories.patterns.years import BEGIN
 
 WORKDAYS = (0, 1, 2, 3, 4)

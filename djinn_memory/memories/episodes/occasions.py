@@ -1,10 +1,14 @@
-"""Reads the episodes of an agent as occasions, from the index, without opening a journal."""
+"""Reads the episodes of an agent as occasions, from the index, without opening a journal.
+
+The ledger has the episodes that a consolidation has read, and those that were marked for one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +18,12 @@ from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import MemoryOpening, Selection
+from djinn_memory.store.ledger import Event, reading
+from djinn_memory.store.state import State
+
+MARKED, READ = "episode.marked", "consolidation.read"
+"""The kinds of the events that an episode was marked for consolidation, where the subject is its
+id, and that a consolidation has read all episodes that count."""
 
 
 class Occasion(Struct, frozen=True):
@@ -77,6 +87,46 @@ class EpisodeScope(Struct, frozen=True):
             for opening in _openings(index, Selection(ACTIONS, ids=self.marked)):
                 if opening.date > moment(self.cutoff):
                     yield opening
+
+
+class ReadingLog:
+    """What the consolidations of one agent have read. Without `keep` nothing is written."""
+
+    kinds: ClassVar[tuple[str, ...]] = (READ, MARKED)
+    """The events that are read."""
+
+    def __init__(self, state: State, agent: str, *, keep: bool = True) -> None:
+        self._state, self._agent, self._keep = state, agent, keep
+        self.read: tuple[int, frozenset[str]] = 0, frozenset()
+        """How many episodes were read by the last consolidation, and the marked ones among them."""
+        self.marked: dict[str, None] = {}
+        """The ids of the episodes that were marked."""
+        ledger = state.ledger_if_any
+        for event in reading.agent_events(ledger, self.kinds, agent) if ledger else ():
+            self._apply(event)
+
+    def consolidated(self, episodes: int, until: datetime) -> None:
+        """Record that all episodes that count were read: those `until` a time, and marked ones."""
+        data = {
+            "agent": self._agent,
+            "episodes": episodes,
+            "marked": sorted(self.marked),
+            "until": moment(until),
+        }
+        self._append(Event(READ, self._agent, data))
+
+    def _append(self, event: Event) -> None:
+        if self._keep:
+            self._state.ledger.append([event])
+        self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        if event.kind == MARKED:
+            self.marked[event.subject] = None
+        elif event.kind == READ:
+            episodes, marked = (event.data.get(name) for name in ("episodes", "marked"))
+            listed = map(str, marked if isinstance(marked, list) else ())
+            self.read = (episodes if isinstance(episodes, int) else 0), frozenset(listed)
 
 
 def _openings(index: Index, selection: Selection) -> Iterable[MemoryOpening]:
