@@ -92,8 +92,10 @@ def usage(command: Sequence[str], **environment: str) -> Usage:
         [sys.executable, "-c", watch, *command],
         check=True, capture_output=True, text=True, env={**os.environ, **environment},
     )  # fmt: skip
-    *rest, peak = json.loads(done.stdout)
-    return Usage(*rest, peak / (1e6 if sys.platform == "darwin" else 1e3))
+    code, output, errors, seconds, cpu, peak = json.loads(done.stdout)
+    return Usage(
+        code, output, errors, seconds, cpu, peak / (1e6 if sys.platform == "darwin" else 1e3)
+    )
 
 
 def peak_mb(command: Sequence[str], **environment: str) -> float:
