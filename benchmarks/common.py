@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import statistics
@@ -11,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from djinn_memory.embedding import local, onnx_runtime
@@ -60,19 +62,48 @@ def median_seconds(
     return statistics.median(times[1:])
 
 
-def peak_mb(command: Sequence[str], **environment: str) -> float:
-    """Peak resident memory of one process, in MB."""
+@dataclass(frozen=True)
+class Usage:
+    """What a process printed and took, with all that it waited for."""
+
+    code: int
+    output: str
+    errors: str
+    seconds: float
+    cpu: float
+    """Seconds of processor time, on all cores together."""
+    peak: float
+    """Peak resident memory of the largest process, in MB."""
+
+
+def usage(command: Sequence[str], **environment: str) -> Usage:
+    """Run a command to its end."""
     # A child begins with the size of whoever forks it, so a small program does the forking.
     watch = (
-        "import resource, subprocess, sys; "
-        "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        "import json, resource, subprocess, sys, time; began = time.perf_counter(); "
+        "done = subprocess.run(sys.argv[1:], capture_output=True, stdin=subprocess.DEVNULL); "
+        "wall = time.perf_counter() - began; "
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN); "
+        "print(json.dumps([done.returncode, done.stdout.decode('utf-8', 'replace'), "
+        "done.stderr.decode('utf-8', 'replace'), wall, used.ru_utime + used.ru_stime, "
+        "used.ru_maxrss]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", watch, *command],
         check=True, capture_output=True, text=True, env={**os.environ, **environment},
     )  # fmt: skip
-    return int(done.stdout.split()[-1]) / (1e6 if sys.platform == "darwin" else 1e3)
+    code, output, errors, seconds, cpu, peak = json.loads(done.stdout)
+    return Usage(
+        code, output, errors, seconds, cpu, peak / (1e6 if sys.platform == "darwin" else 1e3)
+    )
+
+
+def peak_mb(command: Sequence[str], **environment: str) -> float:
+    """Peak resident memory of one process, in MB."""
+    used = usage(command, **environment)
+    if used.code:
+        raise subprocess.CalledProcessError(used.code, command, used.output, used.errors)
+    return used.peak
 
 
 def family_peak_mb(command: Sequence[str]) -> float:
