@@ -7,7 +7,7 @@ from djinn_memory.store.index.memories import IndexedFile
 
 def known(*paths: str) -> dict[str, IndexedFile]:
     return {
-        path: IndexedFile(number, FileStat(path, 1, 1, 1, 1), 10**18, b"", None)
+        path: IndexedFile(number, FileStat(path, 1, 1, 1, 1), 10**18, b"", None, None)
         for number, path in enumerate(paths)
     }
 
@@ -28,10 +28,10 @@ NOW = 10**18
 def test_a_second_look_proves_that_a_file_is_the_same(written: int, later: int) -> None:
     """However its times, or the clock between the looks, are wrong."""
     file = FileStat("a.md", 1, written, 1, 1)
-    before = IndexedFile(1, file, NOW, b"", None)
+    before = IndexedFile(1, file, NOW, b"", None, None)
     assert changes({"a.md": before}, VaultListing([file])).racy == (file,)
-    soon = IndexedFile(1, file, seen_again(before, file, NOW + RACY_NS), b"", None)
+    soon = IndexedFile(1, file, seen_again(before, file, NOW + RACY_NS), b"", None, None)
     assert changes({"a.md": soon}, VaultListing([file])).racy == (file,)
-    after = IndexedFile(1, file, seen_again(soon, file, NOW + later), b"", None)
+    after = IndexedFile(1, file, seen_again(soon, file, NOW + later), b"", None, None)
     assert 0 < after.seen_ns < 2**63
     assert changes({"a.md": after}, VaultListing([file])) == changes({}, VaultListing([]))

@@ -315,11 +315,8 @@ def test_a_hidden_title_is_not_taken(djinn: Djinn) -> None:
 
 
 def test_changes_of_hidden_notes_are_not_listed_or_taken_back(djinn: Djinn, home: Home) -> None:
-    for name in ("salary.md", "pier.md"):
-        path = home.root / "vaults" / "shared" / name
-        path.write_text(f"{path.read_text()}\n## It falls\n\n[[{path.stem}#it-falls]]\n")
-        djinn.index()
-        djinn.lint(fix=True, agent=None if name == "salary.md" else "grace")
+    djinn.memories.edit("salary", tags=("wages",))
+    djinn.memories.edit("pier", tags=("tide",), agent="grace")
     [pier, salary] = djinn.changes.list().changes
     assert [change.id for change in djinn.changes.list(agent="grace").changes] == [pier.id]
     with pytest.raises(NotFound, match="no change"):
