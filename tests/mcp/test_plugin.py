@@ -65,6 +65,7 @@ MARKETPLACE = {
     "properties": {
         "$schema": TEXT,
         "name": TEXT,
+        "description": TEXT,
         "owner": {"type": "object", "properties": {"name": TEXT}, "required": ["name"]},
         "plugins": {
             "type": "array",
