@@ -12,9 +12,10 @@ $(BIN)/djinn: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
 	touch $@
 
+# pip would compile thousands of modules that no test imports.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,all]'
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[dev,all]'
 	touch $(BIN)/djinn $@
 
 demo: $(BIN)/djinn
