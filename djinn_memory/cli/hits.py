@@ -243,7 +243,7 @@ def _about(memory: RecalledMemory) -> list[str]:
         output.link(clean(place), memory.file),
         *page,
         clean(memory.type or "note"),
-        _age(memory.age),
+        *([_age(memory.age)] if memory.age is not None else []),
         *([memory.holds] if memory.holds else []),
     ]
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from djinn_memory import Djinn
+from djinn_memory.home.home import Home
 from djinn_memory.indexing.commits import commit_times
+from tests.conftest import Run
 
 COMMITTED = "2021-03-04T10:00:00Z"
 TOUCHED = 1_000_000_000
@@ -56,6 +58,16 @@ def test_the_time_of_a_file_counts_once_its_text_changed(djinn: Djinn, shared: P
     djinn.index(rebuild=True)
     (shared / "plain.md").rename(shared / "moved.md")
     assert dates(djinn)["Plain"] == changed
+
+
+def test_a_recall_gives_no_age_of_a_note_without_a_date(
+    djinn: Djinn, shared: Path, home: Home, run: Run
+) -> None:
+    (shared / "plain.md").write_text("# Plain\n\nThe quokka sleeps.")
+    djinn.index()
+    [memory, *_] = djinn.recall("quokka").memories
+    assert memory.age is None
+    assert "today" not in run("recall", "quokka", home=home).stdout
 
 
 def test_before_that_a_note_has_the_date_of_its_last_commit(djinn: Djinn, shared: Path) -> None:

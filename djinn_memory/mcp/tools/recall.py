@@ -55,10 +55,10 @@ def _present_recall(result: RecallResult, _: object) -> _RecallAnswer:
 
 
 def _why(memory: RecalledMemory) -> str:
-    if memory.age > 0:
+    if memory.age and memory.age > 0:
         reasons = [f"{count(memory.age, 'day')} old"]
     else:
-        reasons = ["to come" if memory.age else "of today"]
+        reasons = ["undated" if memory.age is None else "to come" if memory.age else "of today"]
     if memory.why.words:
         reasons.append(f"says {', '.join(memory.why.words[:6])}")
     reasons += [f"{name} {leg.part:.2f}" for name, leg in memory.why.legs.items()]

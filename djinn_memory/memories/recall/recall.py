@@ -113,8 +113,8 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """The period in words, such as `until 3 May 2026`; null without a period."""
     as_of: str | None
     """For a fact in a recall as of a time: that time. `text` is the value that held then."""
-    age: int
-    """Days since that date; negative for a date in the future."""
+    age: int | None
+    """Days since that date; negative for a date in the future, null without a date."""
     score: float
     """The raw score times all factors in `why`. It may exceed 1."""
     text: str
@@ -345,7 +345,7 @@ def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
     return extended(
         hit,
         RecalledMemory,
-        age=days_since(hit.date, runtime.now()) or 0,
+        age=days_since(hit.date, runtime.now()),
         score=round(weight.score, 4),
         text="",
         tokens=0,
