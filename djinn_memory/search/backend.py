@@ -18,6 +18,7 @@ from djinn_memory.store.index.records import (
     CatalogStats,
     ChunkRef,
     ChunkText,
+    Edge,
     FieldGroup,
     Forms,
     IndexedChunk,
@@ -223,6 +224,12 @@ class Index(Protocol):
         """The links in texts of other memories to these, without links from hidden vaults.
 
         They are sorted by source, line and position.
+        """
+
+    def edges(self) -> Sequence[Edge]:
+        """The links between different memories, without links from or to hidden vaults.
+
+        It takes a third of the time of `links` for all memories. Sorted by source.
         """
 
     def counts(self, selection: Selection = ...) -> CatalogStats:

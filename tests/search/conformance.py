@@ -182,6 +182,13 @@ class IndexConformance:
         [linked] = index.memories(Selection(linked=tide))
         assert linked.memory_id == kettle
 
+    def test_edges(self, index: Index) -> None:
+        kettle, tide = number(index, "kettle.md"), number(index, "tide.md")
+        [edge] = index.edges()
+        assert (edge.source, edge.target, edge.text, edge.field) == (kettle, tide, "tide", None)
+        [link] = [link for link in index.links([kettle]) if link.target == tide]
+        assert edge.line == link.line
+
     def test_counts_and_values(self, index: Index) -> None:
         counts = index.counts()
         assert (counts.notes, counts.links, counts.unresolved) == (3, 2, 1)

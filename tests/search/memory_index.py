@@ -19,6 +19,7 @@ from djinn_memory.store.index.records import (
     CatalogStats,
     ChunkRef,
     ChunkText,
+    Edge,
     FieldGroup,
     Forms,
     IndexedChunk,
@@ -301,6 +302,13 @@ class MemoryIndex:
             for each in self.links(memory_ids)
             if each.target in memory_ids and each.target != each.source
         ]  # fmt: skip
+
+    def edges(self) -> list[Edge]:
+        return [
+            Edge(each.source, each.target, each.line, each.text, each.field)
+            for each in self.links([*self._samples])
+            if each.target not in (None, each.source)
+        ]
 
     def counts(self, selection: Selection = ALL) -> CatalogStats:
         samples = [self._samples[key] for key in self.selected(selection)]

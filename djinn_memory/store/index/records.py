@@ -193,6 +193,23 @@ class IndexedLink(Struct, frozen=True):
     """The block id that it points to."""
     kind: Kind = "wiki"
     """The syntax of the link."""
+    label: str | None = None
+    """The shown text, if the link has one of its own."""
+
+
+class Edge(NamedTuple):
+    """A link from one memory to another."""
+
+    source: int
+    """The number of the memory that contains the link."""
+    target: int
+    """The number of another memory."""
+    line: int
+    """The line of the link, from 1; 0 for a field of the front matter."""
+    text: str
+    """The shown text of the link, else the target as written."""
+    field: str | None
+    """The front matter field that contains the link; None for a link in the text."""
 
 
 class MemoryOpening(NamedTuple):

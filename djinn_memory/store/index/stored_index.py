@@ -21,6 +21,7 @@ from djinn_memory.store.index.records import (
     CatalogStats,
     ChunkText,
     DocumentTypeCount,
+    Edge,
     FieldGroup,
     IndexedChunk,
     IndexedLink,
@@ -194,6 +195,10 @@ class StoredIndex(ABC, Generic[P]):
     def backlinks(self, memory_ids: Collection[int]) -> list[Backlink]:
         """The links in texts of other memories to these, without links from hidden vaults."""
         return self._links.backlinks(memory_ids)
+
+    def edges(self) -> list[Edge]:
+        """The links between different memories, without links from or to hidden vaults."""
+        return self._links.edges()
 
     def count(self, selection: Selection = ALL) -> int:
         """The number of memories in a selection."""

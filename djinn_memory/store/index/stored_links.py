@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 from msgspec.structs import replace
 
 from djinn_memory.notes.slugs import name_key
-from djinn_memory.store.index.records import Backlink, IndexedLink
+from djinn_memory.store.index.records import Backlink, Edge, IndexedLink
 from djinn_memory.store.index.selection import P, Row, Selections
 
 if TYPE_CHECKING:
@@ -53,6 +53,10 @@ class StoredLinks(ABC, Generic[P]):
         """The readable links that lead, or could lead, to memories that the reader may not see."""
 
     @abstractmethod
+    def _edges(self) -> Iterable[tuple[Hashable, Edge]]:
+        """The links with targets, without links from or to hidden vaults, each with its key."""
+
+    @abstractmethod
     def _notes(
         self, named: str | None = None, keys: Collection[str] | None = None
     ) -> list[LinkTarget]:
@@ -92,6 +96,18 @@ class StoredLinks(ABC, Generic[P]):
             holding = (chunk for chunk, first, last in chunks if first <= line <= last)
             backlinks.append(Backlink(target, source, text, line, next(holding, None), date))
         return backlinks
+
+    def edges(self) -> list[Edge]:
+        """The links between different memories, without links from or to hidden vaults."""
+        seen = self.seen
+        edges = [edge for key, edge in self._edges() if key not in seen]
+        edges += [
+            Edge(link.source, link.target, link.line, link.label or link.text, link.field)
+            for link in seen.values()
+            if link.target is not None
+        ]
+        edges = [edge for edge in edges if edge.source != edge.target]
+        return sorted(edges, key=lambda edge: (edge.source, edge.line, edge.target))
 
     def neighbours(self, memory_id: int) -> list[int]:
         """The memories that a memory links to, or that link to it."""

@@ -21,6 +21,7 @@ from djinn_memory.store.index.local.sqlite_tables import SqlitePart, SqliteSelec
 from djinn_memory.store.index.local.sqlite_vectors import SqliteVectorIndex, TokenSigns
 from djinn_memory.store.index.records import (
     ChunkRef,
+    Edge,
     Forms,
     IndexedLink,
     Phrase,
@@ -258,7 +259,8 @@ _AMONG = "in (select value from json_each(%s))"
 _LINKS = (
     "select link.id, source.vault_id, source.path, memory.id, target_memory_id, target, line, "
     "start, field, embed, how, link.candidates is not null, heading, link.block, kind, "
-    "leads.compartment_id, link.candidates from link join memory on memory.id = link.memory_id "
+    "link.label, leads.compartment_id, link.candidates "
+    "from link join memory on memory.id = link.memory_id "
     "join note as source on source.id = memory.note_id "
     "left join note as other on other.id = target_note_id "
     "left join memory as leads on leads.id = target_memory_id "
@@ -266,6 +268,15 @@ _LINKS = (
     f"and (other.vault_id is null or other.vault_id {_AMONG}) and "
 )
 """Links of readable memories, without links to hidden vaults."""
+
+_EDGES = (
+    "select link.id, link.memory_id, target_memory_id, line, coalesce(label, target), field "
+    "from link join memory on memory.id = link.memory_id "
+    "join note as other on other.id = target_note_id "
+    f"where memory.compartment_id {_AMONG} and other.vault_id {_AMONG} "
+    "and target_memory_id is not null"
+)
+"""The same links as far as they have targets, of which less is read."""
 
 
 class _SqliteLinks(StoredLinks[SqlitePart]):
@@ -301,6 +312,11 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
             shown = bool(embed), how, bool(ambiguous)
             link = IndexedLink(source, target, text, line, start, field, *shown, *rest)
             yield StoredLink(key, link, part.vault_of(vault).name, path), compartment, candidates
+
+    def _edges(self) -> Iterator[tuple[int, Edge]]:
+        """See `StoredLinks`."""
+        bound = self._part.compartments, list(self._part.vaults)
+        return ((key, Edge(*row)) for key, *row in self._part.rows(_EDGES, bound))
 
     @cached_property
     def _every_note(self) -> list[LinkTarget]:

@@ -15,7 +15,7 @@ from djinn_memory.errors import Refused, Remedy
 from djinn_memory.home import access
 from djinn_memory.models import Vault
 from djinn_memory.notes.link_resolution import LinkTarget
-from djinn_memory.store.index.records import IndexedLink
+from djinn_memory.store.index.records import Edge, IndexedLink
 from djinn_memory.store.index.stored_index import IdClaim, StoredIndex, readers
 from djinn_memory.store.index.stored_links import StoredLink, StoredLinks
 from djinn_memory.store.postgres.connection import snapshot
@@ -38,7 +38,7 @@ _LINK = (
     "link.memory, link.number, memory.path, link.target_scope, link.target_path, "
     "link.target_block, link.target_is_memory, link.candidates, link.target, link.line, "
     "link.start, link.field, link.embed, link.how, link.candidates <> '[]', link.heading, "
-    "link.block, link.kind"
+    "link.block, link.kind, link.label"
 )
 
 
@@ -100,6 +100,15 @@ class _PostgresLinks(StoredLinks[ReadScope]):
             for link in self._read(scope, where)
             if link.leads_to in hidden or not notes.isdisjoint(link.candidates)
         )
+
+    def _edges(self) -> Iterator[tuple[Hashable, Edge]]:
+        """See `StoredLinks`."""
+        where = "link.target_path is not null"
+        read = [link for scope in self._scopes.values() for link in self._read(scope, where)]
+        for key, link, *_ in self._led(read):
+            if link.target is not None:
+                text = link.label or link.text
+                yield key, Edge(link.source, link.target, link.line, text, link.field)
 
     def _read(self, scope: ReadScope, where: str, *values: object) -> Iterator[_ReadLink]:
         """Links of readable memories of a scope, without links to scopes that are not read."""

@@ -1,0 +1,1 @@
+"""Algorithms over the graph of links. They are pure: no index, no disk, no clock."""
