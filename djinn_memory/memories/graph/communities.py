@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from djinn_memory.graph.communities import communities
 from djinn_memory.graph.network import Ints
@@ -20,7 +18,7 @@ from djinn_memory.search.backend import Index
 CENTRAL = 5
 """Memories that describe a community."""
 
-READ, CHUNKS = 15, 2
+READ, CHUNKS = 15, 4
 """Most central memories whose sentences are read, and how many chunks of each. The beginning of a
 note says what it is about."""
 
@@ -32,32 +30,42 @@ def list_communities(index: Index, most: int) -> CommunityList:
     """At most this many communities, the largest first."""
     graph = read_graph(index)
     every = communities(graph.network)
-    described = (
-        describe(index, graph, number, nodes) for number, nodes in enumerate(every[:most], 1)
-    )
+    described = []
+    for number, nodes in enumerate(every[:most], 1):
+        part = graph.network.part(nodes)
+        ranks = personalised_pagerank(part, dict.fromkeys(range(len(nodes)), 1.0))
+        by_node = dict(zip(nodes.tolist(), ranks.tolist(), strict=True))
+        described.append(describe(index, graph, number, nodes, by_node))
     outside = len(graph.memories) - sum(map(len, every))
     return CommunityList(tuple(described), len(every), outside)
 
 
-def describe(index: Index, graph: LinkGraph, number: int, nodes: Ints) -> Community:
-    """A community with its most central memories and sentences, and its tags."""
-    part = graph.network.part(nodes)
-    ranks = personalised_pagerank(part, dict.fromkeys(range(len(nodes)), 1.0))
-    order = np.argsort(-ranks, kind="stable")
-    best = [graph.memories[node] for node in nodes[order]]
+def describe(
+    index: Index,
+    graph: LinkGraph,
+    number: int,
+    nodes: Ints,
+    ranks: Mapping[int, float],
+    asked: str = "",
+) -> Community:
+    """A community with its tags, and the memories and sentences that are central by `ranks`.
+
+    `ranks` are those of some of its nodes, `asked` is a question that sentences should answer.
+    """
+    best = [graph.memories[node] for node in sorted(ranks, key=lambda node: (-ranks[node], node))]
     known = {memory.memory_id: memory for memory in best[:READ]}
-    by_memory = dict(zip(known, ranks[order].tolist(), strict=False))
     chunks = index.chunks_of([*known], CHUNKS)
     read = {key: chunks.get(key, []) for key in known}
+    by_memory = {graph.memories[node].memory_id: rank for node, rank in ranks.items()}
     return Community(
         number=number,
         size=len(nodes),
-        links=len(part.sources),
-        tags=_tags(graph, best),
+        links=len(graph.network.part(nodes).sources),
+        tags=_tags(graph, [graph.memories[node] for node in nodes.tolist()]),
         central=tuple(extended(memory, Memory) for memory in best[:CENTRAL]),
         summary=tuple(
             extended(known[key], CentralSentence, text=text)
-            for key, text in central_sentences(index.words, read, by_memory)
+            for key, text in central_sentences(index.words, read, by_memory, asked)
         ),
     )
 

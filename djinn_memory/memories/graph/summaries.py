@@ -46,14 +46,18 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def central_sentences(
-    words: WordIndex, chunks: Mapping[int, Sequence[IndexedChunk]], ranks: Mapping[int, float]
+    words: WordIndex,
+    chunks: Mapping[int, Sequence[IndexedChunk]],
+    ranks: Mapping[int, float],
+    asked: str = "",
 ) -> list[tuple[int, str]]:
     """At most `SENTENCES` sentences of notes, each with the number of its note.
 
     The worth of a word is the share of the notes that have it, times its rarity in the index; that
     of a sentence the mean worth of its words, times the square root of the rank of its note, and
     words of a sentence that was chosen no longer count (centroid summaries: Radev et al. 2004;
-    SumBasic: Nenkova and Vanderwende 2005).
+    SumBasic: Nenkova and Vanderwende 2005). A word that was `asked` for counts as if
+    all notes had it.
     """
     listed = [
         (note, text, stems)
@@ -65,8 +69,10 @@ def central_sentences(
     # Items of lists are read where no note has whole sentences.
     listed = [each for each in listed if _ENDED.search(each[1])] or listed
     notes = Counter(stem for stem, _ in {(stem, each[0]) for each in listed for stem in each[2]})
+    wanted = content(words, asked) if asked else frozenset()
     worth = {
-        stem: count / len(chunks) * math.log(1 + words.total / max(1, words.frequency(stem)))
+        stem: (1 if stem in wanted else count / len(chunks))
+        * math.log(1 + words.total / max(1, words.frequency(stem)))
         for stem, count in notes.items()
     }
     chosen: list[tuple[int, str]] = []
@@ -80,6 +86,6 @@ def central_sentences(
             ),
         )
         chosen.append(best[:2])
-        worth |= dict.fromkeys(best[2], 0.0)
+        worth |= dict.fromkeys(best[2] - wanted, 0.0)
         listed = [each for each in listed if each[0] != best[0]]
     return chosen
