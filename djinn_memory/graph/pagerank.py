@@ -38,7 +38,7 @@ def personalised_pagerank(
     while True:
         moved = np.bincount(others, ranks[ends] * shares, len(network))
         # A walk at a node without edges returns to the seeds.
-        moved += restart * ranks[out == 0].sum()
+        moved = moved + restart * ranks[out == 0].sum()
         following = (1 - damping) * restart + damping * moved
         if np.abs(following - ranks).max() < ENOUGH:
             return following
