@@ -46,7 +46,7 @@ def reachable(graph: Graph, *starts: int) -> dict[int, int]:
     return known
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 @given(graph=GRAPHS, data=st.data())
 def test_distances_are_those_of_a_search(graph: Graph, data: st.DataObject) -> None:
     nodes = st.integers(0, graph[0] - 1)
@@ -58,7 +58,7 @@ def test_distances_are_those_of_a_search(graph: Graph, data: st.DataObject) -> N
     assert near.tolist() == [each if each <= most else -1 for each in distances.tolist()]
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 @given(graph=GRAPHS, data=st.data())
 def test_a_path_follows_edges_and_is_the_shortest(graph: Graph, data: st.DataObject) -> None:
     start, end = (data.draw(st.integers(0, graph[0] - 1)) for _ in range(2))
@@ -72,7 +72,7 @@ def test_a_path_follows_edges_and_is_the_shortest(graph: Graph, data: st.DataObj
     assert all({step, step[::-1]} & edges for step in pairwise(path))
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(200))
 @given(graph=GRAPHS)
 def test_islands_are_what_is_reachable_the_largest_first(graph: Graph) -> None:
     islands = network_of(graph).islands().tolist()

@@ -30,7 +30,7 @@ def dense(network: Network, seeds: dict[int, float], damping: float) -> list[flo
     return list(ranks)
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(200))
 @given(
     graph=GRAPHS,
     data=st.data(),
