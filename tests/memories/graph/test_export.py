@@ -30,9 +30,8 @@ def hostile(djinn: Djinn, shared: Path) -> Djinn:
     """Each note links to the next."""
     for number, title in enumerate(TITLES):
         after = f"n{number + 1}" if number + 1 < len(TITLES) else "n0"
-        text = (
-            f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\nblocks: '[[{after}|<&\"{{}}]]'\n---\n[[{after}]]\n"
-        )
+        fields = f"title: {json.dumps(title, ensure_ascii=False)}\nblocks: '[[{after}|<&\"{{}}]]'"
+        text = f"---\n{fields}\n---\n[[{after}]]\n"
         (shared / f"n{number}.md").write_text(text, encoding="utf-8")
     return djinn
 
