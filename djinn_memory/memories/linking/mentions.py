@@ -16,7 +16,7 @@ from djinn_memory.memories.catalog.catalog import find
 from djinn_memory.memories.entities.mentions import WIDEST, forms_of
 from djinn_memory.memories.entities.name_matcher import NameMatcher, Words
 from djinn_memory.memories.entities.names import names_of
-from djinn_memory.memories.linking.names import exact_words, known_names, words_of
+from djinn_memory.memories.linking.names import exact_words, sought_names, words_of
 from djinn_memory.memories.linking.requests import FindMentions, UnlinkedMention, UnlinkedMentions
 from djinn_memory.memories.writing.provenance import LEARNINGS_RULE, UNKNOWN
 from djinn_memory.models import Memory, extended
@@ -70,7 +70,7 @@ def find_mentions(runtime: Runtime, request: FindMentions) -> UnlinkedMentions:
         finder = MentionFinder(index, find(index, request.name))
         listed = (_shown(note, place) for note in finder.notes() for place in note.places)
         mentions = tuple(islice(listed, request.limit + 1))
-    memory, left_out = extended(finder.memory, Memory), finder.known.left_out
+    memory, left_out = extended(finder.memory, Memory), finder.sought.left_out
     more = len(mentions) > request.limit
     return UnlinkedMentions(memory, mentions[: request.limit], more, left_out)
 
@@ -83,22 +83,22 @@ class MentionFinder:
 
     def __init__(self, index: Index, memory: IndexedMemory) -> None:
         self.memory = memory
-        self.known = known_names(index.words, memory)
+        self.sought = sought_names(index.words, memory)
         self._rules = {vault.name: of_vault(vault) for vault in index.vaults}
         self._vaults = {vault.name: vault for vault in index.vaults}
         known = index.lookup(self._saying(index), fields=("status", "rule"))
         self._memories = [each for each in known.values() if each.memory_id != memory.memory_id]
-        self._others = _with_names(index, memory, self.known.names)
-        left_out = {*names_of(memory)}.difference(self.known.names)
+        self._others = _with_names(index, memory, self.sought.names)
+        left_out = {*names_of(memory)}.difference(self.sought.names)
         self._matcher = NameMatcher(
             lambda name: () if name in left_out else words_of(name), [memory], self._memories
         )
 
     def _saying(self, index: Index) -> set[int]:
         """The numbers of the memories in which the index has a name."""
-        names = self.known.names
+        names = self.sought.names
         refs = index.words.containing(forms_of(index.words, names), Selection(whole_files=True))
-        if not self.known.as_written.issuperset(map(words_of, names)):
+        if not self.sought.as_written.issuperset(map(words_of, names)):
             return {ref.memory_id for ref in refs}
         # Every note may have a word of which only one spelling counts.
         texts = index.texts([ref.chunk_id for ref in refs])
@@ -133,7 +133,7 @@ class MentionFinder:
             written = text[start:end]
             if _BEFORE.search(text, max(0, start - 2), start) or _AFTER.match(text, end):
                 continue
-            if name in self.known.as_written and written != self._matcher.written[name]:
+            if name in self.sought.as_written and written != self._matcher.written[name]:
                 continue
             first = text.rfind("\n", 0, start) + 1
             line = text[first:].partition("\n")[0]
