@@ -19,8 +19,8 @@ from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.store.index.words import forms
 
 FEWEST, COMMON = 20, 0.2
-"""A single word is common if it is in so many parts of notes, and in this share of them. Of 388 names
-of one word in three real vaults, three are."""
+"""A single word is common if it is in so many parts of notes, and in this share of them. Of 388
+names of one word in three real vaults, three are."""
 
 SHORT = 2
 """A name of at most so many characters counts only in its own spelling: `Go`, but not `go`. So does
