@@ -211,6 +211,12 @@ RUNS = {
         ["memory", "delete", "note-00001", "--yes"],
     ],
     "memory restore": [["memory", "restore"], ["memory", "restore", "note-00001.md"]],
+    "memory related": [["memory", "related", "note-00002"]],
+    "memory mentions": [
+        ["memory", "mentions", "note-00002"],
+        ["memory", "mentions", "note-00002", "--link", "all", "--dry-run"],
+    ],
+    "memory link": [["memory", "link", "note-00002", "note-00003", "--dry-run"]],
     "memory stats": [["memory", "stats"]],
     "memory values": [["memory", "values", "tag"]],
     "vault add": [["vault", "add", "more", "{more}", "--for", "finn", "--read-only"]],

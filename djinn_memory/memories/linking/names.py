@@ -61,7 +61,7 @@ def words_of(name: str) -> Words:
     return tuple(word for word, *_ in exact_words(" ".join(name.split())))
 
 
-class KnownNames(Struct, frozen=True):
+class SoughtNames(Struct, frozen=True):
     """The names of a note that are looked for."""
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class KnownNames(Struct, frozen=True):
     """Those that are not looked for, and single words that are common."""
 
 
-def known_names(vocabulary: Vocabulary, memory: IndexedMemory) -> KnownNames:
+def sought_names(vocabulary: Vocabulary, memory: IndexedMemory) -> SoughtNames:
     """The names of a note that are looked for in the vaults with a vocabulary."""
     names: list[str] = []
     as_written: set[Words] = set()
@@ -87,7 +87,7 @@ def known_names(vocabulary: Vocabulary, memory: IndexedMemory) -> KnownNames:
             continue
         names.append(name)
         as_written |= {words_of(name)} if only else set()
-    return KnownNames(tuple(names), frozenset(as_written), tuple(left_out))
+    return SoughtNames(tuple(names), frozenset(as_written), tuple(left_out))
 
 
 def _unfit(vocabulary: Vocabulary, name: str) -> str | None:
