@@ -39,7 +39,7 @@ def personalised_pagerank(
         moved = np.bincount(others, ranks[ends] * shares, len(network))
         # A walk at a node without edges returns to the seeds.
         moved = moved + restart * ranks[out == 0].sum()
-        following = (1 - damping) * restart + damping * moved
+        following: Floats = (1 - damping) * restart + damping * moved
         if np.abs(following - ranks).max() < ENOUGH:
             return following
         ranks = following

@@ -35,7 +35,7 @@ def read_graph(index: Index, selection: Selection = ALL) -> LinkGraph:
         field: code for code, field in enumerate(sorted({link.field or "" for link in links}))
     }
     codes = np.fromiter((fields[link.field or ""] for link in links), np.int64)
-    (inside,) = np.isin(ends, keys).all(axis=1).nonzero()
+    inside = np.flatnonzero(np.isin(ends, keys).all(axis=1))
     by_key = np.argsort(keys)
     nodes = by_key[np.searchsorted(keys, ends[inside], sorter=by_key)]
     rows = np.column_stack([nodes, codes[inside]])
