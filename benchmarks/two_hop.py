@@ -1,9 +1,10 @@
 """Recall@5 of hybrid search and of the graph on questions that are made from the links of vaults.
 
-Two hops: note A links to note B, which answers. The question is words of A: of the sentence around
-a link, or A's title and the field that holds the link. Words that B has, in its text or its names,
-are left out. One note: four words of a paragraph, whose note answers. Link text: the shown text of
-a link, which is not a name of its target; the target answers.
+Two hops: note A links to note B, which answers. The question is words of A: of the sentences around
+a link, or A's title and the field that holds the link; if they are far, of any paragraph of A.
+Words that B has, in its text or its names, are left out. One note: four words of a paragraph, whose
+note answers. Link text: the shown text of a link, which is not a name of its target; the target
+answers.
 
 Run: `python benchmarks/two_hop.py [FOLDER ...]`. Default: the vaults of the data.
 """
@@ -29,6 +30,7 @@ from djinn_memory.notes.slugs import name_key
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedLink, IndexedMemory
 
+MODES: tuple[Mode, ...] = ("hybrid", "graph")
 SEED = 11
 MOST = 200
 """The most questions of a kind from a vault."""
@@ -64,6 +66,7 @@ class Questions:
 
     def __init__(self, index: Index, folder: Path) -> None:
         self._index = index
+        self._stemmed: dict[str, frozenset[str]] = {}
         self._memories = {memory.memory_id: memory for memory in index.memories()}
         self._texts = {
             key: "\n\n".join(chunk.text for chunk in chunks)
@@ -83,15 +86,17 @@ class Questions:
             and link.target != link.source and self._texts[link.target].strip()
         ]  # fmt: skip
 
-    def two_hops(self) -> list[Question]:
+    def two_hops(self, *, far: bool = False) -> list[Question]:
         """The questions whose answer is at the other end of a link.
+
+        With `far`, the words are from a paragraph anywhere in the note that has the link.
 
         A question that several links give has several answers, so it is left out.
         """
         asked: dict[tuple[int, int], Question] = {}
         for link in self._shuffled(self._links):
             assert link.target is not None
-            words = [*self._own_words(link)]
+            words = [*self._own_words(link, far=far)]
             if len(words) >= (2 if link.field else LEAST_WORDS):
                 text = " ".join(words[:MOST_WORDS])
                 answer = self._path(link.target)
@@ -128,17 +133,19 @@ class Questions:
                 asked[link.target, len(asked)] = Question(label, target.path)
         return self._few(asked)
 
-    def _own_words(self, link: IndexedLink) -> Iterator[str]:
+    def _own_words(self, link: IndexedLink, *, far: bool) -> Iterator[str]:
         """The words of the source around a link that its target does not have."""
         assert link.target is not None
         source, target = self._memories[link.source], self._memories[link.target]
         names = " ".join((target.title, *target.aliases, Path(target.path).stem, link.text))
-        theirs = set(self._stems(f"{names} {link.label or ''} {self._texts[link.target]}"))
-        said = (
-            f"{source.title} {link.field}"
-            if link.field
-            else " ".join(_around(self._files[source.path], link.start))
-        )
+        theirs = self._stems(f"{names} {link.label or ''}")
+        theirs |= self._stems(self._texts[link.target])
+        if far:
+            said = self._shuffled(self._texts[link.source].split("\n\n"))[0]
+        elif link.field:
+            said = f"{source.title} {link.field}"
+        else:
+            said = " ".join(_around(self._files[source.path], link.start))
         for word in dict.fromkeys(self._content(said)):
             if theirs.isdisjoint(self._stems(word)):
                 yield word
@@ -147,8 +154,11 @@ class Questions:
         common = stop_words()
         return (word for word in _WORD.findall(_plain(text)) if word.casefold() not in common)
 
-    def _stems(self, text: str) -> list[str]:
-        return self._index.words.stemmed(re.sub(r"[\W_]+", " ", text))
+    def _stems(self, text: str) -> frozenset[str]:
+        if text not in self._stemmed:
+            words = self._index.words.stemmed(re.sub(r"[\W_]+", " ", text))
+            self._stemmed[text] = frozenset(words)
+        return self._stemmed[text]
 
     def _path(self, key: int) -> str:
         return self._memories[key].path
@@ -209,14 +219,15 @@ def main() -> None:
                     made = Questions(index, folder)
                 for kind, questions in (
                     ("two hops", made.two_hops()),
+                    ("two hops, far", made.two_hops(far=True)),
                     ("one note", made.one_note()),
                     ("link text", made.link_texts()),
                 ):
                     rows.append(
                         [folder.name, kind, len(questions)]
-                        + [recall(djinn, questions, mode) for mode in ("hybrid",)]
+                        + [recall(djinn, questions, mode) for mode in MODES]
                     )
-    table(["vault", "questions", "number", "hybrid"], rows)
+    table(["vault", "questions", "number", *MODES], rows)
 
 
 if __name__ == "__main__":
