@@ -338,6 +338,16 @@ class Search:
             self._memories |= self.index.lookup(missing)
         return self._memories
 
+    def allowed(
+        self, selection: Selection, memory_ids: Collection[int]
+    ) -> dict[int, IndexedMemory]:
+        """The memories with these numbers that a selection allows, in the order of the numbers."""
+        memories = self.lookup(memory_ids)
+        places = {(memory.vault, memory.path) for key in memory_ids for memory in [memories[key]]}
+        narrower = replace(selection, places=tuple(sorted(places)))
+        numbers = {each.memory_id for each in self.index.memories(narrower, fields=())}
+        return {key: memories[key] for key in memory_ids if key in numbers}
+
     def memories_of(self, candidates: Iterable[Candidate]) -> Mapping[int, IndexedMemory]:
         """The memories of candidates, by number."""
         return self.lookup(candidate.memory_id for candidate in candidates)

@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from djinn_memory.models import Filters
 from djinn_memory.search.candidate import NOTHING, Candidate, Scored, once
 from djinn_memory.search.state import Leg, Search
@@ -126,7 +124,7 @@ class GraphLeg(Leg):
         values = _walk(network, weights, search.hops)
         nodes = values.argsort(kind="stable")[::-1][: search.depth]
         shares = {int(network.keys[node]): float(values[node]) for node in nodes if values[node]}
-        memories = _selected(search, selection, shares)
+        memories = search.allowed(selection, shares)
         shares = {
             key: share * _down(memories[key]) for key, share in shares.items() if key in memories
         }
@@ -204,17 +202,6 @@ def _mentions(search: Search, best: Sequence[Candidate]) -> Iterator[tuple[int, 
 def _words(text: str) -> str:
     words = re.findall(r"\w+", text.casefold())
     return f" {' '.join(words)} "
-
-
-def _selected(
-    search: Search, selection: Selection, keys: Mapping[int, float]
-) -> dict[int, IndexedMemory]:
-    """The memories with these numbers that a selection allows."""
-    memories = search.lookup(keys)
-    places = {(memory.vault, memory.path) for memory in memories.values()}
-    allowed = search.index.memories(replace(selection, places=tuple(sorted(places))), fields=())
-    numbers = {memory.memory_id for memory in allowed}
-    return {key: memory for key, memory in memories.items() if key in numbers}
 
 
 def _down(memory: IndexedMemory) -> float:
