@@ -304,11 +304,15 @@ class MemoryIndex:
         ]  # fmt: skip
 
     def edges(self, shown: Sequence[str] | None = None) -> list[Edge]:
-        return [] if shown is not None else [
-            Edge(each.source, each.target, each.line, each.text, each.field)
-            for each in self.links([*self._samples])
-            if each.target not in (None, each.source)
-        ]
+        return (
+            []
+            if shown is not None
+            else [
+                Edge(each.source, each.target, each.line, each.text, each.field)
+                for each in self.links([*self._samples])
+                if each.target not in (None, each.source)
+            ]
+        )
 
     def counts(self, selection: Selection = ALL) -> CatalogStats:
         samples = [self._samples[key] for key in self.selected(selection)]

@@ -69,7 +69,7 @@ def _why(memory: RecalledMemory) -> str:
     "recall",
     present=_present_recall,
     separator="\n\n",
-    without=OTHER_NARROWING,
+    without=OTHER_NARROWING | {"hops"},
     arguments={
         "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),

@@ -189,9 +189,14 @@ def recall(
     wanted = request.profile or _defaults_of(runtime, agent).default_recall_profile
     profile = profile_for(wanted or settings.profile, request.query, settings)
     budget = settings.budget if request.budget is None else request.budget
-    rescorer = Rescorer(runtime, settings.profiles[profile], agent, request.query)
+    chosen = settings.profiles[profile]
+    if request.hops:
+        # The search follows the links.
+        chosen = replace(chosen, hops=0)
+    rescorer = Rescorer(runtime, chosen, agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
-    options = SearchOptions(request.query, limit=request.limit or settings.limit, **fields)
+    limit = request.limit or settings.limit
+    options = SearchOptions(request.query, limit=limit, hops=request.hops, **fields)
     result = search(runtime, options, rescorer=rescorer, planes=planes)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
     more = 0
@@ -342,6 +347,8 @@ def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
     """A memory without its text."""
     words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
     weight = judgement.weight
+    if hit.via:
+        weight = replace(weight, hops=len(hit.via), via=hit.via[-1])
     return extended(
         hit,
         RecalledMemory,

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MOST_BUDGET
 from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
+from djinn_memory.search.query import Hops
 
 MOST = 1_000
 """Maximum number of memories in one recall."""
@@ -56,6 +57,7 @@ class RecallOptions(Narrowing, frozen=True):
         Meta(description="The maximum number of tokens of text."),
     ] = None
     session: Session = None
+    hops: Hops = None
 
 
 class RatingRequest(Struct, frozen=True):
