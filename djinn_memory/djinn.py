@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.entities.verbs import Entities
     from djinn_memory.memories.episodes.verbs import Episodes
     from djinn_memory.memories.facts.verbs import Facts
+    from djinn_memory.memories.graph.verbs import Graph
     from djinn_memory.memories.library.verbs import Documents
     from djinn_memory.memories.patterns.outcomes import Outcomes
     from djinn_memory.memories.patterns.verbs import Patterns
@@ -96,6 +97,8 @@ class Djinn(Namespace):
     """Episodes: conversations and observations, recorded in journals."""
     entities: Entities
     """Entities: people, places, projects and concepts."""
+    graph: Graph
+    """The graph of links: neighbours, paths, communities, counts and exports."""
     agents: Agents
     """Agents: their profiles."""
     working: WorkingMemory

@@ -116,6 +116,8 @@ class LinkedValue(NamedTuple):
     """The value with the link."""
     name: str
     """The target of the link as written."""
+    label: str
+    """The text that the link shows."""
 
     def relation(
         self, direction: Literal["to", "from"], other: IndexedMemory | None, at: str
@@ -139,8 +141,9 @@ def linked_values(note: Note) -> Iterator[LinkedValue]:
     for key, values in timelines(note).items():
         for value in (values.current, *values.history):
             for match in _LINK.finditer(value.value):
-                name = re.split(r"[|#]", match[1])[0].strip()
-                yield LinkedValue(key, values, value, name)
+                target, _, label = match[1].partition("|")
+                name = target.partition("#")[0].strip()
+                yield LinkedValue(key, values, value, name, label or name)
 
 
 class EntityProperty(PastValue, frozen=True, kw_only=True):

@@ -1,0 +1,170 @@
+"""djinn graph neighbours, path, communities, stats, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta, Struct
+
+from djinn_memory.cli import candidates
+from djinn_memory.cli.command import Call, command
+from djinn_memory.cli.output import clean, columns, place, say, say_verbatim, talk
+from djinn_memory.cli.request_options import Field
+from djinn_memory.errors import NotFound, Refused, Unavailable
+from djinn_memory.system.plural import count
+
+if TYPE_CHECKING:
+    from djinn_memory.memories.graph import requests
+
+_NOTE = Field("NOTE", candidates.titles)
+
+
+@command("graph.neighbours", fields={"name": _NOTE, "relation": Field("TYPE")})
+def _neighbours(call: Call, answer: requests.NeighbourList) -> None:
+    """Show the notes around a note: what it links to, and what links to it.
+
+    Examples:
+        djinn graph neighbours "Harbour lamp"
+        djinn graph neighbours "Harbour lamp" --hops 2 --relation depends_on
+    """
+    columns(
+        [
+            (memory.distance, _arrow(edge), edge.type, memory.title, place(memory))
+            for memory in answer.neighbours
+            for edge in memory.edges
+        ],
+        head="hops way relation note path",
+        empty=f"{clean(answer.memory.title)} has no links{_of_type(call.request.relation)}.",
+    )
+    if more := answer.total - len(answer.neighbours):
+        talk(f"{count(more, 'more note')}; -n shows more")
+
+
+def _arrow(edge: requests.GraphEdge) -> str:
+    return "->" if edge.direction == "out" else "<-"
+
+
+def _of_type(relation: str | None) -> str:
+    return f" of the type {clean(relation)}" if relation else ""
+
+
+@command("graph.path", fields={"name": _NOTE, "to": Field("OTHER", candidates.titles)})
+def _path(call: Call, answer: requests.GraphPath) -> None:
+    """Show a shortest path of links between two notes.
+
+    Examples:
+        djinn graph path "Harbour lamp" "Maren Holt"
+    """
+    if not answer.memories:
+        names = f"{clean(call.request.name)} and {clean(call.request.to)}"
+        talk(f"No path of links between {names}.")
+        return
+    ways = [("", ""), *((_arrow(edge), edge.type) for edge in answer.edges)]
+    columns(
+        [
+            (*way, memory.title, place(memory))
+            for way, memory in zip(ways, answer.memories, strict=True)
+        ],
+        head="way relation note path",
+    )
+
+
+@command("graph.communities")
+def _communities(call: Call, answer: requests.CommunityList) -> None:
+    """List communities: notes that link to each other more than to others.
+
+    A community has at least three notes. It is described by its most central notes and sentences.
+
+    Examples:
+        djinn graph communities
+        djinn graph communities -n 5 --json
+    """
+    for community in answer.communities:
+        tags = "".join(f"  #{tag}" for tag in community.tags)
+        sizes = f"{count(community.size, 'note')}, {count(community.links, 'link')}"
+        say(clean(f"{community.number}. {sizes}{tags}"))
+        say(clean(f"   {', '.join(memory.title for memory in community.central)}"))
+        for sentence in community.summary:
+            say(f"   - {clean(sentence.text)} ({place(sentence)})")
+    if not answer.communities:
+        talk("No communities: no three notes link to each other.")
+    elif more := answer.total - len(answer.communities):
+        more_text = "more community" if more == 1 else "more communities"
+        talk(f"{more:,} {more_text}; -n shows more")
+    if answer.outside:
+        talk(f"{count(answer.outside, 'note')} in no community")
+
+
+@command("graph.stats")
+def _stats(call: Call, answer: requests.GraphCounts) -> None:
+    """Count the graph of links: hubs, orphans, islands, and how dense each vault is.
+
+    Examples:
+        djinn graph stats
+        djinn graph stats -n 50 --json
+    """
+    say(f"{count(answer.memories, 'note')}, {count(answer.links, 'link')}")
+    for vault in answer.vaults:
+        links = f"{count(vault.links, 'link')} inside, {vault.outside:,} to others"
+        sizes = f"{count(vault.memories, 'note')}, {links}, {count(vault.orphans, 'orphan')}"
+        say(f"  {clean(vault.vault)}: {sizes}, density {vault.density:.4f}")
+    if answer.hubs:
+        say("hubs:")
+        columns(
+            [
+                (
+                    f"  {hub.incoming + hub.outgoing:,}",
+                    f"{hub.incoming:,} in",
+                    hub.title,
+                    place(hub),
+                )
+                for hub in answer.hubs
+            ]
+        )
+    say(f"{count(answer.islands, 'island')}")
+    columns([(f"  {island.size:,}", f"around {island.hub.title}") for island in answer.island_list])
+    say(f"{count(answer.orphans, 'orphan')}")
+    columns([(f"  {memory.title}", place(memory)) for memory in answer.orphan_list])
+
+
+class _OutFile(Struct, frozen=True):
+    """The option for the file of an export."""
+
+    out: Annotated[Path | None, Meta(description="A new file. Default: stdout.")] = None
+
+
+@command("graph.export", view=_OutFile)
+def _export(call: Call, answer: requests.GraphExport) -> None:
+    """Export notes and the links between them for Gephi, Graphviz, Mermaid, Obsidian and others.
+
+    `canvas` is a JSON Canvas, for a file in the vault. An existing file is not overwritten.
+
+    Examples:
+        djinn graph export --format graphml --out links.graphml
+        djinn graph export --format mermaid --tag harbour
+        djinn graph export --format canvas --vault shared --out harbour.canvas
+    """
+    if call.view.out is None:
+        say_verbatim(answer.text.removesuffix("\n"))
+        return
+    _write(call.view.out.expanduser().absolute(), answer.text.encode())
+    sizes = f"{count(answer.memories, 'note')}, {count(answer.links, 'link')}"
+    say(f"{sizes} -> {clean(str(call.view.out))}")
+
+
+def _write(file: Path, data: bytes) -> None:
+    """Write a new file. Raises `Refused` if it exists."""
+    from djinn_memory.system.files import create
+
+    if not file.parent.is_dir():
+        raise NotFound(
+            f"the folder {file.parent} does not exist; create it or choose another folder"
+        )
+    try:
+        create(file, data)
+    except FileExistsError:
+        raise Refused(f"{file} already exists; choose another file name") from None
+    except OSError as error:
+        why = f"{file} cannot be written: {error.strerror or error}"
+        raise Unavailable(f"{why}; check the disk and its permissions") from None

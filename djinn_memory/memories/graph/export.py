@@ -1,0 +1,168 @@
+"""The graph of links as text for other programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil, sqrt
+from xml.sax.saxutils import escape
+
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict
+
+from djinn_memory.memories.graph.edges import REFERENCES, EdgeReader
+from djinn_memory.memories.graph.link_graph import read_graph
+from djinn_memory.memories.graph.requests import GraphEdge, GraphExport, GraphFormat
+from djinn_memory.models import Memory
+from djinn_memory.search.backend import Index
+from djinn_memory.store.index.records import Selection
+
+_NODE = ("title", "vault", "path", "type", "tags", "date")
+_EDGE = ("type", "weight", "confidence", "text")
+"""The values of nodes and edges in GraphML and DOT, whose edges are directed."""
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML 1.0 document may contain."""
+
+_NOT_MERMAID = re.compile(r"[^\w .,:/()-]")
+"""Characters that are written by their numbers, as they may have a meaning in Mermaid."""
+
+CARD = (320, 160)
+"""Width and height of a note on a canvas, in pixels."""
+
+
+class _Export(Struct):
+    """Memories by their names in an export, and the edges between them by these names."""
+
+    memories: Mapping[str, Memory]
+    edges: Sequence[tuple[str, str, GraphEdge]]
+
+
+def export(index: Index, selection: Selection, form: GraphFormat) -> GraphExport:
+    """The memories of a selection and the links between them, in a format."""
+    graph = read_graph(index, selection)
+    reader = EdgeReader(index, {memory.memory_id: memory for memory in graph.memories})
+    names = {memory.address: f"n{number}" for number, memory in enumerate(graph.memories)}
+    edges = [(names[edge.source], names[edge.target], edge) for edge in reader.edges(graph.links)]
+    memories = {names[memory.address]: memory for memory in graph.memories}
+    text = "\n".join(_WRITERS[form](_Export(memories, edges)))
+    return GraphExport(form, len(memories), len(edges), f"{text}\n")
+
+
+def _graphml(graph: _Export) -> Iterator[str]:
+    """GraphML 1.0, http://graphml.graphdrawing.org/specification.html."""
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    for of, names in (("node", _NODE), ("edge", _EDGE)):
+        for name in names:
+            kind = "double" if name in ("weight", "confidence") else "string"
+            key = f'id="{of}-{name}" for="{of}" attr.name="{name}" attr.type="{kind}"'
+            yield f"  <key {key}/>"
+    yield '  <graph id="links" edgedefault="directed">'
+    for name, memory in graph.memories.items():
+        yield f'    <node id="{name}">{_data("node", _values(memory, _NODE))}</node>'
+    for source, target, edge in graph.edges:
+        data = _data("edge", _values(edge, _EDGE))
+        yield f'    <edge source="{source}" target="{target}">{data}</edge>'
+    yield "  </graph>"
+    yield "</graphml>"
+
+
+def _data(of: str, values: Mapping[str, str]) -> str:
+    clean = {name: escape(_NOT_XML.sub("\ufffd", value)) for name, value in values.items()}
+    return "".join(f'<data key="{of}-{name}">{value}</data>' for name, value in clean.items())
+
+
+def _values(record: object, names: Sequence[str]) -> dict[str, str]:
+    """The values that a record has, as text."""
+    known = ((name, getattr(record, name)) for name in names)
+    texts = (
+        (name, " ".join(value) if isinstance(value, tuple) else value) for name, value in known
+    )
+    return {name: str(value) for name, value in texts if value not in (None, "")}
+
+
+def _json(graph: _Export) -> Iterator[str]:
+    """The node-link format that networkx reads with `edges="edges"`."""
+    nodes = [
+        {"id": name} | {key: getattr(memory, key) for key in ("address", *_NODE)}
+        for name, memory in graph.memories.items()
+    ]
+    edges = [
+        asdict(edge) | {"source": source, "target": target} for source, target, edge in graph.edges
+    ]
+    whole = {"directed": True, "multigraph": True, "graph": {}, "nodes": nodes, "edges": edges}
+    yield json.dumps(whole, ensure_ascii=False, indent=1)
+
+
+def _dot(graph: _Export) -> Iterator[str]:
+    """The DOT language of Graphviz, https://graphviz.org/doc/info/lang.html."""
+    yield "digraph links {"
+    for name, memory in graph.memories.items():
+        yield f"  {name} [{_attributes({'label': memory.title, **_values(memory, _NODE)})}];"
+    for source, target, edge in graph.edges:
+        label = {} if edge.type == REFERENCES else {"label": edge.type}
+        yield f"  {source} -> {target} [{_attributes({**label, **_values(edge, _EDGE)})}];"
+    yield "}"
+
+
+def _attributes(values: Mapping[str, str]) -> str:
+    return ", ".join(
+        '{}="{}"'.format(name, " ".join(value.split()).replace("\\", "\\\\").replace('"', '\\"'))
+        for name, value in values.items()
+    )
+
+
+def _mermaid(graph: _Export) -> Iterator[str]:
+    """A flowchart of Mermaid, https://mermaid.js.org/syntax/flowchart.html."""
+    yield "flowchart LR"
+    for name, memory in graph.memories.items():
+        yield f'  {name}["{_spelled(memory.title)}"]'
+    for source, target, edge in graph.edges:
+        label = "" if edge.type == REFERENCES else f'|"{_spelled(edge.type)}"|'
+        yield f"  {source} -->{label} {target}"
+
+
+def _spelled(text: str) -> str:
+    """A text for a label in quotation marks; it has at least one character."""
+    line = " ".join(text.split()) or "-"
+    return _NOT_MERMAID.sub(lambda match: f"#{ord(match[0])};", line)
+
+
+def _canvas(graph: _Export) -> Iterator[str]:
+    """JSON Canvas 1.0, https://jsoncanvas.org/spec/1.0, for a file in the vault of most memories.
+
+    Memories of other vaults are cards of text, since a canvas can show only files of its vault.
+    """
+    vaults = Counter(memory.vault for memory in graph.memories.values())
+    own = vaults.most_common(1)[0][0] if vaults else ""
+    width, height = CARD
+    row = ceil(sqrt(len(graph.memories)))
+    nodes = []
+    for number, (name, memory) in enumerate(graph.memories.items()):
+        down, right = divmod(number, row)
+        card: dict[str, object] = {"id": name, "x": 2 * width * right, "y": 2 * height * down}
+        card |= {"width": width, "height": height}
+        if memory.vault == own:
+            card |= {"type": "file", "file": memory.path}
+            card |= {} if memory.block is UNSET else {"subpath": f"#^{memory.block}"}
+        else:
+            card |= {"type": "text", "text": f"{memory.title}\n\n{memory.address}"}
+        nodes.append(card)
+    edges = [
+        {"id": f"e{number}", "fromNode": source, "toNode": target}
+        | ({} if edge.type == REFERENCES else {"label": edge.type})
+        for number, (source, target, edge) in enumerate(graph.edges)
+    ]
+    yield json.dumps({"nodes": nodes, "edges": edges}, ensure_ascii=False, indent=1)
+
+
+_WRITERS: Mapping[GraphFormat, Callable[[_Export], Iterator[str]]] = {
+    "graphml": _graphml,
+    "json": _json,
+    "dot": _dot,
+    "mermaid": _mermaid,
+    "canvas": _canvas,
+}

@@ -1,0 +1,65 @@
+"""Operations on the graph of links: memories as nodes, links as edges."""
+
+from __future__ import annotations
+
+from djinn_memory.memories.catalog.catalog import find
+from djinn_memory.memories.graph.requests import (
+    CommunityList,
+    CountGraph,
+    ExportGraph,
+    FindPath,
+    GraphCounts,
+    GraphExport,
+    GraphPath,
+    ListCommunities,
+    NeighbourList,
+    ShowNeighbours,
+)
+from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.store.index.records import Selection
+
+
+class Graph(Namespace, name="graph"):
+    """The graph of links of a home, within the vaults that an agent sees."""
+
+    @operation(ShowNeighbours, positional=("name",))
+    def neighbours(self, request: ShowNeighbours) -> NeighbourList:
+        """Show the memories around a memory, the nearest first, with the links between them."""
+        from djinn_memory.memories.graph.neighbours import neighbours
+
+        with self.runtime.index(self._scope(request.agent)) as index:
+            memory = find(index, request.name)
+            return neighbours(index, memory, request.hops, request.relation, request.limit)
+
+    @operation(FindPath, positional=("name", "to"))
+    def path(self, request: FindPath) -> GraphPath:
+        """Find a shortest path between two memories. It is empty if there is none."""
+        from djinn_memory.memories.graph.neighbours import path
+
+        with self.runtime.index(self._scope(request.agent)) as index:
+            return path(index, find(index, request.name), find(index, request.to))
+
+    @operation(ListCommunities)
+    def communities(self, request: ListCommunities) -> CommunityList:
+        """List communities of at least three memories, the largest first, with a summary each."""
+        from djinn_memory.memories.graph.communities import list_communities
+
+        with self.runtime.index(self._scope(request.agent)) as index:
+            return list_communities(index, request.limit)
+
+    @operation(CountGraph)
+    def stats(self, request: CountGraph) -> GraphCounts:
+        """Count the graph: hubs, orphans, islands, and the density of each vault."""
+        from djinn_memory.memories.graph.counts import counts
+
+        with self.runtime.index(self._scope(request.agent)) as index:
+            return counts(index, request.limit)
+
+    @operation(ExportGraph)
+    def export(self, request: ExportGraph) -> GraphExport:
+        """Export memories and the links between them as text in a format of other programs."""
+        from djinn_memory.memories.graph.export import export
+
+        filters = request.filters(self.runtime.now())
+        with self.runtime.index(self._scope(request.agent, filters)) as index:
+            return export(index, Selection(filters), request.format)
