@@ -1,11 +1,14 @@
 // The graph as the page uses it: nodes and edges by number, and what stands around a node.
 
+/** The name of a memory alone, as edges write it. */
+export const address = (node) => `${node.vault}:${node.path}${node.block ? `#^${node.block}` : ""}`;
+
 export class Graph {
   /** `data` is the answer of `graph.view`: edges name their ends by address. */
   constructor(data) {
     this.nodes = data.nodes;
     this.note = data.note ?? null;
-    const number = new Map(this.nodes.map((node, at) => [node.address, at]));
+    const number = new Map(this.nodes.map((node, at) => [address(node), at]));
     this.edges = data.edges
       .map((edge) => ({ ...edge, from: number.get(edge.source), to: number.get(edge.target) }))
       .filter((edge) => edge.from !== undefined && edge.to !== undefined);
