@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
+from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.memories.graph.requests import GraphView
+from djinn_memory.system.files import write_atomic
 
 MARK = b'<meta name="generator" content="djinn graph view">'
 """What tells a page that djinn wrote from other files."""
@@ -66,3 +70,29 @@ def _static(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def write_page(file: Path, page: bytes) -> None:
+    """Write a page for the user alone. It replaces a page of djinn, and no other file.
+
+    Raises `Refused` if there is another file, `NotFound` without the folder, and `Unavailable` if
+    it cannot be written.
+    """
+    try:
+        if not file.parent.is_dir():
+            raise NotFound(
+                f"the folder {file.parent} does not exist; create it or choose another folder"
+            )
+        if os.path.lexists(file) and not _is_page(file):
+            raise Refused(f"{file} already exists; choose another file name")
+        write_atomic(file, page, private=True)
+    except OSError as error:
+        why = f"{file} cannot be written: {error.strerror or error}"
+        raise Unavailable(f"{why}; check the disk and its permissions") from None
+
+
+def _is_page(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return MARK in opened.read(1000)

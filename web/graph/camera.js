@@ -5,7 +5,11 @@ import { VIEW_ANGLE } from "./scene.js";
 const STEEPEST = 1.45;
 const NEAREST = 0.08;
 const FARTHEST = 9;
-const TURN = 0.0058;
+/** The distance at which a single node is looked at. */
+const CLOSE = 0.7;
+const STEP = 0.0058;
+/** How the graph is turned at first in 3D. */
+export const TURN = { yaw: 0.5, pitch: 0.28 };
 const REST = 0.0004;
 
 const ease = (part) => (part < 0.5 ? 4 * part ** 3 : 1 - (2 - 2 * part) ** 3 / 2);
@@ -15,8 +19,8 @@ export class Eye {
     this.camera = camera;
     this.still = still;
     this.target = [0, 0, 0];
-    this.yaw = 0.5;
-    this.pitch = 0.28;
+    this.yaw = TURN.yaw;
+    this.pitch = TURN.pitch;
     this.distance = 3;
     this.flat = false;
     this.speed = { yaw: 0, pitch: 0 };
@@ -43,9 +47,9 @@ export class Eye {
   turn(right, down, carry = false) {
     this.flight = null;
     if (this.flat) return this.slide(right, down);
-    this.yaw -= right * TURN;
-    this.pitch = Math.max(-STEEPEST, Math.min(STEEPEST, this.pitch + down * TURN));
-    this.speed = carry && !this.still ? { yaw: -right * TURN, pitch: down * TURN } : { yaw: 0, pitch: 0 };
+    this.yaw -= right * STEP;
+    this.pitch = Math.max(-STEEPEST, Math.min(STEEPEST, this.pitch + down * STEP));
+    this.speed = carry && !this.still ? { yaw: -right * STEP, pitch: down * STEP } : { yaw: 0, pitch: 0 };
   }
 
   slide(right, down) {
@@ -101,8 +105,7 @@ export class Eye {
   /** Set the camera. */
   aim(width, height) {
     this.height = height;
-    const [yaw, pitch] = [this.yaw, this.pitch];
-    const back = [Math.sin(yaw) * Math.cos(pitch), Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch)];
+    const back = backwards(this.yaw, this.pitch);
     const { camera } = this;
     camera.position.set(...this.target.map((value, at) => value + back[at] * this.distance));
     camera.lookAt(...this.target);
@@ -112,10 +115,28 @@ export class Eye {
     camera.updateMatrixWorld();
   }
 
-  /** The distance at which a ball of a radius fills the free part of the page. */
-  around(radius, width, height) {
-    const half = Math.tan((VIEW_ANGLE * Math.PI) / 360);
-    const free = Math.min(width, height) / height;
-    return Math.min(FARTHEST, Math.max(NEAREST * 3, radius / (half * free)));
+  /**
+   * The target and the distance from which these places fill the free part of the page, which is
+   * given in pixels. With `middle` that is the target.
+   */
+  around(places, { yaw, pitch }, [width, height], middle) {
+    const back = backwards(yaw, pitch);
+    const right = [Math.cos(yaw), 0, -Math.sin(yaw)];
+    const up = cross(back, right);
+    const along = places.map((place) => [right, up, back].map((axis) => dot(place, axis)));
+    const centre = [0, 1, 2].map((axis) => {
+      if (middle) return dot(middle, [right, up, back][axis]);
+      const values = along.map((place) => place[axis]);
+      return values.length ? (Math.max(...values) + Math.min(...values)) / 2 : 0;
+    });
+    const half = Math.tan((VIEW_ANGLE * Math.PI) / 360) / this.height;
+    const needed = along.map(([x, y, z]) =>
+      z - centre[2] + Math.max(Math.abs(x - centre[0]) / (half * Math.max(60, width - 130)), Math.abs(y - centre[1]) / (half * Math.max(60, height - 110))));
+    const target = middle ?? [0, 1, 2].map((axis) => right[axis] * centre[0] + up[axis] * centre[1] + back[axis] * centre[2]);
+    return { target, distance: Math.min(FARTHEST, Math.max(CLOSE, ...needed)) };
   }
 }
+
+const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+const backwards = (yaw, pitch) => [Math.sin(yaw) * Math.cos(pitch), Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch)];

@@ -2,7 +2,7 @@
 // the operation `graph.view`. A page without a script of its own marks the element with
 // `data-graph`, whose value is the id of an element with the data as JSON.
 
-import { Eye } from "./camera.js";
+import { Eye, TURN } from "./camera.js";
 import { h, icon, line, plural } from "./dom.js";
 import { Filters, GROUPINGS, groups, matcher } from "./filters.js";
 import { gestures } from "./gestures.js";
@@ -294,33 +294,26 @@ class View {
     this.placed = true;
   }
 
+  /** Fly to a node, so near that most of what is beside it can be seen. */
   fly(at) {
     if (!this.scene) return;
-    const near = this.graph.around[at].map((edge) => Graph.other(edge, at)).filter((other) => this.visible[other]);
     const here = this.scene.at(at);
-    const lengths = near.map((other) => Math.hypot(...this.scene.at(other).map((value, axis) => value - here[axis]))).sort((a, b) => a - b);
-    const radius = Math.max(0.14, (lengths[Math.floor(lengths.length * 0.7)] ?? 0) * 1.15);
-    this.eye.fly({ target: here, distance: this.eye.around(Math.min(0.9, radius), ...this.room()) });
+    const far = (place) => Math.hypot(...place.map((value, axis) => value - here[axis]));
+    const beside = [...this.beside(at)].filter((other) => this.visible[other]).map((other) => this.scene.at(other));
+    const near = beside.sort((a, b) => far(a) - far(b)).slice(0, Math.ceil(beside.length * 0.75));
+    const { distance } = this.eye.around(near, this.eye, this.free, here);
+    this.eye.fly({ target: here, distance: Math.min(2.2, Math.max(0.45, distance)) });
     this.invalidate();
   }
 
   /** Show all nodes that are not hidden. */
   fit(at_once = false) {
     if (!this.scene) return;
-    const shown = this.graph.order.filter((at) => this.visible[at]);
-    const places = shown.map((at) => this.scene.at(at));
-    const middle = places.length > 1 && this.filters.any ? [0, 1, 2].map((axis) => places.reduce((sum, place) => sum + place[axis], 0) / places.length) : places.length === 1 ? places[0] : [0, 0, 0];
-    const radius = Math.max(0.12, ...places.slice(0, 20000).map((place) => Math.hypot(...place.map((value, axis) => value - middle[axis]))));
-    const turn = this.eye.flat ? { yaw: 0, pitch: 0 } : {};
-    this.eye.fly({ target: middle, distance: this.eye.around(radius * 1.06, ...this.room()), ...turn }, at_once ? 0 : 900);
+    const turn = this.eye.flat ? { yaw: 0, pitch: 0 } : { yaw: this.eye.yaw, pitch: this.eye.pitch };
+    const places = this.graph.order.filter((at) => this.visible[at]).map((at) => this.scene.at(at));
+    this.eye.fly({ ...turn, ...this.eye.around(places, turn, this.free) }, at_once ? 0 : 900);
     if (at_once) this.eye.advance(1);
     this.invalidate();
-  }
-
-  /** The free width, and the height that a picture of the whole height would have. */
-  room() {
-    const [width, height] = this.free;
-    return [Math.min(width, height), this.root.clientHeight];
   }
 
   setFlat(flat) {
@@ -331,12 +324,12 @@ class View {
     const { flatness } = this.scene.uniforms;
     const from = flatness.value;
     this.tween("flat", FLATTEN_MILLISECONDS, (part) => (flatness.value = from + ((flat ? 1 : 0) - from) * part));
-    const goal = flat ? { yaw: 0, pitch: 0 } : { yaw: 0.5, pitch: 0.28 };
-    const at = this.opened;
+    const turn = flat ? { yaw: 0, pitch: 0 } : TURN;
     flatness.value = flat ? 1 : 0;
-    const target = at >= 0 ? this.scene.at(at) : [0, 0, 0];
+    const all = this.graph.order.filter((at) => this.visible[at]).map((at) => this.scene.at(at));
+    const goal = this.opened >= 0 ? { target: this.scene.at(this.opened) } : this.eye.around(all, turn, this.free);
     flatness.value = from;
-    this.eye.fly({ ...goal, target, distance: at >= 0 ? this.eye.distance : this.eye.around(1.06, ...this.room()) });
+    this.eye.fly({ ...turn, ...goal });
     this.invalidate();
   }
 

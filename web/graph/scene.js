@@ -5,6 +5,7 @@ import {
   BufferGeometry,
   CustomBlending,
   DataTexture,
+  DoubleSide,
   FloatType,
   GLSL3,
   InstancedBufferAttribute,
@@ -36,6 +37,7 @@ export class Scene {
     this.graph = graph;
     this.renderer = new WebGLRenderer({ canvas, alpha: true, antialias: false, powerPreference: "high-performance" });
     this.renderer.setClearColor(0, 0);
+    this.renderer.sortObjects = false;
     this.camera = new PerspectiveCamera(VIEW_ANGLE, 1, 0.01, 40);
     this.space = new Space();
     this.space.matrixWorldAutoUpdate = false;
@@ -74,7 +76,7 @@ export class Scene {
   place() {
     const { nodes } = this.graph;
     const most = nodes.length ? nodes[this.graph.order[0]].degree : 1;
-    const room = 0.62 / Math.sqrt(Math.max(nodes.length, 24));
+    const room = 0.42 / Math.sqrt(Math.max(nodes.length, 36));
     nodes.forEach((node, at) => {
       const radius = room * (0.22 + 0.95 * Math.sqrt(node.degree / Math.max(most, 6)));
       this.deep.set([...node.place, radius], at * 4);
@@ -102,7 +104,6 @@ export class Scene {
     geometry.instanceCount = edges.length;
     const mesh = new Mesh(geometry, this.material(LINE_VERTEX, LINE_FRAGMENT, false));
     mesh.frustumCulled = false;
-    mesh.renderOrder = 1;
     mesh.visible = edges.length > 0;
     return mesh;
   }
@@ -115,6 +116,7 @@ export class Scene {
       uniforms: this.uniforms,
       depthWrite,
       transparent: true,
+      side: DoubleSide,
       premultipliedAlpha: true,
       blending: CustomBlending,
       blendSrc: OneFactor,
