@@ -287,6 +287,7 @@ class View {
     const right = this.wide && reading ? this.reader.element.offsetWidth + 16 : 0;
     const top = this.wide ? 0 : 60;
     const bottom = this.wide ? 40 : reading ? this.root.clientHeight * 0.52 : 70;
+    this.sides = [left, this.root.clientWidth - right];
     this.free = [this.root.clientWidth - left - right, this.root.clientHeight - top - bottom];
     const goal = [(left - right) / 2, (top - bottom) / 2];
     const from = this.eye.shift;
@@ -306,14 +307,20 @@ class View {
     this.invalidate();
   }
 
-  /** Show all nodes that are not hidden. */
+  /** Show all nodes with links that are not hidden. */
   fit(at_once = false) {
     if (!this.scene) return;
     const turn = this.eye.flat ? { yaw: 0, pitch: 0 } : { yaw: this.eye.yaw, pitch: this.eye.pitch };
-    const places = this.graph.order.filter((at) => this.visible[at]).map((at) => this.scene.at(at));
-    this.eye.fly({ ...turn, ...this.eye.around(places, turn, this.free) }, at_once ? 0 : 900);
+    this.eye.fly({ ...turn, ...this.eye.around(this.places(), turn, this.free) }, at_once ? 0 : 900);
     if (at_once) this.eye.advance(1);
     this.invalidate();
+  }
+
+  /** The places of the shown nodes with links; of all if none has any. */
+  places() {
+    const shown = this.graph.order.filter((at) => this.visible[at]);
+    const linked = shown.filter((at) => this.graph.degree(at));
+    return (linked.length ? linked : shown).map((at) => this.scene.at(at));
   }
 
   setFlat(flat) {
@@ -326,8 +333,7 @@ class View {
     this.tween("flat", FLATTEN_MILLISECONDS, (part) => (flatness.value = from + ((flat ? 1 : 0) - from) * part));
     const turn = flat ? { yaw: 0, pitch: 0 } : TURN;
     flatness.value = flat ? 1 : 0;
-    const all = this.graph.order.filter((at) => this.visible[at]).map((at) => this.scene.at(at));
-    const goal = this.opened >= 0 ? { target: this.scene.at(this.opened) } : this.eye.around(all, turn, this.free);
+    const goal = this.opened >= 0 ? { target: this.scene.at(this.opened) } : this.eye.around(this.places(), turn, this.free);
     flatness.value = from;
     this.eye.fly({ ...turn, ...goal });
     this.invalidate();
@@ -468,6 +474,7 @@ class View {
       ink: THEMES[this.theme].label,
       halo: THEMES[this.theme].halo,
       moving,
+      free: this.sides,
       near,
       far: eye.flat ? 100 : eye.distance + 1.5,
     });

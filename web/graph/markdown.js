@@ -27,9 +27,14 @@ const INLINE = new RegExp(
   "g",
 );
 
-/** `follow(target)` returns what opens the note that a link means, or nothing. */
-export function markdown(text, follow) {
-  return blocks(clean(text).split("\n"), follow, 0);
+/**
+ * The elements of a text. `follow(target)` returns what opens the note that a link means, or
+ * nothing. A first heading that repeats the title is left out.
+ */
+export function markdown(text, title, follow) {
+  const lines = clean(text).split("\n");
+  const repeated = HEADING.exec(lines[0])?.[2].toLowerCase() === clean(title).trim().toLowerCase();
+  return blocks(repeated ? lines.slice(1) : lines, follow, 0);
 }
 
 function blocks(lines, follow, depth) {

@@ -14,7 +14,7 @@ export class Reader {
   show(at, hops) {
     const node = this.graph.nodes[at];
     this.title = h("h2", { tabindex: "-1", dir: "auto" }, line(node.title) || "untitled");
-    const body = h("div", { class: "text", dir: "auto" }, markdown(node.text, (target) => this.follow(at, target)));
+    const body = h("div", { class: "text", dir: "auto" }, markdown(node.text, node.title, (target) => this.follow(at, target)));
     this.element.replaceChildren(
       h(
         "header",

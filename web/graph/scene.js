@@ -76,9 +76,9 @@ export class Scene {
   place() {
     const { nodes } = this.graph;
     const most = nodes.length ? nodes[this.graph.order[0]].degree : 1;
-    const room = 0.42 / Math.sqrt(Math.max(nodes.length, 36));
+    const room = 0.38 / Math.sqrt(Math.max(nodes.length, 36));
     nodes.forEach((node, at) => {
-      const radius = room * (0.22 + 0.95 * Math.sqrt(node.degree / Math.max(most, 6)));
+      const radius = room * (0.26 + 1.0 * Math.sqrt(node.degree / Math.max(most, 6)));
       this.deep.set([...node.place, radius], at * 4);
       this.level.set([...node.flat, 0, radius * 1.05], at * 4);
     });

@@ -11,8 +11,8 @@ export class Timeline {
   constructor(graph, change) {
     this.change = change;
     this.times = graph.times.filter((time) => !Number.isNaN(time));
-    this.first = Math.min(...this.times) || 0;
-    this.last = Math.max(...this.times) || 0;
+    this.first = this.times.length ? Math.min(...this.times) : 0;
+    this.last = this.times.length ? Math.max(...this.times) : 0;
     const days = Math.max(1, Math.round((this.last - this.first) / DAY));
     this.step = Math.max(1, Math.ceil(days / 2000));
     this.slider = h("input", {
