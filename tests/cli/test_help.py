@@ -30,6 +30,7 @@ def calls() -> Iterator[tuple[str, Any, Any]]:
     yield from walk(root(), "", None)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_help_breaks_no_word_and_draws_no_box(run: Run, width: int) -> None:
     for words, command, ctx in calls():

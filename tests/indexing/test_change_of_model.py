@@ -285,6 +285,7 @@ def test_an_address_of_the_home_is_not_trusted_by_naming_a_model(
     assert home.untrusted == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("named", ["ollama:nomic-embed-text", "/no/such/model"])
 def test_a_model_that_cannot_be_had_changes_nothing(home: Home, named: str) -> None:
     home.edit((("embedding", "timeout"), 1))

@@ -286,7 +286,7 @@ def kept(site: Site, out: str, arguments: Arguments) -> None:
         site.reports += 1
     for key in re.findall(r"^(held-\d)  session", out, re.MULTILINE):
         # A value outside of any session may have the key, too.
-        assert Djinn(Home(site.home.root)).working.get(key).value == arguments[3], out
+        assert Djinn(Home(site.home.root)).working.get(key).value == arguments[4], out
         site.reports += 1
     for path in re.findall(r"^mem_\w{16}  me/(\S+)$", out, re.MULTILINE):
         text = (site.me / path).read_text()

@@ -167,7 +167,8 @@ def _past_value(value: PastValue) -> dict[str, Any]:
 
 def _relations(memory: SourceMemory) -> Iterator[Row]:
     known = set()
-    for key, _, value, name in linked_values(memory.file.note) if _is_entity(memory) else ():
+    for linked in linked_values(memory.file.note) if _is_entity(memory) else ():
+        key, value, name = linked.key, linked.value, linked.name
         text = "\n".join((key, name, value.valid_from or "", value.until or ""))
         identity = uuid5(memory.id, text)
         if identity not in known:

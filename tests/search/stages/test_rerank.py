@@ -15,6 +15,8 @@ from djinn_memory.home.setup import init
 from djinn_memory.search.stages.rerank import RERANKED, SHARE
 from tests.embedding.cross_encoders import make
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
