@@ -35,8 +35,8 @@ FEWEST = 24
 NEAREST = 0.01
 """The square of the distance below which the push does not grow, in lengths of a link."""
 
-SHELL = 1.1
-"""How far away nodes without links stand, as a multiple of the radius of the others."""
+SHELL = 1.15
+"""How far away nodes without links stand, as a multiple of the distance of `MOST` of the others."""
 
 MOST, OUTSIDE = 0.95, 0.3
 """The share of nodes whose distances are kept as they are, and how much farther others stand."""
@@ -61,8 +61,11 @@ def layout(network: Network, dimensions: int, *, start: Places | None = None) ->
         first = _unfolded(part, dimensions, random) if start is None else start[linked]
         places[linked] = _within(_moved(part, first[:, :dimensions].copy(), random))
     alone = np.flatnonzero(network.degrees == 0)
-    places[alone] = _shell(len(alone), dimensions) * (SHELL if len(linked) else 1)
-    return places / max(1.0, float(np.linalg.norm(places, axis=1).max(initial=0)))
+    far = np.linalg.norm(places[linked], axis=1)
+    places[alone] = _shell(len(alone), dimensions) * (
+        SHELL * np.quantile(far, MOST) if len(linked) else 1
+    )
+    return places
 
 
 def _within(places: Places) -> Places:

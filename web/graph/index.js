@@ -31,7 +31,8 @@ const REACH = { still: 3.2, moving: 1.9 };
 /**
  * Options: `theme` ("dark", "light"; by default the system's), `flat` (begin in 2D), `focus` (the
  * address of a note to open), `onOpen(node)`. Returns `focus(address)`, `search(text)`,
- * `setTheme(name)`, `setFlat(flat)`, `fit()`, `filters`, `refilter()`, `stats()` and `destroy()`.
+ * `setTheme(name)`, `setFlat(flat)`, `fit()`, `turn(right, down)`, `filters` with `refilter()`, and
+ * `destroy()`. Tests also get `stats()`, `spot(address)` and `labels()`.
  */
 export function mount(element, data, options = {}) {
   return new View(element, data, options).handle;
@@ -60,6 +61,7 @@ class View {
     this.refilter();
     this.resize();
     this.fit(true);
+    if (options.flat) this.setFlat(true);
     this.unfold();
     const first = options.focus ?? this.graph.note;
     if (first !== null && this.graph.number.has(first)) this.open(this.graph.number.get(first));
@@ -71,10 +73,10 @@ class View {
       fit: () => this.fit(),
       filters: this.filters,
       refilter: () => this.refilter(),
-      stats: () => ({ calls: this.calls ?? 0, frames: this.frames, ratio: this.scene?.ratio, shown: this.visible.filter(Boolean).length }),
-      spot: (address) => [...this.scene.project().subarray(this.graph.number.get(address) * 4).subarray(0, 4)],
-      labels: () => this.labels.boxes ?? [],
       turn: (right, down) => { this.eye.turn(right, down); this.invalidate(); },
+      stats: () => ({ calls: this.calls ?? 0, frames: this.frames, shown: this.visible.filter(Boolean).length, resting: this.resting }),
+      spot: (address) => [...this.scene.project().slice(this.graph.number.get(address) * 4).slice(0, 4)],
+      labels: () => this.labels.boxes,
       destroy: () => this.destroy(),
     };
   }
@@ -307,7 +309,7 @@ class View {
     this.invalidate();
   }
 
-  /** Show all nodes with links that are not hidden. */
+  /** Show all nodes that are not hidden. */
   fit(at_once = false) {
     if (!this.scene) return;
     const turn = this.eye.flat ? { yaw: 0, pitch: 0 } : { yaw: this.eye.yaw, pitch: this.eye.pitch };
@@ -316,11 +318,9 @@ class View {
     this.invalidate();
   }
 
-  /** The places of the shown nodes with links; of all if none has any. */
+  /** The places of the shown nodes. */
   places() {
-    const shown = this.graph.order.filter((at) => this.visible[at]);
-    const linked = shown.filter((at) => this.graph.degree(at));
-    return (linked.length ? linked : shown).map((at) => this.scene.at(at));
+    return this.graph.order.filter((at) => this.visible[at]).map((at) => this.scene.at(at));
   }
 
   setFlat(flat) {
@@ -411,6 +411,7 @@ class View {
 
   invalidate() {
     if (!this.scene || this.frame) return;
+    this.resting = false;
     this.frame = requestAnimationFrame((now) => this.tick(now));
   }
 
@@ -455,6 +456,7 @@ class View {
   settle() {
     if (this.moving || !this.scene) return;
     this.render(this.full, REACH.still, false);
+    this.resting = true;
   }
 
   render(ratio, reach, moving) {

@@ -17,6 +17,7 @@ export class Labels {
     this.texts = graph.nodes.map((node) => line(node.title, LONGEST));
     this.widths = new Map();
     this.shown = new Set();
+    this.boxes = [];
   }
 
   resize(width, height, ratio) {

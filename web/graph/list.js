@@ -91,7 +91,14 @@ export class NodeList {
     const { element, rows } = this;
     const first = Math.max(0, Math.floor(element.scrollTop / ROW) - SPARE);
     const last = Math.min(rows.length, Math.ceil((element.scrollTop + (element.clientHeight || 400)) / ROW) + SPARE);
-    this.space.replaceChildren(...rows.slice(first, last).map((at, step) => this.row(at, first + step)));
+    // Rows that stay are kept: one that is replaced under the pointer would take no click.
+    const kept = new Map([...this.space.children].map((row) => [`${row.dataset.row} ${row.dataset.node}`, row]));
+    const shown = rows.slice(first, last).map((at, step) => kept.get(`${first + step} ${at}`) ?? this.row(at, first + step));
+    for (const row of kept.values()) if (!shown.includes(row)) row.remove();
+    shown.forEach((row, step) => {
+      if (this.space.children[step] !== row) this.space.insertBefore(row, this.space.children[step] ?? null);
+      this.update(row);
+    });
     const active = this.active >= first && this.active < last;
     if (active) element.setAttribute("aria-activedescendant", `${this.id}-${this.active}`);
     else element.removeAttribute("aria-activedescendant");
@@ -99,24 +106,29 @@ export class NodeList {
 
   row(at, number) {
     const node = this.graph.nodes[at];
-    const dot = h("span", { class: "dot", "aria-hidden": "true" });
-    dot.style.background = this.look(at);
     const row = h(
       "div",
       {
         id: `${this.id}-${number}`,
-        class: number === this.active ? "row active" : "row",
+        class: "row",
         role: "option",
-        "aria-selected": String(at === this.chosen),
-        "aria-setsize": String(this.rows.length),
         "aria-posinset": String(number + 1),
+        "data-row": String(number),
         "data-node": String(at),
       },
-      dot,
+      h("span", { class: "dot", "aria-hidden": "true" }),
       h("span", { class: "name", dir: "auto" }, line(node.title) || "untitled"),
       h("span", { class: "count", "aria-label": `${node.degree} links` }, node.degree ? String(node.degree) : ""),
     );
     row.style.transform = `translateY(${number * ROW}px)`;
     return row;
+  }
+
+  update(row) {
+    const at = Number(row.dataset.node);
+    row.firstChild.style.background = this.look(at);
+    row.classList.toggle("active", Number(row.dataset.row) === this.active);
+    row.setAttribute("aria-selected", String(at === this.chosen));
+    row.setAttribute("aria-setsize", String(this.rows.length));
   }
 }
