@@ -47,6 +47,9 @@ BURST_SECONDS = 0.5
 JOB_SECONDS = 60.0
 """Seconds between two checks whether a job is due."""
 
+UPKEEP = "djinn watch"
+"""Who changes notes in upkeep, so that a person's undo without an id leaves them."""
+
 
 def follow(
     home: Home, names: Sequence[str], tell: Tell, heard: Heard, *, jobs: Sequence[Job] = ()
@@ -351,7 +354,8 @@ class _Watch:
 
     def _run_jobs(self) -> None:
         jobs = due(self._jobs, self._state, self._runtime.now())
-        report = run_jobs(jobs, self._runtime, dry_run=False)
+        with self._runtime.busy(patient=True, caller=UPKEEP):
+            report = run_jobs(jobs, self._runtime, dry_run=False)
         for action in report.deeds:
             self._say(Notice("update", f"{action.task}: {action.what}"))
         self._warn_of(report.problems)

@@ -188,7 +188,7 @@ def test_a_value_that_cannot_be_counted_is_read(template: Path, tmp_path: Path) 
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("lock", ["index", "vault"])
+@pytest.mark.parametrize("lock", ["vault", "index"])
 def test_ctrl_c_ends_a_run_that_waits(template: Path, tmp_path: Path, lock: str) -> None:
     home = Home(Path(shutil.copytree(template, tmp_path / "home")))
     with held.holding(*held.targets(home, lock)):

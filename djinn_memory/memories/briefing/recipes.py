@@ -276,7 +276,7 @@ def _next_steps(verdict: Known | None, request_id: str | None) -> Iterator[str]:
         yield f"Save what you learn about the task with {words.call(Remedy('remember'))}."
     if request_id and verdict == "sure":
         rate = Remedy("rate", {"target": request_id, "useful": "RANK,..."})
-        yield f"Rate what helped: {words.call(rate)}."
+        yield f"Rate what helped: {words.call(rate)}"
 
 
 def _due_commitments(commitments: Iterable[MemoryExcerpt], today: date) -> Iterator[str]:

@@ -79,7 +79,7 @@ class ChangePlan(Struct, frozen=True, omit_defaults=True):
     trash: bool = False
     """Whether files that are removed, also by its undo, go to the trash of their vaults."""
     by: str | None = None
-    """The agent on whose word it is made; None for a person, and for upkeep."""
+    """The agent on whose word it is made; `djinn watch` for its upkeep, None for a person."""
 
     @property
     def is_appended(self) -> bool:

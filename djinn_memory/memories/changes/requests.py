@@ -67,7 +67,7 @@ class ChangeEntry(Struct, frozen=True):
     undoes: str | None = None
     """The id of the change that it took back; null for other changes."""
     by: str | None = None
-    """The agent on whose word it was made; null for a person, and for upkeep."""
+    """The agent on whose word it was made; `djinn watch` for its upkeep, null for a person."""
 
 
 class ChangeList(Struct, frozen=True):

@@ -32,5 +32,6 @@ def read_graph(index: Index, selection: Selection = ALL) -> LinkGraph:
     for link in index.edges():
         if link.source in node and link.target in node:
             first.setdefault((node[link.source], node[link.target], link.field), link)
-    network = Network.of(range(len(memories)), [(source, target) for source, target, _ in first])
-    return LinkGraph(memories, [*first.values()], network)
+    edges = sorted(first, key=lambda edge: (*edge[:2], edge[2] or ""))
+    network = Network.of(range(len(memories)), [(source, target) for source, target, _ in edges])
+    return LinkGraph(memories, [first[edge] for edge in edges], network)

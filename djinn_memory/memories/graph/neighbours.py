@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 
 from djinn_memory.memories.graph.edges import EdgeReader
@@ -46,7 +46,7 @@ def neighbours(
     own = distances.keys() - {memory.memory_id}
     ordered = sorted(own, key=lambda key: (distances[key], memories[key].address))
     by_memory: dict[int, list[Edge]] = {}
-    for link in sorted(links, key=_stated_first):
+    for link in _stated_first(links, memories):
         far = max(link[:2], key=lambda end: distances[end])
         by_memory.setdefault(far, []).append(link)
     return NeighbourList(
@@ -56,7 +56,7 @@ def neighbours(
                 memories[key],
                 Neighbour,
                 distance=distances[key],
-                edges=tuple(edge for edge in reader.edges(by_memory[key], distances)),
+                edges=tuple(reader.edges(by_memory[key], distances)),
             )
             for key in ordered[:limit]
         ),
@@ -75,7 +75,8 @@ def path(index: Index, start: IndexedMemory, end: IndexedMemory) -> GraphPath:
         way.append(min(nearest, key=lambda key: memories[key].address))
     steps = {key: step for step, key in enumerate(way)}
     reader = EdgeReader(index, memories)
-    listed = sorted(links_at(index, way), key=_stated_first)
+    between = [link for link in links_at(index, way) if {*link[:2]} <= {*way}]
+    listed = _stated_first(between, memories)
     edges = (
         next(reader.edges([link for link in listed if {*link[:2]} == {*pair}], steps))
         for pair in pairwise(way)
@@ -129,6 +130,9 @@ class _LocalLinks:
         return set().union(*(self._near.get(key, ()) for key in keys))
 
 
-def _stated_first(link: Edge) -> tuple[bool, int]:
-    """Sorts links in the front matter before others."""
-    return link.field is None, link.line
+def _stated_first(links: Iterable[Edge], memories: Mapping[int, IndexedMemory]) -> list[Edge]:
+    """Links by place, those in the front matter first."""
+    return sorted(
+        links,
+        key=lambda link: (link.field is None, memories[link.source].address, link.line),
+    )

@@ -165,8 +165,9 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
                 run.record_all()
                 calendars = run.end()
             except BaseException:
-                run.planned.clear()
-                run.end()
+                if run.recorded:
+                    run.planned.clear()
+                    run.end()
                 raise
             finally:
                 run.exchanges.close()

@@ -245,7 +245,7 @@ def recall(
         profile=profile,
         memories=memories,
         more=more,
-        tokens=sum(each.tokens for each in (*memories, *communities)),
+        tokens=budget - left + sum(memory.tokens for memory in memories),
         budget=budget,
         communities=tuple(communities),
         problems=(*result.problems, *problems),
