@@ -12,9 +12,9 @@ from djinn_memory.notes.dialects.rules import RULES
 from tests.examples import examples
 
 PIECES = [
-    "lamp", " ", "\n", "\n\n", "`", "```\n", "[[", "]]", "[", "](x)", "> ", "# ", "- ", "<b>", "</b>",
-    "<!--", "-->", "%%", "$", "|", "---\n", "a: b\n", "http://a.b/c", "#tag", "a@b.c", "key:: ",
-    "{{", "}}", "^id", "\t", "é", "東京", "\u0301",
+    "lamp", " ", "\n", "\n\n", "`", "```\n", "[[", "]]", "[", "](x)", "> ", "# ", "- ", "<b>",
+    "</b>", "<!--", "-->", "%%", "$", "|", "---\n", "a: b\n", "http://a.b/c", "#tag", "a@b.c",
+    "key:: ", "{{", "}}", "^id", "\t", "é", "東京", "\u0301",
 ]  # fmt: skip
 
 
