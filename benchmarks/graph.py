@@ -20,6 +20,8 @@ BAR = "0.40 s"
 VERBS = (
     ("memory", "related", "note 77"),
     ("memory", "mentions", "Zebra crane"),
+    ("graph", "neighbours", "note 77", "--hops", "2"),
+    ("graph", "path", "note 77", "note 9000"),
 )
 WORDS = ("harbour", "tide", "lamp", "kettle", "pier", "budget", "plan", "boat", "rope", "sail")
 

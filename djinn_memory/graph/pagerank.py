@@ -38,8 +38,8 @@ def personalised_pagerank(
     while True:
         moved = np.bincount(others, ranks[ends] * shares, len(network))
         # A walk at a node without edges returns to the seeds.
-        moved += restart * ranks[out == 0].sum()
-        following = (1 - damping) * restart + damping * moved
+        moved = moved + restart * ranks[out == 0].sum()
+        following: Floats = (1 - damping) * restart + damping * moved
         if np.abs(following - ranks).max() < ENOUGH:
             return following
         ranks = following

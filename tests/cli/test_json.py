@@ -121,6 +121,11 @@ RUNS = {
     ],
     "entity edit": [["entity", "edit", "Quay lamp", "--kind", "boat", "--text", "It glows."]],
     "entity alias": [["entity", "alias", "add", "Ada Holt", "Addy"]],
+    "graph neighbours": [["graph", "neighbours", "Note 1"]],
+    "graph path": [["graph", "path", "Note 1", "Note 2"]],
+    "graph communities": [["graph", "communities"]],
+    "graph stats": [["graph", "stats"]],
+    "graph export": [["graph", "export", "--format", "json"]],
     "entity list": [["entity", "list"], ["entity", "list", "--kind", "person"]],
     "entity show": [
         ["entity", "show", "Quay lamp"], ["entity", "show", "Ada", "--as-of", "2026-05-02"],

@@ -9,6 +9,13 @@ from msgspec import Struct
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import number, tool
+from djinn_memory.memories.graph.requests import (
+    CommunityList,
+    GraphCounts,
+    GraphEdge,
+    GraphPath,
+    NeighbourList,
+)
 from djinn_memory.memories.linking.requests import (
     LinkedMentions,
     NoteLink,
@@ -139,6 +146,125 @@ def _linked_parts(answer: _LinkedAnswer) -> list[str]:
     return [f"{said}: {', '.join(answer.notes)}" if answer.links else "Nothing was changed."]
 
 
+class _GraphNeighbour(MemoryPlace):
+    """A note around the one that was named."""
+
+    distance: int
+    edges: Sequence[GraphEdge]
+
+
+class _AroundAnswer(Answer):
+    """The notes around a note, the nearest first."""
+
+    around: list[_GraphNeighbour]
+    total: int
+
+
+class _PathAnswer(Answer):
+    """The notes on a path; empty if there is none."""
+
+    path: list[MemoryPlace]
+    edges: Sequence[GraphEdge]
+
+
+class _Community(Struct):
+    """Notes with more links among each other than to others."""
+
+    number: int
+    size: int
+    tags: Sequence[str]
+    central: list[MemoryPlace]
+    summary: list[str]
+
+
+class _CommunitiesAnswer(Answer):
+    """Communities, the largest first."""
+
+    communities: list[_Community]
+    total: int
+
+
+class _Hub(MemoryPlace):
+    """A note with many links."""
+
+    incoming: int
+    outgoing: int
+
+
+class _CountsAnswer(Answer):
+    """The numbers of the graph of links."""
+
+    memories: int
+    links: int
+    orphans: int
+    islands: int
+    hubs: list[_Hub]
+
+
+def _around(result: NeighbourList) -> _AroundAnswer:
+    around = [extended(each, _GraphNeighbour) for each in result.neighbours]
+    return _AroundAnswer(around=around, total=result.total)
+
+
+def _around_parts(answer: _AroundAnswer) -> list[str]:
+    lines = [
+        f"- {each.distance} {', '.join(f'{edge.direction} {edge.type}' for edge in each.edges)}: "
+        f"{headline(each)}"
+        for each in answer.around
+    ]
+    more = answer.total - len(lines)
+    lines += [f"{more} more."] if more else []
+    return ["\n".join(lines) or "No links."]
+
+
+def _path(result: GraphPath) -> _PathAnswer:
+    return _PathAnswer(path=[_place(memory) for memory in result.memories], edges=result.edges)
+
+
+def _path_parts(answer: _PathAnswer) -> list[str]:
+    steps = ["", *(f"{edge.direction} {edge.type}: " for edge in answer.edges)]
+    lines = [f"- {step}{headline(place)}" for step, place in zip(steps, answer.path, strict=False)]
+    return ["\n".join(lines) or "No path."]
+
+
+def _communities(result: CommunityList) -> _CommunitiesAnswer:
+    return _CommunitiesAnswer(
+        communities=[
+            extended(
+                each,
+                _Community,
+                central=[_place(memory) for memory in each.central],
+                summary=[sentence.text for sentence in each.summary],
+            )
+            for each in result.communities
+        ],
+        total=result.total,
+    )
+
+
+def _communities_parts(answer: _CommunitiesAnswer) -> list[str]:
+    parts = [
+        "\n".join([
+            f"{each.number}. {count(each.size, 'note')} around "
+            + ", ".join(memory.title for memory in each.central),
+            *(f"- {text}" for text in each.summary),
+        ])
+        for each in answer.communities
+    ]  # fmt: skip
+    return parts or ["No communities."]
+
+
+def _counts(result: GraphCounts) -> _CountsAnswer:
+    return extended(result, _CountsAnswer, hubs=[extended(hub, _Hub) for hub in result.hubs])
+
+
+def _counts_parts(answer: _CountsAnswer) -> list[str]:
+    sizes = f"{count(answer.memories, 'note')}, {count(answer.links, 'link')}"
+    lines = [f"{sizes}, {count(answer.orphans, 'orphan')}, {count(answer.islands, 'island')}"]
+    lines += [f"- {hub.incoming} in, {hub.outgoing} out: {headline(hub)}" for hub in answer.hubs]
+    return ["\n".join(lines)]
+
+
 def _place(memory: Memory) -> MemoryPlace:
     return extended(memory, MemoryPlace)
 
@@ -149,6 +275,10 @@ _PRESENT: dict[str, Callable[[Any], Answer]] = {
     "mentions": _mentions,
     "link_mentions": _linked,
     "link": _linked,
+    "neighbours": _around,
+    "path": _path,
+    "communities": _communities,
+    "stats": _counts,
 }
 
 _PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
@@ -156,24 +286,35 @@ _PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
     _RelatedAnswer: _related_parts,
     _MentionsAnswer: _mentions_parts,
     _LinkedAnswer: _linked_parts,
+    _AroundAnswer: _around_parts,
+    _PathAnswer: _path_parts,
+    _CommunitiesAnswer: _communities_parts,
+    _CountsAnswer: _counts_parts,
 }
 
 
 @tool(
     "memories",
     actions=("links", "related", "mentions", "link_mentions", "link"),
+    others={
+        "neighbours": "graph.neighbours",
+        "path": "graph.path",
+        "communities": "graph.communities",
+        "stats": "graph.stats",
+    },
     default="links",
     present=lambda result, arguments: _PRESENT[arguments.action](result),
     separator="\n\n",
     without=frozenset({"dry_run"}),
-    hints={"mentions": "Keys, or all.", "relation": "Such as depends_on."},
+    hints={"mentions": "Keys, or all.", "relation": "Such as depends_on.", "hops": "1 to 3."},
     arguments={"limit": number(1, 50)},
 )
 def neighbours(answer: Any) -> list[str]:
     """Follow a note's links, and write new ones.
 
     Use it for what surrounds a note. related: near in meaning, not linked; mentions: places that
-    say its name without a link; link_mentions links them. Not for text: use `read`.
+    say its name without a link; link_mentions links them; neighbours: over hops; path: between two;
+    communities, stats: of all notes. Not for text: use `read`.
     {required}
     """
     return _PARTS[type(answer)](answer)
