@@ -174,6 +174,11 @@ class Home(Struct, frozen=True, dict=True):
         """The database of working memory, unless a server stores it."""
         return self.state / "working.db"
 
+    @property
+    def graph_page_path(self) -> Path:
+        """The page of `djinn graph view`. It has texts of notes, and can be made again."""
+        return self.state / "graph.html"
+
     @cached_property
     def vaults(self) -> tuple[Vault, ...]:
         """All vaults of the settings, in order."""

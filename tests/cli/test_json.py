@@ -216,7 +216,7 @@ RUNS = {
         ["memory", "mentions", "note-00002"],
         ["memory", "mentions", "note-00002", "--link", "all", "--dry-run"],
     ],
-    "memory link": [["memory", "link", "note-00002", "note-00003", "--dry-run"]],
+    "memory link": [["memory", "link", "note-00002", "note-00001", "--dry-run"]],
     "memory stats": [["memory", "stats"]],
     "memory values": [["memory", "values", "tag"]],
     "vault add": [["vault", "add", "more", "{more}", "--for", "finn", "--read-only"]],

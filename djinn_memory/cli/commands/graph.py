@@ -1,17 +1,21 @@
-"""djinn graph neighbours, path, communities, stats, export."""
+"""djinn graph neighbours, path, communities, stats, view, export."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.cli import candidates
+from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, columns, place, say, say_verbatim, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound, Refused, Unavailable
+from djinn_memory.models import Problem
+from djinn_memory.system import programs
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
@@ -123,6 +127,83 @@ def _stats(call: Call, answer: requests.GraphCounts) -> None:
     columns([(f"  {island.size:,}", f"around {island.hub.title}") for island in answer.island_list])
     say(f"{count(answer.orphans, 'orphan')}")
     columns([(f"  {memory.title}", place(memory)) for memory in answer.orphan_list])
+
+
+class _ViewOptions(Struct, frozen=True):
+    """Options for the page of a view."""
+
+    out: Annotated[
+        Path | None,
+        Meta(description="The file of the page. Default: a file in the state folder."),
+    ] = None
+
+
+class _GraphPage(Struct, frozen=True):
+    """A page that shows the graph."""
+
+    file: Path
+    """The absolute path of the page."""
+    note: str | None
+    """The note that was named, as `vault:path`; null for the whole graph."""
+    notes: int
+    """The number of notes in the page."""
+    links: int
+    """The number of links between them."""
+    left_out: int
+    """The number of notes that are not in the page, because it would be too large."""
+    opened: bool
+    """Whether a browser was started."""
+    problems: tuple[Problem, ...] = ()
+    """Notes whose text cannot be read."""
+
+
+def _run_view(call: Call) -> _GraphPage:
+    from djinn_memory.web.graph_page import graph_page, write_page
+
+    view = call.run(texts=True)
+    out: Path | None = call.view.out
+    file = out.expanduser().absolute() if out else call.djinn.home.graph_page_path
+    write_page(file, graph_page(view))
+    return _GraphPage(
+        file=file,
+        note=view.note,
+        notes=len(view.nodes),
+        links=len(view.edges),
+        left_out=view.total - len(view.nodes),
+        opened=not call.json and _opened(file),
+        problems=view.problems,
+    )
+
+
+def _opened(file: Path) -> bool:
+    """Whether a browser was started. None is without a terminal and a display."""
+    opener = programs.opener()
+    if opener is None or not sys.stdout.isatty() or not programs.has_display():
+        return False
+    with suppress(OSError):
+        return programs.start(opener(str(file))) == 0
+    return False
+
+
+@command(
+    "graph.view", without=["texts"], fields={"name": _NOTE}, view=_ViewOptions, run=_run_view
+)
+def _view(call: Call, answer: _GraphPage) -> None:
+    """Look at the graph in a browser, as a page that needs no network.
+
+    The page has the texts of the notes. A file is overwritten only if this command wrote it.
+
+    Examples:
+        djinn graph view
+        djinn graph view "Harbour lamp" --hops 2
+        djinn graph view --vault shared --out graph.html
+    """
+    sizes = f"{count(answer.notes, 'note')}, {count(answer.links, 'link')}"
+    say(f"{sizes} -> {output.link(clean(str(answer.file)), str(answer.file))}")
+    if answer.left_out:
+        talk(f"{count(answer.left_out, 'note')} with fewer links left out; narrow it with --vault")
+    if not answer.opened:
+        talk("Open the page in a browser.")
 
 
 class _OutFile(Struct, frozen=True):

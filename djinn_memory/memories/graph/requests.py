@@ -7,11 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MemoryName
-from djinn_memory.models import Memory, MemoryRef
+from djinn_memory.models import Memory, MemoryRef, Problem
 from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
-
-MOST_HOPS = 3
-"""Maximum number of links from a memory. Three reach most memories of a vault."""
+from djinn_memory.search.query import MOST_HOPS
 
 Hops = Annotated[int, Meta(ge=1, le=MOST_HOPS, description="The number of links to follow.")]
 Direction = Literal["out", "in"]
@@ -66,6 +64,23 @@ class ExportGraph(Narrowing, frozen=True):
     """Export memories and the links between them for other programs."""
 
     format: Annotated[GraphFormat, Meta(description="The format of the text.")]
+
+
+class ViewGraph(Narrowing, frozen=True):
+    """Look at memories and the links between them: with places in 3D and 2D for a picture."""
+
+    name: Annotated[
+        RawText | None,
+        Meta(
+            min_length=1,
+            max_length=1000,
+            description="Only the memories around this one. Default: all.",
+        ),
+    ] = None
+    hops: Annotated[
+        int, Meta(ge=1, le=MOST_HOPS, description="With a memory: the number of links to follow.")
+    ] = 2
+    texts: Annotated[bool, Meta(description="Include the texts of the memories.")] = False
 
 
 class GraphEdge(Struct, frozen=True, kw_only=True):
@@ -221,3 +236,39 @@ class GraphExport(Struct, frozen=True):
     """The number of links between them."""
     text: str
     """The text of the export."""
+
+
+class GraphNode(Memory, frozen=True, kw_only=True):
+    """A memory in a view of the graph."""
+
+    agent: str | None
+    """The agent whose memory it is; null for everybody's."""
+    degree: int
+    """The number of its links, whichever way they lead, before the view was narrowed."""
+    community: int | None
+    """The number of its community, from 1, the largest first; null if it is in none."""
+    place: tuple[float, float, float]
+    """Where it stands in 3D. All are within 1 of the middle."""
+    flat: tuple[float, float]
+    """Where it stands in 2D."""
+    text: str = ""
+    """Its text without front matter, if texts were requested."""
+    cut: bool = False
+    """Whether the text, or its end, was left out."""
+
+
+class GraphView(Struct, frozen=True):
+    """Memories and the links between them, with their places in a picture."""
+
+    note: str | None
+    """The memory that was named, as `vault:path`; null for a view of all."""
+    nodes: tuple[GraphNode, ...]
+    """The memories. Of more than 10,000 they are those with the most links."""
+    edges: tuple[GraphEdge, ...]
+    """The links between them. Of more than 40,000 those of hubs are left out first."""
+    total: int
+    """The number of memories before any was left out."""
+    total_links: int
+    """The number of links between the nodes before any was left out."""
+    problems: tuple[Problem, ...] = ()
+    """Memories whose text cannot be read."""

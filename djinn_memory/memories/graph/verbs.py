@@ -11,9 +11,11 @@ from djinn_memory.memories.graph.requests import (
     GraphCounts,
     GraphExport,
     GraphPath,
+    GraphView,
     ListCommunities,
     NeighbourList,
     ShowNeighbours,
+    ViewGraph,
 )
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.store.index.records import Selection
@@ -63,3 +65,12 @@ class Graph(Namespace, name="graph"):
         filters = request.filters(self.runtime.now())
         with self.runtime.index(self._scope(request.agent, filters)) as index:
             return export(index, Selection(filters), request.format)
+
+    @operation(ViewGraph, positional=("name",))
+    def view(self, request: ViewGraph) -> GraphView:
+        """Look at the graph, or at the memories around one: nodes, edges and their places."""
+        from djinn_memory.memories.graph.view import view
+
+        filters = request.filters(self.runtime.now())
+        with self.runtime.index(self._scope(request.agent, filters)) as index:
+            return view(self.runtime, index, Selection(filters), request)

@@ -121,7 +121,8 @@ class MentionFinder:
                     yield MentioningNote(memory, data, text, places)
 
     def _places(self, memory: IndexedMemory, text: str) -> Iterator[Place]:
-        if not any(fold(words[0]) in fold(text) for words in self._matcher.own):
+        folded = fold(text)
+        if not any(words[0] in folded for words in self._matcher.own):
             return
         prose = plain_text(text, self._rules[memory.vault])
         if memory.plane == "knowledge":

@@ -245,6 +245,7 @@ def _erase(state: State, remedy: str) -> Iterator[Problem]:
         else:
             # An index or a cache: all that it holds can be made anew.
             path.unlink(missing_ok=True)
+    state.home.graph_page_path.unlink(missing_ok=True)
 
 
 def _texts(note: Note) -> Iterator[str]:

@@ -93,6 +93,7 @@ def test_the_newest_come_first_and_no_journal_document_or_fact(djinn: Djinn, lam
     ("title", "text", "expected"),
     [
         ("Go", "We go with Go.", ["Go"]),
+        ("WHO", "Who asks the WHO?", ["WHO"]),
         ("C++", "C, C++ and c++-like; C++.", ["C++", "C++"]),
         ("x.y(z)?", "x.y(z)? but no xayz", ["x.y(z)?"]),
         ("Café", "In the cafe\u0301, a café.", ["cafe\u0301", "café"]),
