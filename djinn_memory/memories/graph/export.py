@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from itertools import count
 from math import ceil, sqrt
 from xml.sax.saxutils import escape
 
@@ -38,7 +39,7 @@ class _Export(Struct):
     """Memories by their names in an export, and the edges between them by these names."""
 
     memories: Mapping[str, Memory]
-    edges: Sequence[tuple[str, str, GraphEdge]]
+    edges: Iterable[tuple[str, str, GraphEdge]]
 
 
 def export(index: Index, selection: Selection, form: GraphFormat) -> GraphExport:
@@ -46,11 +47,16 @@ def export(index: Index, selection: Selection, form: GraphFormat) -> GraphExport
     graph = read_graph(index, selection)
     reader = EdgeReader(index, {memory.memory_id: memory for memory in graph.memories})
     names = {memory.address: f"n{number}" for number, memory in enumerate(graph.memories)}
-    edges = [(names[edge.source], names[edge.target], edge) for edge in reader.edges(graph.links)]
+    number = count()
+    # Edges are read as they are written: a large graph has a million.
+    edges = (
+        (names[edge.source], names[edge.target], edge)
+        for edge, _ in zip(reader.edges(graph.links), number, strict=False)
+    )
     memories = {names[memory.address]: memory for memory in graph.memories}
     text = StringIO()
     text.writelines(f"{line}\n" for line in _WRITERS[form](_Export(memories, edges)))
-    return GraphExport(form, len(memories), len(edges), text.getvalue())
+    return GraphExport(form, len(memories), next(number), text.getvalue())
 
 
 def _graphml(graph: _Export) -> Iterator[str]:

@@ -25,8 +25,11 @@ class LinkGraph(Struct, frozen=True):
     """The nodes and edges."""
 
 
-def read_graph(index: Index, selection: Selection = ALL) -> LinkGraph:
-    """The memories of a selection, and the links between two of them."""
+def read_graph(index: Index, selection: Selection = ALL, *, texts: bool = True) -> LinkGraph:
+    """The memories of a selection, and the links between two of them.
+
+    Without `texts` it has no `links`, which are a third of the memory that a large graph takes.
+    """
     memories = sorted(index.memories(selection, fields=()), key=lambda memory: memory.address)
     links = index.edges()
     keys = np.array([memory.memory_id for memory in memories], np.int64)
@@ -43,4 +46,5 @@ def read_graph(index: Index, selection: Selection = ALL) -> LinkGraph:
     network = Network(
         np.arange(len(memories)), edges[:, 0], edges[:, 1], np.ones(len(edges), np.float64)
     )
-    return LinkGraph(memories, [links[at] for at in inside[first].tolist()], network)
+    kept = [links[at] for at in inside[first].tolist()] if texts else []
+    return LinkGraph(memories, kept, network)
