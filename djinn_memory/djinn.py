@@ -334,10 +334,12 @@ class Djinn(Namespace):
 
     @operation(LintOptions, patient=True, writes=True, rights="person")
     def lint(self, request: LintOptions) -> LintReport:
-        """Find dead links, ambiguous names and invalid front matter.
+        """Find dead links, ambiguous names, invalid front matter and notes without links.
 
-        With `fix`, links to headings that differ only in case and punctuation are corrected. With
-        an agent, only the vaults that it sees are checked.
+        A note without links, or without a type, is an issue where at least half of the notes of its
+        vault have some, and everywhere if `only` names the code. With `fix`, links to headings that
+        differ only in case and punctuation are corrected. With an agent, only the vaults that it
+        sees are checked.
         """
         from djinn_memory.indexing.refresh import read, resolve_pending_links
         from djinn_memory.upkeep.lint import lint
@@ -349,7 +351,7 @@ class Djinn(Namespace):
         names = {vault.name for vault in vaults}
         self.problems.extend(problem for problem in problems if problem.what in names)
         resolve_pending_links(self._state)
-        return lint(self.runtime, vaults, fix=request.fix, agent=request.agent)
+        return lint(self.runtime, vaults, request)
 
     @operation(WakeOptions, logs=True, embeds=("task",))
     def wake(self, request: WakeOptions) -> WakeContext:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
     from djinn_memory.cli.command import Call
+    from djinn_memory.memories.graph.requests import Community
     from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
     from djinn_memory.models import AskedPeriod, Hit, SearchResult
     from djinn_memory.scoring import Score
@@ -219,6 +220,8 @@ def print_recall(call: Call, result: RecallResult, *, explain: bool) -> None:
         say(f"No memories found.{_spellings(result)}")
         talk('Report what is missing with `djinn gap report "..."`.')
         return
+    for community in result.communities:
+        print_community(community, community.ranks)
     if not result.confident:
         say(f"{NO_MATCH}{_spellings(result)} Closest:")
     for memory in result.memories:
@@ -242,6 +245,22 @@ def print_recall(call: Call, result: RecallResult, *, explain: bool) -> None:
     if result.request_id:
         other = " --not-useful 2" if len(result.memories) > 1 else ""
         talk(f"Rate it: djinn rate {result.request_id} --useful 1{other} (or use `last`).")
+
+
+def print_community(community: Community, ranks: Sequence[int] = ()) -> None:
+    """Print the size of a community, its tags, its central memories and its summary.
+
+    `ranks` are those of its memories in a recall.
+    """
+    sizes = f"{count(community.size, 'note')}, {count(community.links, 'link')}"
+    tags = "".join(f"  #{tag}" for tag in community.tags)
+    recalled = f"  has {', '.join(map(str, ranks))} below" if ranks else ""
+    titles = ", ".join(memory.title for memory in community.central)
+    say(f"[{community.number}] {typer.style(clean(titles), bold=True)}")
+    say(f"    {dim(clean(f'{sizes}{tags}{recalled}'))}")
+    for sentence in community.summary:
+        where = output.link(output.place(sentence), sentence.file)
+        say(f"    - {clean(sentence.text)} {dim(f'({where})')}")
 
 
 def _about(memory: RecalledMemory) -> list[str]:

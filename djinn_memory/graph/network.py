@@ -78,14 +78,15 @@ class Network:
             return others[:0]
         return np.unique(np.concatenate([others[starts[n] : starts[n + 1]] for n in nodes]))
 
-    def distances(self, start: int, most: int | None = None) -> Ints:
-        """The number of edges from a node to each node, whichever way they lead.
+    def distances(self, starts: int | Sequence[int], most: int | None = None) -> Ints:
+        """The number of edges from the nearest of the `starts` to each node, whichever way they
+        lead.
 
         It is -1 for a node that is out of reach, or farther than `most`.
         """
         distances = np.full(len(self), -1, np.int64)
-        distances[start] = 0
-        reached, distance = np.array([start]), 0
+        reached, distance = np.atleast_1d(np.array(starts, np.int64)), 0
+        distances[reached] = 0
         while len(reached) and distance != most:
             distance += 1
             near = self.neighbours(reached)

@@ -45,8 +45,8 @@ def personalised_pagerank(
         taken += 1
         moved = np.bincount(others, ranks[ends] * shares, len(network))
         # A walk at a node without edges returns to the seeds.
-        moved += restart * ranks[out == 0].sum()
-        following = (1 - damping) * restart + damping * moved
+        moved = moved + restart * ranks[out == 0].sum()
+        following: Floats = (1 - damping) * restart + damping * moved
         settled = np.abs(following - ranks).max() < ENOUGH
         ranks = following
         if settled:

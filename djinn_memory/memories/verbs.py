@@ -31,6 +31,16 @@ from djinn_memory.memories.editing.requests import (
     MoveMemory,
     RenameMemory,
 )
+from djinn_memory.memories.linking.requests import (
+    FindMentions,
+    FindRelated,
+    LinkedMentions,
+    LinkMentions,
+    LinkNotes,
+    NoteLink,
+    RelatedMemories,
+    UnlinkedMentions,
+)
 from djinn_memory.memories.recall.scores import MemoryScore, Scores
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
@@ -252,6 +262,51 @@ class Memories(Namespace, name="memories"):
         from djinn_memory.memories.editing.fields import edit
 
         return edit(self.runtime, request)
+
+    @operation(FindRelated, positional=("name",))
+    def related(self, request: FindRelated) -> RelatedMemories:
+        """Find memories that are near in meaning to a memory, and not linked with it either way.
+
+        The vectors of the index are compared. No model is loaded unless the memory has none yet.
+        """
+        from djinn_memory.memories.linking.related import related
+
+        return related(self.runtime, request)
+
+    @operation(FindMentions, positional=("name",))
+    def mentions(self, request: FindMentions) -> UnlinkedMentions:
+        """Find places in other notes that say a name of a note in plain text, without a link.
+
+        Code, links, headings, front matter, quotations, comments, HTML and addresses do not count,
+        nor do journals, documents and facts. Only the exact words of a title or an alias count.
+        """
+        from djinn_memory.memories.linking.mentions import find_mentions
+
+        return find_mentions(self.runtime, request)
+
+    @operation(LinkMentions, patient=True, writes=True, positional=("name", "mentions"))
+    def link_mentions(self, request: LinkMentions) -> LinkedMentions:
+        """Turn mentions of a note into links, in one change that `djinn undo` takes back.
+
+        The links are written in the dialect of their vault, show the same words and lead to the
+        note alone. A note that cannot be changed is a problem. Raises `NotFound` for a mention that
+        is no longer there.
+        """
+        from djinn_memory.memories.linking.link_mentions import link_mentions
+
+        return link_mentions(self.runtime, request)
+
+    @operation(LinkNotes, writes=True, positional=("name", "to"))
+    def link(self, request: LinkNotes) -> NoteLink:
+        """Link a note to another, in one change that `djinn undo` takes back.
+
+        The link is a field of the front matter if a relation is given, or if the front matter has
+        links already; else a line at the end of the text. A note that has the link is not changed.
+        Raises `Refused` for a read-only vault, and where the link could not lead to the note.
+        """
+        from djinn_memory.memories.linking.link_notes import link_notes
+
+        return link_notes(self.runtime, request)
 
     @operation(RestoreMemory, writes=True, positional=("name",))
     def restore(self, request: RestoreMemory) -> RestoreReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from djinn_memory.home import access
 from djinn_memory.models import Dialect
 from djinn_memory.notes.dialects.rules import RULES, DialectRules
 from djinn_memory.notes.frontmatter import block_end, opened
-from djinn_memory.notes.links import BAR, Kind, Link, LinkSyntax, addresses
+from djinn_memory.notes.links import BAR, MARKDOWN, Kind, Link, LinkSyntax, addresses
 from djinn_memory.notes.slugs import fold
 from djinn_memory.system.expressions import expression
 
@@ -298,6 +298,41 @@ def relinked(
     return bom + (head + body).encode(encoding), changed_in_fields + changed
 
 
+def new_link(words: str, target: str, anchor: str, dialect: Dialect, *, table: bool = False) -> str:
+    """A link that shows words, to an address as `Address` has it. `anchor` begins with `#`, if any.
+
+    In a `table` no bar ends the cell.
+    """
+    syntax = RULES[dialect].syntax
+    if syntax is MARKDOWN:
+        return f"[{words}]({_UNSAFE_BARE.sub(lambda sign: quote(sign[0]), target)}{anchor})"
+    if words == target and not anchor:
+        return f"[[{target}]]"
+    if syntax.whole:
+        return f"[{words}]([[{target}]])"
+    bar = "\\|" if table else "|"
+    first, last = (words, target + anchor) if syntax.label_first else (target + anchor, words)
+    return f"[[{first}{bar}{last}]]"
+
+
+def with_changes(data: bytes, changes: Iterable[tuple[int, int, str]]) -> bytes:
+    """The bytes of a note with spans of its text replaced. No change spans lines.
+
+    The spans are those of the text with `\\n` line ends. Raises `Refused` as `relinked` does.
+    """
+    bom, encoding, text = opened(data)
+    ends = _LINE_END.findall(text)
+    return bom + _spliced(_LINE_END.sub("\n", text), ends, changes).encode(encoding)
+
+
+def _spliced(text: str, ends: Sequence[str], changes: Iterable[tuple[int, int, str]]) -> str:
+    """A text with spans replaced. `ends` are its own line ends, for which `\\n` stands in it."""
+    for start, end, new in sorted(changes, reverse=True):
+        text = text[:start] + new + text[end:]
+    lines = text.split("\n")
+    return "".join(line + end for line, end in zip(lines, [*ends, ""], strict=True))
+
+
 def _replaced(
     text: str, rewrite: Rewrite, syntax: LinkSyntax, *, shows: bool, fields: bool = False
 ) -> tuple[str, int]:
@@ -322,11 +357,7 @@ def _replaced(
             changes.append((start, end, new))
     count = len(changes)
     changes += _defined(text, renamed)
-    for start, end, new in sorted(changes, reverse=True):
-        text = text[:start] + new + text[end:]
-    # No change spans lines, so that each line keeps its end.
-    lines = text.split("\n")
-    return "".join(line + end for line, end in zip(lines, [*ends, ""], strict=True)), count
+    return _spliced(text, ends, changes), count
 
 
 def _defined(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:

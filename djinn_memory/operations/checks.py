@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
+import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
@@ -254,3 +255,11 @@ def _length(kind: FieldType, value: str | Sequence[Any]) -> str:
     if len(value) < least:
         return f"give a {noun}" if least == 1 else f"give at least {least} {plural}"
     return f"give at most {most} {plural}" if most is not None and len(value) > most else ""
+
+
+def from_json(text: str) -> object:
+    """Decode a JSON text. Raises `UsageError` if it is not JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"is not JSON: {error}", argument="json_value") from None

@@ -22,6 +22,7 @@ _OPTIONS = {
     "planes": "--plane",
     "properties": "--set",
     "skip": "--offset",
+    "skipped": "--skip",
     "tags": "--tag",
     "types": "--type",
     "vaults": "--vault",

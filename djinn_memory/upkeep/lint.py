@@ -1,39 +1,48 @@
-"""Finds dead links, ambiguous names and invalid front matter."""
+"""Finds dead links, ambiguous names, invalid front matter and notes without links."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Literal
+from typing import get_args
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.access import DOMAIN, domain_key
-from djinn_memory.memories.catalog.catalog import domains_in
+from djinn_memory.memories.catalog.catalog import domains_in, is_diary
 from djinn_memory.memories.changes.files import writable_place as check_folder
 from djinn_memory.memories.profiles.reading import profile_of
 from djinn_memory.memories.writing.change_set import change_set
+from djinn_memory.memories.writing.provenance import UNKNOWN
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes import vault as disk
+from djinn_memory.notes.dialects.templates import is_template
 from djinn_memory.notes.link_resolution import Address, Rewrite, relinked
 from djinn_memory.notes.links import Link
 from djinn_memory.notes.markdown import headings, inline, mask
 from djinn_memory.notes.note import parse
-from djinn_memory.notes.slugs import fold, letters
+from djinn_memory.notes.slugs import fold, letters, tag_key
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.system.choices import one_of
 from djinn_memory.system.plural import count
+from djinn_memory.upkeep.requests import IssueCode, LintOptions
 
-IssueCode = Literal[
-    "ambiguous-link", "dead-heading", "duplicate-id", "duplicate-title", "front-matter", "profile",
-    "unknown-domain", "unresolved-link",
-]  # fmt: skip
+MOST_NAMED = 5
+"""Maximum number of notes that an issue names."""
+
+_PROJECT = re.compile(r"project[:/](?P<name>.+)")
+_ANCHOR = "project-anchor"
+"""The tags of a project's notes, and of the note from which links lead to all of them."""
+
+_ALONE = frozenset({"fact", "profile", "calendar"})
+"""Types of notes that are found without links."""
 
 _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _PUNCTUATION = re.compile(r"[!-&(-,.-/:-@\[-^`{-~\s]+")
@@ -70,10 +79,13 @@ class LintReport(Struct, frozen=True):
     """Notes that could not be fixed."""
 
 
-def lint(
-    runtime: Runtime, vaults: Sequence[Vault], *, fix: bool, agent: str | None = None
-) -> LintReport:
-    """Check the notes of some vaults. With `fix`, apply fixes that do not change the meaning."""
+def lint(runtime: Runtime, vaults: Sequence[Vault], request: LintOptions) -> LintReport:
+    """Check the notes of some vaults. With `fix`, apply fixes that do not change the meaning.
+
+    Raises `UsageError` for an unknown code.
+    """
+    only, skip = _codes("only", request.only), _codes("skipped", request.skipped)
+    agent = request.agent
     with runtime.index(vaults) as index:
         notes = _Notes(index)
         issues = [
@@ -82,14 +94,26 @@ def lint(
             *_duplicates(notes),
             *_front_matter(notes),
             *_unknown_domains(notes, runtime.home.config.domains),
+            *_orphans(notes, always="orphan" in only),
+            *_untyped(notes, always="untyped" in only),
+            *_unlinked_anchors(notes),
         ]
     issues += _profiles(runtime, vaults, agent)
+    issues = [each for each in issues if (not only or each.code in only) and each.code not in skip]
     problems: list[Problem] = []
-    if fix:
+    if request.fix:
         issues = list(_fixed(runtime, notes, issues, problems, agent))
     issues.sort(key=lambda issue: (issue.vault, issue.path, issue.line, issue.code, issue.what))
     files = {(memory.vault, memory.path) for memory in notes.memories.values()}
     return LintReport(len(files), tuple(issues), problems)
+
+
+def _codes(argument: str, names: Sequence[str]) -> frozenset[str]:
+    known = get_args(IssueCode)
+    if unknown := [name for name in names if name not in known]:
+        why = f"{unknown[0]}: unknown code; {one_of(known, unknown[0])}"
+        raise UsageError(why, argument=argument)
+    return frozenset(names)
 
 
 class _Notes:
@@ -97,7 +121,7 @@ class _Notes:
 
     def __init__(self, index: Index) -> None:
         self.vaults = {vault.name: vault for vault in index.vaults}
-        selected = index.memories(Selection(), fields=(DOMAIN,))
+        selected = index.memories(Selection(), fields=(DOMAIN, "status"))
         self.memories = {memory.memory_id: memory for memory in selected}
         self.links = [
             link for link in index.links(list(self.memories)) if link.source in self.memories
@@ -108,6 +132,20 @@ class _Notes:
 
     def issue(self, code: IssueCode, memory: IndexedMemory, what: str, line: int = 0) -> LintIssue:
         return LintIssue(code, memory.vault, memory.path, line, what)
+
+    def stands_alone(self, memory: IndexedMemory) -> bool:
+        """Whether a memory is a note that links and a type are expected of.
+
+        Journals, diaries, documents, templates and earlier versions are not.
+        """
+        return (
+            memory.block is UNSET
+            and memory.plane not in ("episodic", "documents")
+            and memory.type not in _ALONE
+            and not is_diary(memory)
+            and fold(memory.field("status") or "") not in UNKNOWN
+            and not is_template(self.vaults[memory.vault].root, memory.path)
+        )
 
     def anchors(self, memory: IndexedMemory) -> _Anchors:
         """The headings and block ids in the file of a memory."""
@@ -230,6 +268,56 @@ def _unknown_domains(notes: _Notes, domains: Collection[str]) -> Iterator[LintIs
             if domain_key(name) not in known:
                 what = f"the domain {name!r} is not in `domains` of config.yaml"
                 yield notes.issue("unknown-domain", memory, what)
+
+
+def _orphans(notes: _Notes, *, always: bool) -> Iterator[LintIssue]:
+    links = [link for link in notes.links if link.source != link.target]
+    linked = {end for link in links for end in (link.source, link.target)}
+    what = "no link leads to it or from it"
+    return _lacking(notes, "orphan", what, lambda note: note.memory_id in linked, always=always)
+
+
+def _untyped(notes: _Notes, *, always: bool) -> Iterator[LintIssue]:
+    what = "it has no type"
+    return _lacking(notes, "untyped", what, lambda note: bool(note.type), always=always)
+
+
+def _lacking(
+    notes: _Notes,
+    code: IssueCode,
+    what: str,
+    has: Callable[[IndexedMemory], bool],
+    *,
+    always: bool,
+) -> Iterator[LintIssue]:
+    """The notes that lack what at least half of the notes of their vault have."""
+    by_vault: defaultdict[str, list[IndexedMemory]] = defaultdict(list)
+    for memory in filter(notes.stands_alone, notes.memories.values()):
+        by_vault[memory.vault].append(memory)
+    for listed in by_vault.values():
+        lacking = [memory for memory in listed if not has(memory)]
+        if always or 2 * len(lacking) <= len(listed):
+            yield from (notes.issue(code, memory, what) for memory in lacking)
+
+
+def _unlinked_anchors(notes: _Notes) -> Iterator[LintIssue]:
+    """The anchors of projects to which some notes of their project have no link."""
+    projects: defaultdict[str, list[IndexedMemory]] = defaultdict(list)
+    anchors: list[tuple[str, IndexedMemory]] = []
+    for memory in filter(notes.stands_alone, notes.memories.values()):
+        tags = {tag_key(tag) for tag in memory.tags}
+        for name in {match["name"] for match in map(_PROJECT.fullmatch, tags) if match}:
+            projects[name].append(memory)
+            anchors += [(name, memory)] if _ANCHOR in tags else []
+    links = {(link.source, link.target) for link in notes.links}
+    for name, anchor in anchors:
+        others = [each for each in projects[name] if each.memory_id != anchor.memory_id]
+        apart = [each for each in others if (each.memory_id, anchor.memory_id) not in links]
+        if apart:
+            paths = ", ".join(sorted(f"{each.vault}/{each.path}" for each in apart)[:MOST_NAMED])
+            more = f" and {len(apart) - MOST_NAMED} more" if apart[MOST_NAMED:] else ""
+            what = f"{len(apart)} of {count(len(others), 'note')} of the project {name} do not"
+            yield notes.issue("unlinked-anchor", anchor, f"{what} link to it: {paths}{more}")
 
 
 def _fixed(

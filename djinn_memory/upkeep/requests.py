@@ -14,6 +14,12 @@ from djinn_memory.search.narrowing import DryRun, OnlyAgent
 _OnlyVaults = Annotated[Sequence[str], Meta(description="Only these vaults. Default: all vaults.")]
 Severity = Literal["ok", "hint", "warning", "error"]
 
+IssueCode = Literal[
+    "ambiguous-link", "dead-heading", "duplicate-id", "duplicate-title", "front-matter", "orphan",
+    "profile", "unknown-domain", "unlinked-anchor", "unresolved-link", "untyped",
+]  # fmt: skip
+"""What `lint` finds. The names are those that `only` and `skipped` take."""
+
 
 class IndexOptions(Struct, frozen=True):
     """Update the index from the vaults: words first, then meaning.
@@ -65,13 +71,17 @@ class DoctorOptions(Struct, frozen=True):
 
 
 class LintOptions(Struct, frozen=True):
-    """Find dead links, ambiguous names and invalid front matter."""
+    """Find dead links, ambiguous names, invalid front matter and notes without links."""
 
     vaults: _OnlyVaults = ()
     fix: Annotated[
         bool,
         Meta(description="Correct links to headings that differ only in case and punctuation."),
     ] = False
+    only: Annotated[
+        Sequence[str], Meta(description="Only issues with these codes, in all vaults.")
+    ] = ()
+    skipped: Annotated[Sequence[str], Meta(description="No issues with these codes.")] = ()
     agent: OnlyAgent = None
 
 

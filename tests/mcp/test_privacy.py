@@ -173,7 +173,10 @@ def test_no_call_reaches_them(split: Split) -> None:
 
 
 def _pairs() -> Iterator[tuple[str, dict[str, Any]]]:
-    for action in ("show", "links", "score"):
+    for action in ("links", "related", "mentions"):
+        yield "neighbours", {"action": action, "name": "{}"}
+    yield "neighbours", {"action": "neighbours", "name": "{}", "hops": 3}
+    for action in ("show", "score"):
         yield "read", {"action": action, "name": "{}"}
     for action in ("delete", "restore"):
         yield "memory", {"action": action, "name": "{}"}

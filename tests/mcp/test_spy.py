@@ -101,7 +101,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
     names = ("Private plan", "Mine", "Kept", "Shared note", "Port", SAME_ID, "grace:mine.md", "L3")
     for name in names:
         yield "read", {"name": name}
-        yield "read", {"action": "links", "name": name}
+        yield "neighbours", {"action": "links", "name": name}
         yield "read", {"action": "score", "name": name}
         yield "entity", {"action": "show", "name": name}
         yield "memory", {"action": "restore", "name": name}

@@ -21,7 +21,7 @@ from djinn_memory.operations.caller import Caller
 from djinn_memory.store.ledger import Event
 from tests.mcp.clients import asked, call, refused, text
 
-MOST_TOOLS, MOST_CHARACTERS = 16, 16_000
+MOST_TOOLS, MOST_CHARACTERS = 17, 17_200
 
 SAY_ALL = {
     "limit", "offset", "sort", "key", "value", "query", "type", "from_line", "max_characters",
@@ -99,7 +99,7 @@ def test_answers_name_the_domain_of_a_memory(pair: Home) -> None:
         recalled = await call(client, "recall", query="loan rate percent")
         listed = await call(client, "read", action="list", types=["fact"])
         note = await call(client, "read", name="Loan")
-        around = await call(client, "read", action="links", name="Loan")
+        around = await call(client, "neighbours", action="links", name="Loan")
         fact = await call(client, "fact", action="get", category="loan", key="rate")
         memories = [
             found["passages"][0], recalled["memories"][0], listed["memories"][0], note,
@@ -151,7 +151,7 @@ def test_search_read_and_neighbours(pair: Home) -> None:
         note = await call(client, "read", name="mem_7k2m9q4dxw30hv5t")
         assert "twice a minute" in note["text"]
         assert note["uri"] == "djinn://shared/harbour.md"
-        around = await call(client, "read", action="links", name="shared:harbour.md")
+        around = await call(client, "neighbours", action="links", name="shared:harbour.md")
         assert [one["title"] for one in around["backlinks"]] == ["Keeper"]
         assert [(one["title"], one["path"]) for one in around["links"]] == [("Nowhere", None)]
 

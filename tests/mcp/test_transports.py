@@ -64,7 +64,7 @@ async def everything(client: Client) -> None:
     assert await use("fact", action="set", category="lamp", key="colour", value="white")
     assert (await use("context", action="build_summary"))["done"] == "created"
     assert (await use("read", name="Keeper"))["text"]
-    assert (await use("read", action="links", name="Keeper"))["links"]
+    assert (await use("neighbours", action="links", name="Keeper"))["links"]
     assert (await use("read", action="list"))["memories"]
     assert (await use("remember", type="lesson", title="Oil it weekly"))["id"]
     assert (await use("memory", action="delete", name="Oil it weekly"))["moved_to"]

@@ -248,7 +248,9 @@ def test_a_folder_above_leaves_the_hidden_one_out(shelves: Shelves, run: Run, co
 
 NAMES: list[tuple[str, dict[str, Any], str]] = [
     *((f"memories.{verb}", {"name": "{}"}, "note path title file")
-      for verb in ("show", "find", "links", "delete", "purge")),
+      for verb in ("show", "find", "links", "delete", "purge", "related", "mentions")),
+    ("memories.link_mentions", {"name": "{}", "mentions": ("all",)}, "note path title"),
+    ("memories.link", {"name": "{}", "to": "Kettle"}, "note path title"),
     ("memories.restore", {"name": "{}"}, "trashed note path"),
     ("memories.values", {"field": "{}"}, "title"),
     ("scores.show", {"name": "{}"}, "note path title"),

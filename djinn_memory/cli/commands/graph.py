@@ -80,13 +80,10 @@ def _communities(call: Call, answer: requests.CommunityList) -> None:
         djinn graph communities
         djinn graph communities -n 5 --json
     """
+    from djinn_memory.cli.hits import print_community
+
     for community in answer.communities:
-        tags = "".join(f"  #{tag}" for tag in community.tags)
-        sizes = f"{count(community.size, 'note')}, {count(community.links, 'link')}"
-        say(clean(f"{community.number}. {sizes}{tags}"))
-        say(clean(f"   {', '.join(memory.title for memory in community.central)}"))
-        for sentence in community.summary:
-            say(f"   - {clean(sentence.text)} ({place(sentence)})")
+        print_community(community)
     if not answer.communities:
         talk("No communities: no three notes link to each other.")
     elif more := answer.total - len(answer.communities):

@@ -249,11 +249,13 @@ def _print_memory(call: Call, detail: MemoryWithOrigin) -> None:
     if text[body:] or not body:
         say_markdown(call, text[body:], detail)
     for label, links in (("links to", detail.links), ("linked from", detail.backlinks)):
-        if links:
+        # Plain links first, then those of each field.
+        for field in sorted({link.field or "" for link in links}):
+            same = [link for link in links if (link.field or "") == field]
             say()
-            say(dim(f"{label}:"))
-        for line in dict.fromkeys(_link(link, label == "links to") for link in links):
-            say(f"  {line}")
+            say(dim(clean(f"{label}{f' ({field})' if field else ''}:")))
+            for line in dict.fromkeys(_link(link, label == "links to") for link in same):
+                say(f"  {line}")
 
 
 def _link(link: LinkEnd, forward: bool) -> str:

@@ -47,6 +47,7 @@ def _recall(call: Call, answer: RecallResult) -> None:
         djinn recall "how do we deploy"
         djinn recall "what is next" --profile planning --budget 4000
         djinn recall "tide tables" --explain
+        djinn recall --wide "what do we know about deployments"
     """
     from djinn_memory.cli.hits import print_recall
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from msgspec import Meta, Struct
@@ -17,29 +17,39 @@ from djinn_memory.cli.request_options import Field
 from djinn_memory.errors import NotFound, Remedy
 from djinn_memory.notes.dates import local_minute
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.requests import RestoredHome
+from djinn_memory.upkeep.requests import IssueCode, RestoredHome
 
 if TYPE_CHECKING:
     from djinn_memory.upkeep.lint import LintReport
     from djinn_memory.upkeep.requests import BackupContent, CreatedBackup, Diagnosis
 
 
+CODE = Field("CODE", lambda: [*get_args(IssueCode)])
+
+
 @command(
     "lint",
+    fields={"only": CODE, "skipped": CODE},
     progress=True,
     failed=lambda report: any(not issue.fixed for issue in report.issues) or bool(report.problems),
 )
 def _lint(call: Call, answer: LintReport) -> None:
-    """Find dead links, ambiguous names and invalid front matter.
+    """Find dead links, ambiguous names, invalid front matter and notes without links.
 
     It reports links to missing notes, links that match several notes, links to headings and blocks
     that do not exist, titles and ids that two notes share, and front matter that cannot be parsed.
-    With `--fix` it corrects links to headings that differ only in case and punctuation. Every other
-    issue has to be fixed by hand. The exit code is 1 if issues remain.
+    It reports notes without any link, and notes without a type, in vaults where at least half of
+    the notes have one; with `--only` in every vault. A note with the tag `project-anchor` is
+    reported if notes of its project, which have the same tag `project:NAME`, do not link to it.
+    Diaries, journals, documents, facts and templates need no links. With `--fix` it corrects links
+    to headings that differ only in case and punctuation. Every other issue has to be fixed by hand.
+    The exit code is 1 if issues remain.
 
     Examples:
         djinn lint
         djinn lint --vault notes --fix
+        djinn lint --only orphan --only untyped
+        djinn lint --skip duplicate-title
         djinn lint --json
     """
     for issue in answer.issues:

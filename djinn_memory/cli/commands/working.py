@@ -35,7 +35,7 @@ class _SetOptions(Struct, frozen=True):
 
 
 def _run_set(call: Call) -> Any:
-    from djinn_memory.memories.working.scopes import from_json
+    from djinn_memory.operations.checks import from_json
 
     given = call.values
     if given["value"] is not None and call.view.json_value:

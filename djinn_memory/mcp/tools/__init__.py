@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from djinn_memory.mcp.tools import entities, lookup, recall, sessions, values, writing
+from djinn_memory.mcp.tools import entities, links, lookup, recall, sessions, values, writing
 
 TOOLS = (
     sessions.wake,
@@ -14,6 +14,7 @@ TOOLS = (
     recall.gap,
     lookup.search,
     lookup.read,
+    links.neighbours,
     writing.remember,
     writing.memory,
     writing.ingest,

@@ -10,7 +10,7 @@ from msgspec import Struct
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, uri
 from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, number, required_text, tool
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
-from djinn_memory.memories.verbs import MemoryLinks, MemoryPage, MemoryWithOrigin
+from djinn_memory.memories.verbs import MemoryPage, MemoryWithOrigin
 from djinn_memory.models import Hit, Known, Mode, Problem, SearchResult, extended
 from djinn_memory.system.plural import count
 
@@ -133,45 +133,6 @@ def _note_parts(note: _ReadAnswer) -> list[str]:
     return [head, note.text, *rest]
 
 
-class _Neighbour(Struct):
-    """A note at the other end of a link."""
-
-    title: str
-    vault: str | None
-    path: str | None
-    """Null if the link has no existing note as its target."""
-    line: int
-    """The line of the link; 0 for a field of the front matter."""
-    field: str | None = None
-
-
-class _NeighboursAnswer(Answer):
-    """A note and its links."""
-
-    note: MemoryPlace
-    links: list[_Neighbour]
-    backlinks: list[_Neighbour]
-
-
-def _present_links(result: MemoryLinks, _: object) -> _NeighboursAnswer:
-    links, backlinks = (
-        [extended(link, _Neighbour, title=link.title or link.target) for link in ends]
-        for ends in (result.links, result.backlinks)
-    )
-    return _NeighboursAnswer(extended(result.memory, MemoryPlace), links, backlinks)
-
-
-def _links_parts(answer: _NeighboursAnswer) -> list[str]:
-    parts = [headline(answer.note)]
-    for label, ends in (("Links to", answer.links), ("Linked from", answer.backlinks)):
-        lines = [
-            f"- {end.title}" + (f" [{end.vault}:{end.path}]" if end.path else " (no such note)")
-            for end in ends
-        ]
-        parts.append("\n".join([f"{label}:", *(lines or ["- nothing"])]))
-    return parts
-
-
 class _ListAnswer(Answer):
     """Memories, newest first."""
 
@@ -215,21 +176,19 @@ def _score_parts(answer: _ScoreAnswer) -> list[str]:
 _PRESENT: dict[str, Callable[[Any, Any], Answer | _ReadAnswer]] = {
     "show": _present_note,
     "list": _present_list,
-    "links": _present_links,
     "score": _present_scores,
 }
 
 _PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
     _ReadAnswer: _note_parts,
     _ListAnswer: _list_parts,
-    _NeighboursAnswer: _links_parts,
     _ScoreAnswer: _score_parts,
 }
 
 
 @tool(
     "memories",
-    actions=("show", "list", "links"),
+    actions=("show", "list"),
     others={"score": "scores.show"},
     default="show",
     present=lambda result, arguments: _PRESENT[arguments.action](result, arguments),
@@ -243,11 +202,11 @@ _PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
     },
 )
 def read(answer: Any) -> list[str]:
-    """Read a note, list notes, or follow links.
+    """Read a note, or list notes.
 
     Use it for the full text of a note, in parts if it is long (from_line). list gives the newest
-    notes; links, what a note links to and what links to it; score, why notes rank as they do.
-    Not by content: use `search`.
+    notes; score, why notes rank as they do. Not by content: use `search`; nor for links: use
+    `neighbours`.
     {required}
     """
     return _PARTS[type(answer)](answer)

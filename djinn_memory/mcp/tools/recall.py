@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, number, required_text, tool
@@ -30,6 +30,17 @@ class _RecallAnswerMemory(MemoryPlace):
     """Whether the text is a part of the memory. `read` returns all of it."""
 
 
+class _RecallCommunity(Struct):
+    """Linked notes around the recalled memories."""
+
+    size: int
+    central: list[str]
+    """Titles of its most central notes."""
+    summary: list[str]
+    ranks: Sequence[int]
+    """The memories of this recall in it."""
+
+
 class _RecallAnswer(Answer):
     """The recalled memories, best first."""
 
@@ -45,13 +56,23 @@ class _RecallAnswer(Answer):
     verdict: Known = "nothing"
     """Whether a memory is likely to help (sure), may help (weak: excerpts), is only near (titles),
     or none is."""
+    communities: Sequence[_RecallCommunity] = ()
 
 
 def _present_recall(result: RecallResult, _: object) -> _RecallAnswer:
     memories = [
         extended(memory, _RecallAnswerMemory, why=_why(memory)) for memory in result.memories
     ]
-    return extended(result, _RecallAnswer, memories=memories)
+    communities = [
+        extended(
+            community,
+            _RecallCommunity,
+            central=[memory.title for memory in community.central],
+            summary=[sentence.text for sentence in community.summary],
+        )
+        for community in result.communities
+    ]
+    return extended(result, _RecallAnswer, memories=memories, communities=communities)
 
 
 def _why(memory: RecalledMemory) -> str:
@@ -69,7 +90,8 @@ def _why(memory: RecalledMemory) -> str:
     "recall",
     present=_present_recall,
     separator="\n\n",
-    without=OTHER_NARROWING | {"hops"},
+    without=OTHER_NARROWING,
+    hints={"wide": "For a subject: with summaries of linked notes.", "hops": "Links to follow."},
     arguments={
         "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),
@@ -83,7 +105,11 @@ def recall(answer: _RecallAnswer) -> list[str]:
     Profiles: planning (decisions, plans, commitments), incident (lessons, recent changes), handoff
     (the last days). Not for a passage: use `search`.
     """
-    parts = []
+    parts = [
+        f"{count(community.size, 'note')} around {', '.join(community.central)}: "
+        f"{' '.join(community.summary)}"
+        for community in answer.communities
+    ]
     if not answer.memories:
         parts.append("No memory matches.")
         if answer.suggestions:

@@ -78,7 +78,7 @@ class Briefing:
         if not (question := without_operators(self.task)):
             return None
         options = RecallOptions(
-            question, None, min(most, MOST), most * EXCERPT_TOKENS, session, hops,
+            question, None, min(most, MOST), most * EXCERPT_TOKENS, session, hops=hops,
             agent=self.agent, domains=self.domains,
         )  # fmt: skip
         self.result = recall(self.runtime, options, source=source, planes=planes)

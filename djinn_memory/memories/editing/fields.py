@@ -10,7 +10,6 @@ from djinn_memory.errors import Remedy, UsageError
 from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.catalog import find_memory, require_note
 from djinn_memory.memories.editing.requests import EditMemory, MemoryEdit
-from djinn_memory.memories.working.scopes import from_json
 from djinn_memory.memories.writing.change_set import ChangeSet, check_writable, writing
 from djinn_memory.memories.writing.drafts import checked_tag
 from djinn_memory.models import PLANES
@@ -21,6 +20,7 @@ from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.note import DOCUMENT, parse
 from djinn_memory.notes.periods import period_date
 from djinn_memory.notes.slugs import fold, tag_key
+from djinn_memory.operations.checks import from_json
 from djinn_memory.runtime import Runtime
 from djinn_memory.secrets import guard
 from djinn_memory.store.index.records import IndexedMemory

@@ -26,7 +26,7 @@ from djinn_memory.memories.editing.titles import (
     titled,
 )
 from djinn_memory.memories.memory_files import versions
-from djinn_memory.memories.writing.change_set import ATTEMPTS, ChangeSet, change_set, check_writable
+from djinn_memory.memories.writing.change_set import ChangeSet, attempts, change_set, check_writable
 from djinn_memory.memories.writing.existing import HISTORY
 from djinn_memory.models import Memory, Problem, Vault, extended
 from djinn_memory.notes import vault as disk
@@ -121,13 +121,7 @@ def moved(
     runtime: Runtime, command: str, request: MoveRequest, plan: Plan, find: Find = find
 ) -> MemoryMove:
     """Carry out what `plan` decides about a note, again if another program saves it meanwhile."""
-    for attempts_left in reversed(range(ATTEMPTS)):
-        try:
-            return _moved(runtime, command, request, plan, find)
-        except Changed:
-            if not attempts_left:
-                raise
-    raise AssertionError
+    return attempts(lambda: _moved(runtime, command, request, plan, find))
 
 
 def _moved(

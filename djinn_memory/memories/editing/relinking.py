@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -61,10 +61,11 @@ class Relinking:
         self.vaults = {vault.name: vault for vault in index.vaults}
         self.journals: set[Place] = set()
         """The journals, which are not rewritten."""
+        self._index = index
         self._targets: dict[Place, LinkTarget] = {}
-        sources: dict[int, Place] = {}
+        self._sources: dict[int, Place] = {}
         for memory in index.memories(Selection(), fields=()):
-            place = sources[memory.memory_id] = memory.vault, memory.path
+            place = self._sources[memory.memory_id] = memory.vault, memory.path
             key = len(self._targets)
             if memory.block is UNSET:
                 names = memory.title, memory.aliases
@@ -77,10 +78,15 @@ class Relinking:
         self._after = dict(self._targets)
         self._headings: set[int] = set()
         """The notes in which the first heading has the title, before and after."""
-        self._links: defaultdict[Place, Counter[tuple[str, Kind]]] = defaultdict(Counter)
-        for link in index.links([*sources]):
-            if link.source in sources:
-                self._links[sources[link.source]][link.text, link.kind] += 1
+
+    @cached_property
+    def _links(self) -> defaultdict[Place, Counter[tuple[str, Kind]]]:
+        """The links of each note, while the index is open."""
+        links: defaultdict[Place, Counter[tuple[str, Kind]]] = defaultdict(Counter)
+        for link in self._index.links([*self._sources]):
+            if link.source in self._sources:
+                links[self._sources[link.source]][link.text, link.kind] += 1
+        return links
 
     def change(
         self, place: Place, to: Place, title: str | None = None, *, heading: bool = False
@@ -144,6 +150,11 @@ class Relinking:
                 key = self._needs(source, target, "wiki")
                 if key is not None and self._now(source, target, "wiki").key != key:
                     yield Stray(source, target, "wiki", key)
+
+    def leads_to(self, source: Place, text: str, kind: Kind) -> Place | None:
+        """The note that a link in another leads to after the change."""
+        key = self._now(source, text, kind).key
+        return None if key is None else self._places[key]
 
     def leads(self, stray: Stray) -> int | None:
         """The note that a link leads to after the change."""
@@ -235,16 +246,25 @@ class Relinking:
 
         return rewrite
 
+    def address(self, source: Place, to: Place, kind: Kind, first: Sequence[str]) -> str | None:
+        """The text of a new link to a note, one of the names in `first` if it leads there alone."""
+        target = self._after[to]
+        names = self._wiki_names if kind == "wiki" else self._paths
+        return self._unique(source, kind, target.key, [*first, *names(source, "", target)])
+
     def _spelled(self, source: Place, link: Link, key: int) -> str | None:
         """The text of a link that leads to a note and to no other; None if there is none."""
         target = self._after[self._places[key]]
-        wiki = link.kind == "wiki"
-        names = self._wiki_names if wiki else self._paths
+        names = self._wiki_names if link.kind == "wiki" else self._paths
+        return self._unique(source, link.kind, key, names(source, link.target, target))
+
+    def _unique(self, source: Place, kind: Kind, key: int, names: Iterable[str]) -> str | None:
+        """The first of names that leads to a note alone, or else with others."""
         ambiguous = None
-        for text in dict.fromkeys(names(source, link.target, target)):
-            if wiki and (not text or _UNLINKABLE.search(text)):
+        for text in dict.fromkeys(names):
+            if kind == "wiki" and (not text or _UNLINKABLE.search(text)):
                 continue
-            resolution = self._now(source, text.removesuffix(".md"), link.kind)
+            resolution = self._now(source, text.removesuffix(".md"), kind)
             if resolution.key == key and not resolution.ambiguous:
                 return text
             if resolution.key == key:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -13,7 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.chunking.chunks import path_at
-from djinn_memory.memories.entities.names import Named, names_of
+from djinn_memory.memories.entities.name_matcher import NameMatcher, Words
+from djinn_memory.memories.entities.names import Named
 from djinn_memory.models import Memory, extended
 from djinn_memory.notes.markdown import inline
 from djinn_memory.search.backend import Index, Vocabulary
@@ -46,8 +46,6 @@ _LinkPlace = tuple[int, int, str]
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _SIGNS = str.maketrans(dict.fromkeys("‘’‚“”„«»‹›–—…·•→←×°§©®™€£", " "))
 """Frequent signs that are no letters, so that a text with them is one of ASCII for its words."""
-
-_Words = tuple[str, ...]
 
 
 class Mention(Memory, frozen=True, kw_only=True):
@@ -259,7 +257,7 @@ def _mention(memory: IndexedMemory, chunk: IndexedChunk, place: MentioningLine) 
     for part in chunk.parts:
         if part.offset <= offset:
             page = part.page
-    text = " ".join(inline(text.removeprefix("> ")).split())
+    text = inline(text.removeprefix("> "))
     return extended(
         memory,
         Mention,
@@ -284,12 +282,8 @@ class _Named(NamedTuple):
     """The line of the text, from 0."""
 
 
-class _NameMatcher:
-    """Finds the names of some entities in texts, as whole names, in one pass over each text.
-
-    A name within a longer name of another entity does not count. Names of different entities may
-    overlap otherwise.
-    """
+class _NameMatcher(NameMatcher):
+    """Finds the names of some entities in texts, in one pass over each text."""
 
     def __init__(
         self,
@@ -298,54 +292,27 @@ class _NameMatcher:
         everyone: Sequence[MemoryNames],
     ) -> None:
         self._vocabulary = vocabulary
-        self._own: dict[_Words, set[int]] = defaultdict(set)
-        self._names: dict[_Words, str] = {}
-        for known in entities:
-            for name in names_of(known):
-                if words := self._phrase(name):
-                    self._own[words].add(known.memory_id)
-                    self._names[words] = name
-        self._entities = {words: dict.fromkeys(own, True) for words, own in self._own.items()}
-        """For each name the entities for which it matters, and whether it is a name of theirs. Else
-        it is a longer name of another entity."""
-        lengths = _lengths(self._own)
-        for other in everyone:
-            for name in names_of(other):
-                longer = self._phrase(name)
-                for at, inner in _names_in(longer, lengths, self._own):
-                    if at or len(inner) < len(longer):
-                        for entity in self._own[inner] - {other.memory_id}:
-                            self._entities.setdefault(longer, {}).setdefault(entity, False)
-        self._lengths = _lengths(self._entities)
+        super().__init__(self._phrase, entities, everyone)
 
     def forms(self, without: Collection[str] = ()) -> Forms:
         """The forms in which the index may contain the names, apart from some names."""
-        own = sorted(words for words in self._own if " ".join(words) not in without)
-        listed = (form for words in own for form in phrase(self._vocabulary, self._names[words]))
-        return tuple(dict.fromkeys(listed))
+        own = sorted(words for words in self.own if " ".join(words) not in without)
+        return forms_of(self._vocabulary, [self.written[words] for words in own])
 
     def find(self, text: str) -> list[_Named]:
         """The names in a text, in order."""
         words, starts = self._split(text)
-        listed: list[_Named] = []
-        if self._lengths.keys().isdisjoint(words):
-            return listed
-        free: dict[int, int] = {}
-        for at, name in _names_in(words, self._lengths, self._entities):
-            for entity, own in self._entities[name].items():
-                if at >= free.get(entity, 0):
-                    free[entity] = at + len(name)
-                    if own:
-                        line = bisect_right(starts, at) - 1
-                        listed.append(_Named(entity, " ".join(name), line))
-        return listed
+        return [
+            _Named(entity, " ".join(name), bisect_right(starts, at) - 1)
+            for entity, name, at in self.among(words)
+        ]
 
     def begins(self, line: str, title: str) -> bool:
         """Whether a line begins with the words of a title."""
         words, _ = self._split(title)
         return self._split(line)[0][: len(words)] == words
 
-    def _phrase(self, name: str) -> _Words:
+    def _phrase(self, name: str) -> Words:
         if name.isascii():
             return tuple(_ASCII_WORD.findall(name.lower())[:MAX_TERMS])
         return tuple(phrase_words(self._vocabulary, name))
@@ -366,21 +333,6 @@ class _NameMatcher:
         return words, starts
 
 
-def _lengths(names: Iterable[_Words]) -> dict[str, list[int]]:
-    """The numbers of words of the names with each first word, the largest first."""
-    lengths: defaultdict[str, set[int]] = defaultdict(set)
-    for words in names:
-        lengths[words[0]].add(len(words))
-    return {word: sorted(listed, reverse=True) for word, listed in lengths.items()}
-
-
-def _names_in(
-    words: Sequence[str], lengths: Mapping[str, Sequence[int]], names: Container[_Words]
-) -> Iterator[tuple[int, _Words]]:
-    """The names among words, each with its position; of those at one position longer ones first."""
-    for at, word in enumerate(words):
-        if word in lengths:
-            for length in lengths[word]:
-                name = tuple(words[at : at + length])
-                if name in names:
-                    yield at, name
+def forms_of(vocabulary: Vocabulary, names: Iterable[str]) -> Forms:
+    """The forms in which the index may contain names."""
+    return tuple(dict.fromkeys(form for name in names for form in phrase(vocabulary, name)))

@@ -51,7 +51,6 @@ from djinn_memory.memories.entities.resolve import (
 from djinn_memory.memories.entities.split import EntitySplit, split
 from djinn_memory.memories.facts.statements import Action, Statement, given_period
 from djinn_memory.memories.profiles.reading import domain_to_write
-from djinn_memory.memories.working.scopes import from_json
 from djinn_memory.memories.writing.change_set import VaultWriter, check_writable, writing
 from djinn_memory.memories.writing.drafts import Draft, draft_of
 from djinn_memory.memories.writing.existing import dated
@@ -64,6 +63,7 @@ from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import fold, folder, name_key, slug
+from djinn_memory.operations.checks import from_json
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within

@@ -19,7 +19,7 @@ def counts(index: Index, most: int) -> GraphCounts:
     degrees = outgoing + incoming
     best = np.argsort(-degrees, kind="stable")
     orphans = sorted(
-        (memories[node] for node in np.flatnonzero(degrees == 0)),
+        (memories[node] for node in np.flatnonzero(degrees == 0).tolist()),
         key=lambda memory: memory.date,
         reverse=True,
     )

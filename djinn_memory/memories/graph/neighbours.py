@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
 
 from djinn_memory.memories.graph.edges import EdgeReader
 from djinn_memory.memories.graph.requests import GraphPath, Neighbour, NeighbourList
 from djinn_memory.models import Memory, extended
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import Edge, IndexedMemory
+
+READS, MANY = 8, 1_000
+"""Number of reads of links around memories, and of memories in such a read, from which on all links
+are read at once. That takes as long as to read those around 5,000 memories."""
 
 
 def links_at(index: Index, memory_ids: Iterable[int]) -> list[Edge]:
@@ -41,7 +46,7 @@ def neighbours(
     own = distances.keys() - {memory.memory_id}
     ordered = sorted(own, key=lambda key: (distances[key], memories[key].address))
     by_memory: dict[int, list[Edge]] = {}
-    for link in sorted(links, key=lambda link: (link.field is None, link.line)):
+    for link in _stated_first(links, memories):
         far = max(link[:2], key=lambda end: distances[end])
         by_memory.setdefault(far, []).append(link)
     return NeighbourList(
@@ -51,7 +56,7 @@ def neighbours(
                 memories[key],
                 Neighbour,
                 distance=distances[key],
-                edges=tuple(edge for edge in reader.edges(by_memory[key], distances)),
+                edges=tuple(reader.edges(by_memory[key], distances)),
             )
             for key in ordered[:limit]
         ),
@@ -61,41 +66,73 @@ def neighbours(
 
 def path(index: Index, start: IndexedMemory, end: IndexedMemory) -> GraphPath:
     """A shortest path; of several, the one whose memories come first by place."""
-    distances = _towards(index, start.memory_id, end.memory_id)
-    if start.memory_id not in distances:
-        return GraphPath((), ())
-    memories, links = {start.memory_id: start}, []
-    way = [start.memory_id]
-    while way[-1] != end.memory_id:
-        listed = links_at(index, way[-1:])
-        nearer = {
-            other
-            for link in listed
-            for other in link[:2]
-            if distances.get(other) == distances[way[-1]] - 1
-        }
-        memories |= index.lookup(nearer, fields=())
-        way.append(min(nearer, key=lambda key: memories[key].address))
-        links.append([link for link in listed if way[-1] in link[:2]])
+    links = _LocalLinks(index)
+    layers = _layers(links, start.memory_id, end.memory_id)
+    memories = index.lookup({key for layer in layers for key in layer}, fields=())
+    way: list[int] = []
+    for layer in layers:
+        nearest = layer & links.near(way[-1:]) if way else layer
+        way.append(min(nearest, key=lambda key: memories[key].address))
     steps = {key: step for step, key in enumerate(way)}
     reader = EdgeReader(index, memories)
-    edges = (next(reader.edges(sorted(step, key=_stated_first), steps)) for step in links)
+    between = [link for link in links_at(index, way) if {*link[:2]} <= {*way}]
+    listed = _stated_first(between, memories)
+    edges = (
+        next(reader.edges([link for link in listed if {*link[:2]} == {*pair}], steps))
+        for pair in pairwise(way)
+    )
     return GraphPath(tuple(extended(memories[key], Memory) for key in way), tuple(edges))
 
 
-def _towards(index: Index, start: int, end: int) -> dict[int, int]:
-    """The distances to `end`, up to that of `start`."""
-    near: dict[int, set[int]] = {}
-    for link in index.edges():
-        near.setdefault(link.source, set()).add(link.target)
-        near.setdefault(link.target, set()).add(link.source)
-    distances, reached = {end: 0}, {end}
-    while reached and start not in distances:
-        distance = distances[next(iter(reached))] + 1
-        reached = set().union(*(near.get(key, ()) for key in reached)) - distances.keys()
-        distances |= dict.fromkeys(reached, distance)
-    return distances
+def _layers(links: _LocalLinks, start: int, end: int) -> list[set[int]]:
+    """The memories of all shortest paths, by their distance from `start`; none if there is no path.
+
+    The search goes on from both ends, each time from the end that has reached fewer memories.
+    """
+    if start == end:
+        return [{start}]
+    reached = [[{start}], [{end}]]
+    seen = [{start}, {end}]
+    while not (met := reached[0][-1] & reached[1][-1]):
+        side = int(len(reached[1][-1]) < len(reached[0][-1]))
+        following = links.near(reached[side][-1]) - seen[side]
+        if not following:
+            return []
+        reached[side].append(following)
+        seen[side] |= following
+    ways = []
+    for layers in reached:
+        way = [met]
+        for layer in reversed(layers[:-1]):
+            way.append(layer & links.near(way[-1]))
+        ways.append(way)
+    return [*reversed(ways[0]), *ways[1][1:]]
 
 
-def _stated_first(link: Edge) -> tuple[bool, int]:
-    return link.field is None, link.line
+class _LocalLinks:
+    """The links around memories. After some reads, all links are read at once."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._near: dict[int, set[int]] = {}
+        self._reads = 0
+
+    def near(self, keys: Collection[int]) -> set[int]:
+        """The memories at the other end of the links of some memories."""
+        missing = {*keys} - self._near.keys()
+        if missing and self._reads <= READS:
+            self._reads = READS + 1 if len(missing) > MANY else self._reads + 1
+            whole = self._reads > READS
+            for link in self._index.edges() if whole else links_at(self._index, missing):
+                for own, other in (link[:2], (link.target, link.source)):
+                    if whole or own in missing:
+                        self._near.setdefault(own, set()).add(other)
+        return set().union(*(self._near.get(key, ()) for key in keys))
+
+
+def _stated_first(links: Iterable[Edge], memories: Mapping[int, IndexedMemory]) -> list[Edge]:
+    """Links by place, those in the front matter first."""
+    return sorted(
+        links,
+        key=lambda link: (link.field is None, memories[link.source].address, link.line),
+    )

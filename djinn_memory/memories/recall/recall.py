@@ -14,11 +14,13 @@ from djinn_memory.home.home import Home
 from djinn_memory.memories.catalog.catalog import text_for_people
 from djinn_memory.memories.profiles.reading import find_profile, unusable_defaults
 from djinn_memory.memories.profiles.settings import ProfileSettings
-from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.recall import session_log, wide
 from djinn_memory.memories.recall.requests import RecallOptions
 from djinn_memory.memories.recall.rescoring import Judgement, Rescorer, ScoreBreakdown, days_since
+from djinn_memory.memories.recall.wide import RecalledCommunity
 from djinn_memory.models import (
     CLOSEST,
+    FLOOR,
     AskedPeriod,
     Hit,
     Known,
@@ -44,6 +46,7 @@ from djinn_memory.search.query import SearchOptions, plain
 from djinn_memory.search.search import search
 from djinn_memory.search.time.now import is_history, shows_history
 from djinn_memory.secrets import mask
+from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event, reading
 
 if TYPE_CHECKING:
@@ -166,6 +169,8 @@ class RecallResult(RankedAnswer[RecalledMemory], frozen=True):
     """The periods that were read from the question. Memories from them come first."""
     verdict: Known = "nothing"
     """Whether a memory is likely to help (sure), may help (weak), is only near, or none is."""
+    communities: tuple[RecalledCommunity, ...] = ()
+    """The communities around the best memories, the nearest first, if the recall is wide."""
 
     def _ranked(self) -> tuple[RecalledMemory, ...]:
         return self.memories
@@ -188,23 +193,25 @@ def recall(
     agent = runtime.home.agent(request.agent)
     wanted = request.profile or _defaults_of(runtime, agent).default_recall_profile
     profile = profile_for(wanted or settings.profile, request.query, settings)
-    budget = settings.budget if request.budget is None else request.budget
-    chosen = settings.profiles[profile]
-    if request.hops:
-        # The search follows the links.
-        chosen = replace(chosen, hops=0)
+    limit = request.limit or (wide.MEMORIES if request.wide else settings.limit)
+    budget = request.budget or (wide.BUDGET if request.wide else settings.budget)
+    hops = request.hops or (wide.HOPS if request.wide else settings.profiles[profile].hops)
+    # A search that follows links scores by them. Of a wide recall, communities follow them.
+    searched = None if request.wide else request.hops
+    chosen = replace(settings.profiles[profile], hops=0 if searched else hops)
     rescorer = Rescorer(runtime, chosen, agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
-    limit = request.limit or settings.limit
-    options = SearchOptions(request.query, limit=limit, hops=request.hops, **fields)
+    options = SearchOptions(request.query, limit=limit, hops=searched, **fields)
     result = search(runtime, options, rescorer=rescorer, planes=planes)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
+    communities = _communities(runtime, request, judged, hops, budget) if request.wide else []
+    left = budget - sum(community.tokens for community in communities)
     more = 0
     if result.verdict == "sure":
-        memories = _within(runtime, request.query, judged, budget)
+        memories = _within(runtime, request.query, judged, left)
         more = len(judged) - len(memories)
     else:
-        judged = judged[:closest]
+        judged = judged[: limit if request.wide and result.verdict == "weak" else closest]
         memories = tuple(_title(runtime, *pair) for pair in judged)
         if result.verdict == "weak":
             memories = _with_snippets(memories, [hit for hit, _ in judged])
@@ -229,6 +236,8 @@ def recall(
             losses.append("this recall cannot be rated")
     why = f"{failure}; {', and '.join(losses)}"
     problems = [Problem("ledger", why)] if failure else []
+    if request.wide and memories and not communities:
+        problems.append(wide.NONE_NEAR)
     return extended(
         result,
         RecallResult,
@@ -237,10 +246,36 @@ def recall(
         profile=profile,
         memories=memories,
         more=more,
-        tokens=sum(memory.tokens for memory in memories),
+        tokens=budget - left + sum(memory.tokens for memory in memories),
         budget=budget,
+        communities=tuple(communities),
         problems=(*result.problems, *problems),
     )
+
+
+def _communities(
+    runtime: Runtime,
+    request: RecallOptions,
+    judged: Sequence[tuple[Hit, Judgement]],
+    hops: int,
+    budget: int,
+) -> list[RecalledCommunity]:
+    """The communities around the memories that match well enough to answer."""
+    ranks = {hit.address: hit.rank for hit, _ in judged}
+    seeds = [
+        hit.address
+        for hit, judgement in judged
+        if judgement.weight.raw >= FLOOR and not judgement.weight.hops
+    ]
+    now = runtime.now()
+    selection = Selection(request.filters(now), now)
+    vaults = runtime.home.scope(runtime.home.agent(request.agent), request.vaults)
+    with runtime.index(vaults) as index:
+        if not seeds:
+            return []
+        return wide.communities_near(
+            index, selection, plain(request.query), ranks, seeds, hops, budget
+        )
 
 
 def _defaults_of(runtime: Runtime, agent: str) -> ProfileSettings:

@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MOST_BUDGET
+from djinn_memory.memories.graph.requests import MOST_HOPS
 from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
-from djinn_memory.search.query import Hops
 
 MOST = 1_000
 """Maximum number of memories in one recall."""
@@ -57,7 +57,17 @@ class RecallOptions(Narrowing, frozen=True):
         Meta(description="The maximum number of tokens of text."),
     ] = None
     session: Session = None
-    hops: Hops = None
+    wide: Annotated[
+        bool,
+        Meta(
+            description="Answer for a wide subject: with summaries of the communities of linked "
+            "memories around the best ones."
+        ),
+    ] = False
+    hops: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_HOPS)] | None,
+        Meta(description="Follow so many links from the best memories. Default: 2 if it is wide."),
+    ] = None
 
 
 class RatingRequest(Struct, frozen=True):

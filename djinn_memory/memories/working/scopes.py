@@ -44,14 +44,6 @@ def iso(seconds: float) -> str:
     return moment(datetime.fromtimestamp(seconds, UTC))
 
 
-def from_json(text: str) -> object:
-    """Decode a JSON text. Raises `UsageError` if it is not JSON."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise UsageError(f"is not JSON: {error}", argument="json_value") from None
-
-
 def _check_name(field: str, name: str) -> str:
     """Return `name`. Raises `UsageError` for the field if it is not a valid name."""
     odd = any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name)

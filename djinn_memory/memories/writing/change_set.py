@@ -14,6 +14,7 @@ from datetime import datetime
 from difflib import unified_diff
 from pathlib import Path
 from stat import S_IMODE
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -46,6 +47,8 @@ from djinn_memory.system.files import inside, make_folder, saved_ns
 from djinn_memory.system.interrupts import deferred
 
 _Key = tuple[str, str]
+
+T = TypeVar("T")
 
 
 class ChangeSet:
@@ -268,6 +271,14 @@ def _check_size(data: bytes) -> None:
 
 ATTEMPTS = 5
 """Maximum number of attempts, each after an editor has saved a note in the meantime."""
+
+
+def attempts(change: Callable[[], T]) -> T:
+    """The result of `change`, which is repeated if another program saves a note meanwhile."""
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Changed):
+            return change()
+    return change()
 
 
 class VaultWriter(Struct):
