@@ -195,19 +195,16 @@ def recall(
     profile = profile_for(wanted or settings.profile, request.query, settings)
     limit = request.limit or (wide.MEMORIES if request.wide else settings.limit)
     budget = request.budget or (wide.BUDGET if request.wide else settings.budget)
-    hops = request.hops or (wide.HOPS if request.wide else None)
-    chosen = settings.profiles[profile]
-    if hops:
-        # The search follows the links.
-        chosen = replace(chosen, hops=0)
+    hops = request.hops or (wide.HOPS if request.wide else settings.profiles[profile].hops)
+    # A search that follows links scores by them. Of a wide recall, communities follow them.
+    searched = None if request.wide else request.hops
+    chosen = replace(settings.profiles[profile], hops=0 if searched else hops)
     rescorer = Rescorer(runtime, chosen, agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
-    options = SearchOptions(request.query, limit=limit, hops=hops, **fields)
+    options = SearchOptions(request.query, limit=limit, hops=searched, **fields)
     result = search(runtime, options, rescorer=rescorer, planes=planes)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
-    communities = (
-        _communities(runtime, request, judged, hops, budget) if request.wide and hops else []
-    )
+    communities = _communities(runtime, request, judged, hops, budget) if request.wide else []
     left = budget - sum(community.tokens for community in communities)
     more = 0
     if result.verdict == "sure":
