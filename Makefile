@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test check bench docs soak dist clean
+.PHONY: demo test check bench bundles docs soak dist clean
 
 # What a user needs, and what a developer needs too.
 $(BIN)/djinn: pyproject.toml constraints.txt
@@ -42,6 +42,10 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python tools/docs.py
+
+# The JavaScript of pages; needs node and npm.
+bundles:
+	cd web && npm ci --silent && node bundle.mjs
 
 # A wheel and an sdist.
 dist: $(READY)

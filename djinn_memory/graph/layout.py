@@ -70,7 +70,7 @@ def layout(network: Network, dimensions: int, *, start: Places | None = None) ->
 
 def _within(places: Places) -> Places:
     """Places moved and scaled so that most fill the middle, and those far outside come nearer."""
-    places = places - np.median(places, axis=0)
+    places -= np.median(places, axis=0)
     far = np.linalg.norm(places, axis=1, keepdims=True)
     usual = max(float(np.quantile(far, MOST)), 1e-6)
     near = np.where(far > usual, usual * (1 + np.tanh(far / usual - 1) * OUTSIDE), far)
@@ -80,15 +80,16 @@ def _within(places: Places) -> Places:
 
 def _unfolded(network: Network, dimensions: int, random: np.random.Generator) -> Places:
     """The slowest ways in which the network varies, by power iteration (Koren 2005)."""
-    places = random.normal(size=(len(network), dimensions))
-    degrees = network.degrees[:, None]
+    places: Places = random.normal(size=(len(network), dimensions)).astype(np.float32)
+    degrees = network.degrees.astype(np.float32)[:, None]
     for _ in range(SMOOTHING):
         places += _summed(network, places[network.targets], places[network.sources]) / degrees
         places -= places.mean(axis=0)
         places = np.linalg.qr(places)[0] if len(network) > dimensions else places
     spread = np.abs(places).mean(axis=0) + 1e-9
-    noise = random.normal(size=places.shape) * 0.05
-    return (places / spread + noise).astype(np.float32) * len(network) ** (1 / dimensions)
+    places = places / spread + random.normal(size=places.shape) * 0.05
+    first: Places = (places * len(network) ** (1 / dimensions)).astype(np.float32)
+    return first
 
 
 def _moved(network: Network, places: Places, random: np.random.Generator) -> Places:
@@ -126,7 +127,7 @@ def _attraction(network: Network, places: Places) -> Places:
     apart = places[network.targets] - places[network.sources]
     length = np.linalg.norm(apart, axis=1, keepdims=True) + 1e-6
     pull = apart * (np.log1p(length) / length) * network.weights[:, None] * 2
-    return _summed(network, pull, -pull).astype(np.float32)
+    return _summed(network, pull, -pull)
 
 
 def _summed(network: Network, at_source: Places, at_target: Places) -> Places:
@@ -137,7 +138,7 @@ def _summed(network: Network, at_source: Places, at_target: Places) -> Places:
         + np.bincount(network.targets, at_target[:, axis], count)
         for axis in range(at_source.shape[1])
     ]
-    return np.stack(sums, axis=1)
+    return np.stack(sums, axis=1).astype(np.float32)
 
 
 def _shell(count: int, dimensions: int) -> Places:

@@ -8,7 +8,7 @@ from djinn_memory.graph.network import Network
 
 
 def cliques(count: int, size: int, alone: int = 0) -> Network:
-    """So many groups in which all are linked, in a ring of single links, and nodes without links."""
+    """Groups in which all are linked, the groups in a ring, and nodes without links."""
     starts = range(0, count * size, size)
     edges = [(s + a, s + b) for s in starts for a in range(size) for b in range(a)]
     edges += [(s, (s + size) % (count * size)) for s in starts]

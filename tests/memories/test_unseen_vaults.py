@@ -84,6 +84,8 @@ ASKED: list[Question] = [
     *(("memories.values", {"field": field}) for field in ("tag", "type", "title", "key")),
     ("graph.neighbours", {"name": "Kettle", "hops": 3}),
     ("graph.path", {"name": "Mine", "to": "Tides"}),
+    ("graph.view", {"texts": True}),
+    ("graph.view", {"name": "Kettle", "hops": 3}),
     ("graph.path", {"name": "Kettle", "to": "Tides"}),
     *((f"graph.{name}", {}) for name in ("communities", "stats")),
     *(("graph.export", {"format": form}) for form in ("json", "canvas")),

@@ -33,6 +33,7 @@ READS = {
     "graph path": "graph path Kettle Robert",
     "graph communities": "graph communities",
     "graph stats": "graph stats",
+    "graph view": "graph view",
     "graph export": "graph export --format json",
     "memory values": "memory values tag",
     "fact get": "fact get anna city",

@@ -40,6 +40,7 @@ READING = {
     "graph neighbours 'Anna Kowalska' --hops 2": (0, "."),
     "graph path 'Anna Kowalska' 'Bilge pump'": (0, "."),
     "graph communities": (0, "."),
+    "graph view": (0, "notes"),
     "graph stats": (0, "archive: 1 note"),
     "graph export --format mermaid": (0, "flowchart LR"),
     "memory stats": (0, "archive 1"),

@@ -32,6 +32,7 @@ READING: tuple[Call, ...] = (
     ("graph.path", {"name": "Anna Kowalska", "to": "Bilge pump"}, "."),
     ("graph.communities", {}, "total"),
     ("graph.stats", {}, "archive"),
+    ("graph.view", {"texts": True}, "damaged.md"),
     ("graph.export", {"format": "dot"}, "digraph links"),
     ("recall", {"query": "bilge pump seal", "wide": True}, "needs a new seal"),
     ("memories.stats", {}, "archive"),

@@ -63,7 +63,7 @@ class OpenedPage:
 
     def js(self, expression: str, argument: object = None) -> Any:
         """The value of an expression, in which `view` is the handle of the graph."""
-        code = f"(given) => {{ const view = document.querySelector('[data-graph]').djinn; "
+        code = "(given) => { const view = document.querySelector('[data-graph]').djinn; "
         return self.page.evaluate(f"{code}return ({expression}); }}", argument)
 
     def rest(self) -> None:

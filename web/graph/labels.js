@@ -60,7 +60,7 @@ export class Labels {
       const chief = important.has(at);
       const fade = chief ? 1 : Math.min(1, Math.max(0, (far - away) / (far - near)) * 1.15);
       if (fade < 0.12 || (!chief && radius < 1.6)) continue;
-      const size = chief ? 13 : Math.round(Math.min(16, Math.max(10, 8.5 + radius * 0.34 + 5 * this.share(at))));
+      const size = chief ? 13 : Math.round(Math.min(15, Math.max(10, 8.5 + radius * 0.28 + 4 * this.share(at))));
       const width = this.measure(at, size);
       const top = y + radius + 3;
       // Beside a panel a label stands in the free part of the page.

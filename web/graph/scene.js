@@ -79,7 +79,7 @@ export class Scene {
     const room = 0.38 / Math.sqrt(Math.max(nodes.length, 36));
     nodes.forEach((node, at) => {
       const radius = room * (0.26 + 1.0 * Math.sqrt(node.degree / Math.max(most, 6)));
-      this.deep.set([...node.place, radius], at * 4);
+      this.deep.set([...node.spot, radius], at * 4);
       this.level.set([...node.flat, 0, radius * 1.05], at * 4);
     });
   }

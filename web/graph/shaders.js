@@ -81,7 +81,7 @@ void main() {
     float rim = pow(1.0 - normal.z, 3.0);
     vec3 shade = tint * (mix(0.66, 0.84, light) + mix(0.44, 0.22, light) * lit);
     shade += vec3(0.34) * shine + mix(0.22 * tint, -0.10 * tint, light) * rim;
-    shade = mix(shade, ink, ring * smoothstep(0.66, 0.72, far) * (1.0 - smoothstep(0.94, 1.0, far)));
+    shade = mix(shade, ink, ring * smoothstep(0.76, 0.82, far) * (1.0 - smoothstep(0.94, 1.0, far)));
     shade = mix(fog, mix(shade, fog, away * 0.82), mix(0.10, 1.0, shape.x));
     colour = vec4(shade, 1.0) * mix(0.55, 1.0, smoothstep(0.0, 0.5, strength));
     gl_FragDepth = gl_FragCoord.z;

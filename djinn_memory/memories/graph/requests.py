@@ -247,7 +247,7 @@ class GraphNode(Memory, frozen=True, kw_only=True):
     """The number of its links, whichever way they lead, before the view was narrowed."""
     community: int | None
     """The number of its community, from 1, the largest first; null if it is in none."""
-    place: tuple[float, float, float]
+    spot: tuple[float, float, float]
     """Where it stands in 3D. All are within 1 of the middle."""
     flat: tuple[float, float]
     """Where it stands in 2D."""

@@ -82,9 +82,7 @@ def _nodes(
 ) -> Iterator[GraphNode]:
     agents = {vault.name: vault.agent for vault in runtime.home.vaults}
     community = {
-        int(node): number
-        for number, nodes in enumerate(communities(network), 1)
-        for node in nodes
+        int(node): number for number, nodes in enumerate(communities(network), 1) for node in nodes
     }
     places = placed(runtime, network).round(4).tolist()
     # The memories with the most links get their texts first.
@@ -99,7 +97,7 @@ def _nodes(
             agent=agents.get(memory.vault),
             degree=int(degrees[node]),
             community=community.get(node),
-            place=(x, y, z),
+            spot=(x, y, z),
             flat=(across, up),
             text=text,
             cut=cut,

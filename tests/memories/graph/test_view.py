@@ -122,6 +122,6 @@ def test_a_layout_is_kept_without_words(harbour: Djinn) -> None:
 
 
 def test_the_layout_changes_with_the_links(harbour: Djinn, shared: Path) -> None:
-    first = node(harbour.graph.view(), "Stone").place
+    first = node(harbour.graph.view(), "Stone").spot
     write(shared, Buoy="Near [[Stone]].")
-    assert node(harbour.graph.view(), "Stone").place != first
+    assert node(harbour.graph.view(), "Stone").spot != first
