@@ -23,6 +23,9 @@ from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.system.yaml_edit import line_end
 
+_BRACKETS = re.compile(r"[\[\]]+")
+"""Signs that may end the text of a link early."""
+
 _LINE_END = re.compile(r"\r\n?|\n")
 
 RELATED = "related"
@@ -53,7 +56,7 @@ def link_notes(runtime: Runtime, request: LinkNotes) -> NoteLink:
         there = [each for each in known if not relation or fold(each or "") == fold(relation)]
         new = LinksTo(Relinking(index), target)
         source = memory.vault, memory.path
-        link = new.compose(source, target.title)
+        link = new.compose(source, _BRACKETS.sub("", target.title) or target.path)
     done = bool(there)
     field = there[0] if done else field
     states: list[bytes] = []

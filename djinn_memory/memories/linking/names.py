@@ -93,6 +93,8 @@ def sought_names(vocabulary: Vocabulary, memory: IndexedMemory) -> SoughtNames:
 
 def _unfit(vocabulary: Vocabulary, name: str) -> str | None:
     """Why a name is not looked for."""
+    if "[[" in name or "]]" in name:
+        return "it has the brackets of a link, which no link can show"
     words = [word for word in words_of(name) if word[0].isalnum()]
     if not words or (len(words) == 1 and len(name) == 1 and name.isascii()):
         return "it is a single sign, which says too little"

@@ -105,6 +105,22 @@ def test_dialects(home: Home, tmp_path: Path, dialect: Dialect, expected: str) -
         assert djinn.memories.links("notes:a.md").links[0].path == "Pier.md"
 
 
+@pytest.mark.parametrize("dialect", ["obsidian", "markdown", "logseq"])
+def test_brackets_of_a_title_do_not_end_the_link(
+    home: Home, tmp_path: Path, dialect: Dialect
+) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "pier.md").write_text("---\ntitle: 'Pier \"]] [old'\n---\nIt is long.\n")
+    (folder / "a.md").write_text("Text.\n")
+    add_vault(home, "notes", folder, dialect=dialect)
+    with Djinn(home) as djinn:
+        djinn.memories.link("notes:a.md", "notes:pier.md")
+        links = djinn.memories.links("notes:a.md").links
+    assert [link.path for link in links] == ["pier.md"]
+    assert 'Pier " old' in (folder / "a.md").read_text()
+
+
 def test_definitions_of_foam_stay_last(home: Home, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()

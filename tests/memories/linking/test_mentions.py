@@ -104,6 +104,7 @@ def test_the_newest_come_first_and_no_journal_document_or_fact(djinn: Djinn, lam
         ("the", "the tide and the lamp", []),
         ("2026", "In 2026.", []),
         ("🔥", "A 🔥.", []),
+        ("Say ]] twice", "Say ]] twice.", []),
     ],
 )
 def test_names(djinn: Djinn, shared: Path, title: str, text: str, expected: list[str]) -> None:
