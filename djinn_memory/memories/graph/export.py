@@ -79,8 +79,14 @@ def _graphml(graph: _Export) -> Iterator[str]:
 
 
 def _data(of: str, values: Mapping[str, str]) -> str:
-    clean = {name: escape(_NOT_XML.sub("\ufffd", value)) for name, value in values.items()}
-    return "".join(f'<data key="{of}-{name}">{value}</data>' for name, value in clean.items())
+    return "".join(
+        f'<data key="{of}-{name}">{escape(value)}</data>' for name, value in _clean(values).items()
+    )
+
+
+def _clean(values: Mapping[str, str]) -> dict[str, str]:
+    """Values without characters that end a text or its document, such as NUL."""
+    return {name: _NOT_XML.sub("\ufffd", value) for name, value in values.items()}
 
 
 def _values(record: object, names: Sequence[str]) -> dict[str, str]:
@@ -128,7 +134,7 @@ def _dot(graph: _Export) -> Iterator[str]:
 def _attributes(values: Mapping[str, str]) -> str:
     return ", ".join(
         '{}="{}"'.format(name, " ".join(value.split()).replace("\\", "\\\\").replace('"', '\\"'))
-        for name, value in values.items()
+        for name, value in _clean(values).items()
     )
 
 

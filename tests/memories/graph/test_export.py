@@ -63,6 +63,11 @@ def test_control_characters_do_not_break_xml(djinn: Djinn, shared: Path) -> None
     ElementTree.fromstring(djinn.graph.export("graphml").text)
 
 
+def test_a_nul_does_not_end_dot(djinn: Djinn, shared: Path) -> None:
+    (shared / "a.md").write_text('---\ntitle: "bell \\0 and"\n---\n')
+    assert "\0" not in djinn.graph.export("dot").text
+
+
 def test_json_has_nodes_and_edges(hostile: Djinn) -> None:
     graph = json.loads(exported(hostile, "json"))
     titles = {node["id"]: node["title"] for node in graph["nodes"]}
