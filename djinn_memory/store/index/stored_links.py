@@ -148,7 +148,10 @@ class StoredLinks(ABC, Generic[P]):
         """The numbers of the memories that a name could mean; see `Index.resolve`."""
         # Bytes of a path that are no text come as lone surrogates, which no database takes.
         name = name.encode("utf-8", "replace").decode()
-        note, section, block = name.strip().removeprefix("[[").removesuffix("]]").partition("#^")
+        written = name.strip()
+        if written.startswith("[[") and written.endswith("]]"):
+            written = written[2:-2]
+        note, section, block = written.partition("#^")
         if section and self._exactly(name):
             # A file may have such a name.
             note, section, block = name, "", ""

@@ -37,6 +37,11 @@ def test_a_note_is_found_by_any_of_its_names(djinn: Djinn, shared: Path, name: s
     assert detail.text.endswith("It sings.\n")
 
 
+def test_a_title_may_end_as_a_link_does(djinn: Djinn, shared: Path) -> None:
+    write(shared, "a.md", "---\ntitle: 'Say \"]]'\n---\n")
+    assert djinn.memories.show('Say "]]').path == "a.md"
+
+
 def test_a_name_of_several_notes_lists_them(djinn: Djinn, shared: Path) -> None:
     write(shared, "a/x.md", "1")
     write(shared, "b/x.md", "2")
