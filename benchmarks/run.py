@@ -17,6 +17,7 @@ SCRIPTS = (
     "server.py", "thresholds.py", "multilingual.py", "journal.py", "context.py", "tasks.py",
     "imports.py", "calendars.py", "hook.py", "dates.py", "dated_questions.py", "entities.py",
     "habits.py", "extraction.py", "domains.py", "hostile.py", "sync.py", "postgres.py",
+    "graph_view.py",
 )  # fmt: skip
 TARGET = HERE.parent / "docs" / "benchmarks.md"
 
