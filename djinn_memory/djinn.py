@@ -336,10 +336,9 @@ class Djinn(Namespace):
     def lint(self, request: LintOptions) -> LintReport:
         """Find dead links, ambiguous names, invalid front matter and notes without links.
 
-        A note without links, or without a type, is an issue where at least half of the notes of its
-        vault have some, and everywhere if `only` names the code. With `fix`, links to headings that
-        differ only in case and punctuation are corrected. With an agent, only the vaults that it
-        sees are checked.
+        A note without links, or without a type, is an issue where most notes of its vault have one,
+        and everywhere if `only` names the code. With `fix`, links to headings that differ only in
+        case and punctuation are corrected. With an agent, only the vaults that it sees are checked.
         """
         from djinn_memory.indexing.refresh import read, resolve_pending_links
         from djinn_memory.upkeep.lint import lint

@@ -21,7 +21,7 @@ R = TypeVar("R", bound=Struct)
 S = TypeVar("S", bound=Struct)
 
 Plane = Literal["semantic", "episodic", "knowledge", "documents"]
-Mode = Literal["hybrid", "words", "meaning"]
+Mode = Literal["hybrid", "words", "meaning", "graph"]
 Expand = Literal["none", "prf", "llm"]
 Known = Literal["sure", "weak", "near", "nothing"]
 """What memory has for a question; see `search.stages.judge`."""
@@ -293,6 +293,9 @@ class Hit(Memory, frozen=True, kw_only=True):
     """The period in words, such as `until 3 May 2026`; null without a period."""
     as_of: str | None = None
     """For a fact in a search as of a time: that time. `snippet` is the value that held then."""
+    via: tuple[str, ...] = ()
+    """For a hit that links raised: the titles of the memories that lead to it, from one that
+    matches to the one that is linked with the hit."""
 
 
 class SearchStep(Struct, frozen=True):

@@ -103,7 +103,7 @@ def test_a_leg_is_a_file_and_a_line_and_is_explained(copy: Path, home: Home) -> 
     printed = djinn(copy, home, "memory", "search", "kettle", "--explain")
     assert "tags match 1.000 (rank 1) contributes 0.167" in printed
     header = djinn(copy, home, "memory", "search", "kettle", "--explain", "--format", "csv")
-    assert header.splitlines()[0].endswith(",words,meaning,tags")
+    assert header.splitlines()[0].endswith(",words,meaning,tags,graph")
     assert '"tags": {' in djinn(copy, home, "memory", "search", "kettle", "--json")
 
 

@@ -91,6 +91,8 @@ def _table(result: SearchResult, explain: bool) -> None:
         say(f"    {dim(''.join([*cited, place, *(f'  {clean(part)}' for part in extra)]))}")
         if hit.context:
             say(f"    {dim(clean(hit.context))}")
+        if hit.via:
+            say(f"    {dim(clean(_led(hit)))}")
         if hit.snippet and result.verdict != "near":
             say(f"    {_marked(hit, *_bold())}")
         if explain:
@@ -110,6 +112,8 @@ def _markdown(result: SearchResult, explain: bool) -> None:
         say(f"   {', '.join([*places, *([hit.holds] if hit.holds else [])])}  ")
         if hit.context:
             say(f"   {clean(hit.context)}  ")
+        if hit.via:
+            say(f"   {clean(_led(hit))}  ")
         excerpt = "" if result.verdict == "near" else hit.excerpt
         for line in filter(None, excerpt.splitlines()):
             say(f"   {clean(line)}")
@@ -148,6 +152,11 @@ def _csv(result: SearchResult, explain: bool) -> None:
 def _heading(hit: Hit) -> str:
     trail = [heading for heading in hit.heading if heading != hit.title]
     return " > ".join([hit.title, *trail])
+
+
+def _led(hit: Hit) -> str:
+    """The path of links that led to a hit."""
+    return f"via {' -> '.join([*hit.via, hit.title])}"
 
 
 def _place(hit: Hit) -> str:

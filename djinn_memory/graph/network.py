@@ -94,15 +94,17 @@ class Network:
             distances[reached] = distance
         return distances
 
-    def path(self, start: int, end: int) -> list[int]:
-        """The nodes of a shortest path from `start` to `end`; none if there is no path.
+    def path(self, starts: int | Sequence[int], end: int, most: int | None = None) -> list[int]:
+        """The nodes of a shortest path to `end` from the nearest of the `starts`.
 
-        Of several paths it is the one whose nodes come first.
+        There are none if each path has more than `most` edges. Of several starts it is the first,
+        and of several paths the one whose nodes come first.
         """
-        distances = self.distances(end)
-        if distances[start] < 0:
+        distances = self.distances(end, most)
+        near_starts = [n for n in np.atleast_1d(starts).tolist() if distances[n] >= 0]
+        if not near_starts:
             return []
-        path = [start]
+        path = [min(near_starts, key=lambda n: int(distances[n]))]
         while path[-1] != end:
             near = self.neighbours(np.array(path[-1:]))
             path.append(int(near[distances[near] == distances[path[-1]] - 1][0]))

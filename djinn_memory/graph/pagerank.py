@@ -17,12 +17,17 @@ ENOUGH = 1e-6
 
 
 def personalised_pagerank(
-    network: Network, seeds: Mapping[int, float], *, damping: float = DAMPING
+    network: Network,
+    seeds: Mapping[int, float],
+    *,
+    damping: float = DAMPING,
+    steps: int | None = None,
 ) -> Floats:
     """The share of a random walk from the seeds that is at each node; the shares sum to 1.
 
     `seeds` are weights by node. At a node the walk takes an edge at random, by weight, whichever
     way it leads (Page et al. 1999; Haveliwala 2002). Without seeds every share is 0.
+    With `steps` the walk takes at most so many edges from a seed.
     """
     restart = np.zeros(len(network))
     for node, weight in seeds.items():
@@ -35,11 +40,15 @@ def personalised_pagerank(
     out = np.bincount(ends, weights, len(network))
     shares = weights / np.where(out, out, 1)[ends]
     ranks = restart
-    while True:
+    taken = 0
+    while taken != steps:
+        taken += 1
         moved = np.bincount(others, ranks[ends] * shares, len(network))
         # A walk at a node without edges returns to the seeds.
         moved = moved + restart * ranks[out == 0].sum()
         following: Floats = (1 - damping) * restart + damping * moved
-        if np.abs(following - ranks).max() < ENOUGH:
-            return following
+        settled = np.abs(following - ranks).max() < ENOUGH
         ranks = following
+        if settled:
+            break
+    return ranks

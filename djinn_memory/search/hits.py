@@ -96,7 +96,15 @@ def _hit(
         valid_from=period.start,
         valid_to=period.end,
         holds=spoken_period(period, now),
+        via=_via(search, candidate),
     )
+
+
+def _via(search: Search, candidate: Candidate) -> tuple[str, ...]:
+    """The titles of the memories through which a leg came to a candidate."""
+    path = next(filter(None, (leg.path(search, candidate) for leg in search.asked)), ())
+    memories = search.lookup(path)
+    return tuple(memories[key].title for key in path)
 
 
 def _with_value(hit: Hit, then: ValueThen, matches: Callable[[str], bool], characters: int) -> Hit:

@@ -13,6 +13,18 @@ from djinn_memory.languages.days import DayWindow
 from djinn_memory.models import Backend, Expand, Filters, Mode
 from djinn_memory.search.narrowing import Narrowing, RawText
 
+MOST_HOPS = 3
+"""Maximum number of links that are followed from a memory."""
+
+HOPS = 2
+"""The number of links that the mode `graph` follows unless a request says otherwise. On questions
+over two notes 1, 2 and 3 give the same."""
+
+Hops = Annotated[
+    Annotated[int, Meta(ge=1, le=MOST_HOPS)] | None,
+    Meta(description="Follow so many links from the best memories, by the mode `graph`."),
+]
+
 
 class SearchOptions(Narrowing, frozen=True):
     """Search by words and by meaning in all vaults that the agent sees."""
@@ -30,8 +42,12 @@ class SearchOptions(Narrowing, frozen=True):
     expired: Annotated[bool, Meta(description="Include memories that have expired.")] = False
     mode: Annotated[
         Mode | None,
-        Meta(description="Search with both legs (keywords and meaning), or with one of them."),
+        Meta(
+            description="Search with both legs (keywords and meaning), with one of them, or also "
+            "along links (graph)."
+        ),
     ] = None
+    hops: Hops = None
     rerank: Annotated[
         bool | None, Meta(description="Rerank the best hits with the model of search.rerank.")
     ] = None

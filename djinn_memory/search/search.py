@@ -117,6 +117,8 @@ def _parse(
     planes: PlaneLimits | None,
 ) -> Search:
     """The query, the filters and the mode."""
+    if options.hops and options.mode not in (None, "graph"):
+        raise UsageError("links are only followed in the mode graph", argument="hops")
     settings, now = runtime.home.config.search, runtime.now()
     question, given = query.parse(options.query), options.filters(now)
     agent = runtime.home.agent(options.agent)
@@ -131,7 +133,7 @@ def _parse(
         question,
         Selection(filters, None if options.expired else now),
         source.vaults(agent, filters.vaults),
-        options.mode or settings.mode,
+        options.mode or ("graph" if options.hops else settings.mode),
         HitLimits(
             options.limit or settings.limit,
             settings.per_note,
@@ -140,6 +142,7 @@ def _parse(
             planes,
         ),
         agent=options.agent,
+        hops=options.hops or query.HOPS,
         expand=options.expand or settings.expand,
         reranker=_reranker(runtime, options.rerank) if question.asks else None,
         rescorer=rescorer,

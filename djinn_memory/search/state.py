@@ -81,13 +81,17 @@ class Leg:
     """
 
     name: ClassVar[str]
-    """The name among the scores of a hit. A mode of this name uses no other leg."""
+    """The name among the scores of a hit. A mode of this name uses the leg."""
     label: ClassVar[str]
     """How `--explain` calls the leg."""
     unit: ClassVar[str]
     """The unit of the leg's own measure, such as BM25."""
     weight: ClassVar[float]
     """The weight of its scores relative to the other legs."""
+    modes: ClassVar[tuple[Mode, ...]] = ("hybrid", "graph")
+    """The modes that use the leg, beside the mode of its own name."""
+    second_round: ClassVar[bool] = False
+    """Whether the leg only takes part in the second round."""
     scores_all: ClassVar[bool] = False
     """Whether every chunk gets a value above 0, so that a low value has no meaning."""
     marks_words: ClassVar[bool] = False
@@ -155,6 +159,10 @@ class Leg:
     def certain(self, search: Search) -> AbstractSet[int]:
         """Chunks that match the query with certainty, whatever their scores."""
         return frozenset()
+
+    def path(self, search: Search, candidate: Candidate) -> Sequence[int]:
+        """The memories through which the leg came to a candidate, for a leg that follows links."""
+        return ()
 
     def waiting(self, search: Search) -> int:
         """The number of windows that this leg cannot find yet."""
@@ -244,6 +252,7 @@ class Search:
         limits: HitLimits,
         *,
         agent: str | None,
+        hops: int,
         expand: Expand,
         reranker: Reranker | None,
         rescorer: RescoreStage | None,
@@ -256,6 +265,8 @@ class Search:
         self.mode = mode
         self.limits = limits
         self.agent = agent
+        self.hops = hops
+        """The maximum number of links that are followed from a candidate."""
         self.expand = expand
         self.reranker = reranker
         self.rescorer = rescorer
@@ -326,6 +337,16 @@ class Search:
         if missing:
             self._memories |= self.index.lookup(missing)
         return self._memories
+
+    def allowed(
+        self, selection: Selection, memory_ids: Collection[int]
+    ) -> dict[int, IndexedMemory]:
+        """The memories with these numbers that a selection allows, in the order of the numbers."""
+        memories = self.lookup(memory_ids)
+        places = {(memory.vault, memory.path) for key in memory_ids for memory in [memories[key]]}
+        narrower = replace(selection, places=tuple(sorted(places)))
+        numbers = {each.memory_id for each in self.index.memories(narrower, fields=())}
+        return {key: memories[key] for key in memory_ids if key in numbers}
 
     def memories_of(self, candidates: Iterable[Candidate]) -> Mapping[int, IndexedMemory]:
         """The memories of candidates, by number."""

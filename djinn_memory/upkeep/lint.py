@@ -290,13 +290,13 @@ def _lacking(
     *,
     always: bool,
 ) -> Iterator[LintIssue]:
-    """The notes that lack what at least half of the notes of their vault have."""
+    """The notes that lack what most notes of their vault have; with `always` in every vault."""
     by_vault: defaultdict[str, list[IndexedMemory]] = defaultdict(list)
     for memory in filter(notes.stands_alone, notes.memories.values()):
         by_vault[memory.vault].append(memory)
     for listed in by_vault.values():
         lacking = [memory for memory in listed if not has(memory)]
-        if always or 2 * len(lacking) <= len(listed):
+        if always or 2 * len(lacking) < len(listed):
             yield from (notes.issue(code, memory, what) for memory in lacking)
 
 

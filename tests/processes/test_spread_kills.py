@@ -92,6 +92,16 @@ def twins(djinn: Djinn, place: Path) -> Names:
     return {}
 
 
+def mentioned(djinn: Djinn, place: Path) -> Names:
+    for number in range(6):
+        path = djinn.home.root / "vaults" / "me" / f"talks-{number}.md"
+        path.write_text(f"# Talks {number}\n\nWe talked to Robert, and robert left.\n")
+        path.chmod(0o600)
+    djinn.entities.add("Robert", "person")
+    djinn.index()
+    return {}
+
+
 def merged(djinn: Djinn, place: Path) -> Names:
     twins(djinn, place)
     djinn.entities.merge("Rob", "Robert")
@@ -119,6 +129,7 @@ KINDS: dict[str, tuple[Prepare, str]] = {
     "extract": (stated, "session extract --session said"),
     "merge": (twins, "entity merge Rob Robert"),
     "rename": (twins, "memory rename Rob Bobby"),
+    "mentions": (mentioned, "memory mentions Robert --link all --yes"),
     "undo": (merged, "undo {change} --yes"),
     "purge": (secret, "memory purge Hidden --yes"),
     "ingest": (papers, "ingest {place}/paper-0.txt {place}/paper-1.txt {place}/paper-2.txt"),

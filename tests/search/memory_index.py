@@ -303,12 +303,16 @@ class MemoryIndex:
             if each.target in memory_ids and each.target != each.source
         ]  # fmt: skip
 
-    def edges(self) -> list[Edge]:
-        return [
-            Edge(each.source, each.target, each.line, each.text, each.field)
-            for each in self.links([*self._samples])
-            if each.target not in (None, each.source)
-        ]
+    def edges(self, shown: Sequence[str] | None = None) -> list[Edge]:
+        return (
+            []
+            if shown is not None
+            else [
+                Edge(each.source, each.target, each.line, each.text, each.field)
+                for each in self.links([*self._samples])
+                if each.target not in (None, each.source)
+            ]
+        )
 
     def counts(self, selection: Selection = ALL) -> CatalogStats:
         samples = [self._samples[key] for key in self.selected(selection)]

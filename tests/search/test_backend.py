@@ -109,7 +109,7 @@ def test_a_leg_is_added_by_registration(
     assert "shortest title length 4.000 (rank 1) contributes 0.333" in capsys.readouterr().out
     print_hits(result, "csv", explain=True)
     header, *rows = capsys.readouterr().out.splitlines()
-    assert header.endswith(",words,meaning,title")
+    assert header.endswith(",words,meaning,graph,title")
     assert sum(row.endswith(",4.0000") for row in rows) == 1
     for hit in hits.values():
         parts = sum(each.part for each in hit.legs.values())

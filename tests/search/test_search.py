@@ -18,7 +18,7 @@ from djinn_memory.models import PLANES, Hit, Mode, SearchResult
 from tests.examples import examples
 from tests.indexing.vaults import fill
 
-MODES: tuple[Mode, ...] = ("hybrid", "words", "meaning")
+MODES: tuple[Mode, ...] = ("hybrid", "words", "meaning", "graph")
 
 NOTES = {
     "pricing.md": "---\ntitle: Pricing\ntype: decision\ntags: [project/club, money]\n"

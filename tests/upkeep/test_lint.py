@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import NotFound
+from djinn_memory.errors import NotFound, UsageError
 from tests.conftest import Run
 
 
@@ -89,6 +89,38 @@ def test_vaults_and_agents(djinn: Djinn, shared: Path) -> None:
     assert [path for path, *_ in issues(djinn, vaults=["me"])] == ["b.md"]
     with pytest.raises(NotFound):
         djinn.lint(["nope"])
+
+
+def test_notes_without_links_or_types_where_most_have_them(djinn: Djinn, shared: Path) -> None:
+    """A vault in which few notes have links or types is not reported for it."""
+    own = djinn.home.root / "vaults" / "me"
+    for name, text in {"a": "[[b]]", "b": "x", "c": "[[nowhere]]", "d": "x"}.items():
+        (shared / f"{name}.md").write_text(f"{text}\n")
+        (own / f"{name}.md").write_text("---\ntype: lesson\n---\nx\n" if name != "d" else "x\n")
+    (shared / "2026-01-05.md").write_text("x\n")
+    djinn.facts.set("lamp", "colour", "red")
+    djinn.episodes.record_observation(text="It rains.")
+    assert [each for each in issues(djinn) if each[1] == "orphan"] == [("d.md", "orphan", 0)]
+    assert [each for each in issues(djinn) if each[1] == "untyped"] == [("d.md", "untyped", 0)]
+    assert {path for path, *_ in issues(djinn, only=["orphan"], vaults=["me"])} == {
+        "a.md", "b.md", "c.md", "d.md",
+    }  # fmt: skip
+    assert {code for _, code, _ in issues(djinn, only=["orphan"])} == {"orphan"}
+    skipped = issues(djinn, skipped=["orphan", "untyped", "duplicate-title"])
+    assert {code for _, code, _ in skipped} == {"unresolved-link"}
+    with pytest.raises(UsageError, match=r"orphans: unknown code; .*did you mean orphan\?"):
+        djinn.lint(only=["orphans"])
+
+
+def test_anchors_of_projects(djinn: Djinn, shared: Path) -> None:
+    tags = "---\ntags: ['project:lamp'{}]\n---\n"
+    (shared / "anchor.md").write_text(tags.format(", project-anchor") + "[[a]] [[b]]\n")
+    (shared / "a.md").write_text(tags.format("") + "[[anchor]]\n")
+    (shared / "b.md").write_text(tags.format("") + "[[a]]\n")
+    (shared / "c.md").write_text("---\ntags: ['project:pier']\n---\n[[a]]\n")
+    [issue] = djinn.lint().issues
+    assert (issue.path, issue.code) == ("anchor.md", "unlinked-anchor")
+    assert issue.what == "1 of 2 notes of the project lamp do not link to it: shared/b.md"
 
 
 def test_the_command(djinn: Djinn, shared: Path, run: Run) -> None:

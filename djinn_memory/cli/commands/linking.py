@@ -96,6 +96,7 @@ def _run_mentions(call: Call) -> Any:
         "memory.mentions.link": "memories.link_mentions",
     },
     also={"memories.link_mentions": "--link"},
+    failed=lambda answer: any(each.what != "index" for each in getattr(answer, "problems", ())),
 )
 def _mentions(call: Call, answer: Any) -> None:
     """List places in other notes that say a name of a note without a link.

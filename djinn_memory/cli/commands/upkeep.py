@@ -38,12 +38,12 @@ def _lint(call: Call, answer: LintReport) -> None:
 
     It reports links to missing notes, links that match several notes, links to headings and blocks
     that do not exist, titles and ids that two notes share, and front matter that cannot be parsed.
-    It reports notes without any link, and notes without a type, in vaults where at least half of
-    the notes have one; with `--only` in every vault. A note with the tag `project-anchor` is
-    reported if notes of its project, which have the same tag `project:NAME`, do not link to it.
-    Diaries, journals, documents, facts and templates need no links. With `--fix` it corrects links
-    to headings that differ only in case and punctuation. Every other issue has to be fixed by hand.
-    The exit code is 1 if issues remain.
+    It reports notes without any link, and notes without a type, in vaults where most notes have
+    one; with `--only` in every vault. A note with the tag `project-anchor` is reported if notes of
+    its project, which have the same tag `project:NAME`, do not link to it. Diaries, journals,
+    documents, facts and templates need no links. With `--fix` it corrects links to headings that
+    differ only in case and punctuation. Every other issue has to be fixed by hand. The exit code is
+    1 if issues remain.
 
     Examples:
         djinn lint

@@ -306,7 +306,7 @@ _PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
     present=lambda result, arguments: _PRESENT[arguments.action](result),
     separator="\n\n",
     without=frozenset({"dry_run"}),
-    hints={"mentions": "Keys, or all.", "relation": "Such as depends_on."},
+    hints={"mentions": "Keys, or all.", "relation": "Such as depends_on.", "hops": "1 to 3."},
     arguments={"limit": number(1, 50)},
 )
 def neighbours(answer: Any) -> list[str]:

@@ -59,7 +59,7 @@ def _text(result: SearchResult, hit: Hit) -> str:
     "search",
     present=_present_passages,
     separator="\n\n",
-    without=OTHER_NARROWING | {"rerank", "expand", "expired"},
+    without=OTHER_NARROWING | {"rerank", "expand", "expired", "hops"},
     arguments={
         "query": required_text(
             2000,

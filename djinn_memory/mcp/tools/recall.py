@@ -91,6 +91,7 @@ def _why(memory: RecalledMemory) -> str:
     present=_present_recall,
     separator="\n\n",
     without=OTHER_NARROWING,
+    hints={"wide": "For a subject: with summaries of linked notes.", "hops": "Links to follow."},
     arguments={
         "query": required_text(2000, "What you will do or want to know; domain:x filters."),
         "limit": number(1, 50),
@@ -102,7 +103,7 @@ def recall(answer: _RecallAnswer) -> list[str]:
 
     Use it before you begin work, decide something or answer from memory; then `rate` the result.
     Profiles: planning (decisions, plans, commitments), incident (lessons, recent changes), handoff
-    (the last days). wide: a subject, with summaries of linked notes. Not for a passage: `search`.
+    (the last days). Not for a passage: use `search`.
     """
     parts = [
         f"{count(community.size, 'note')} around {', '.join(community.central)}: "

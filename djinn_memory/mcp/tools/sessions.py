@@ -119,7 +119,7 @@ def _present_context(result: Any, arguments: Any) -> ContextBundle | _SummaryAns
     default="task",
     present=_present_context,
     separator="\n\n",
-    without=frozenset({"domains"}),
+    without=frozenset({"domains", "hops"}),
     hints={"force": "Even over what a person wrote."},
     arguments={
         "task": optional_text(2000, "The task or message."),

@@ -64,7 +64,12 @@ class Briefing:
         self._profile: AgentProfile | None = None
 
     def recall(
-        self, source: str, most: int, session: str | None = None, planes: PlaneLimits | None = None
+        self,
+        source: str,
+        most: int,
+        session: str | None = None,
+        planes: PlaneLimits | None = None,
+        hops: int | None = None,
     ) -> RecallResult | None:
         """Recall at most `most` memories for the task; without a task, None.
 
@@ -73,7 +78,7 @@ class Briefing:
         if not (question := without_operators(self.task)):
             return None
         options = RecallOptions(
-            question, None, min(most, MOST), most * EXCERPT_TOKENS, session,
+            question, None, min(most, MOST), most * EXCERPT_TOKENS, session, hops=hops,
             agent=self.agent, domains=self.domains,
         )  # fmt: skip
         self.result = recall(self.runtime, options, source=source, planes=planes)

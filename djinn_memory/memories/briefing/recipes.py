@@ -117,7 +117,7 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     briefing = Briefing(runtime, request)
     limit = request.limit_per_type or settings.limit
     planes = PlaneLimits(limit, settings.semantic, settings.documents)
-    result = briefing.recall("context", limit * len(PLANES), planes=planes)
+    result = briefing.recall("context", limit * len(PLANES), planes=planes, hops=request.hops)
     budget = briefing.allow(CONTEXT_BUDGET)
     advice = tuple(_for_task(briefing))
     room = briefing.room = TokenBudget(budget)

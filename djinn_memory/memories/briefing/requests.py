@@ -11,6 +11,7 @@ from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Known, Problem
 from djinn_memory.search.narrowing import AgentName, DomainNames, RawText
+from djinn_memory.search.query import Hops
 
 ContextBudget = Annotated[
     Annotated[int, Meta(ge=MIN_BUDGET, le=MOST_BUDGET)] | None,
@@ -59,6 +60,7 @@ class BuildContext(Struct, frozen=True):
             "Default: the setting `context.limit`."
         ),
     ] = None
+    hops: Hops = None
     agent: AgentName = None
 
 

@@ -15,7 +15,7 @@ class UndoChange(Struct, frozen=True):
     """Take back the caller's last change of notes, or the change with an id."""
 
     change: Annotated[
-        Annotated[str, Meta(max_length=40)] | None,
+        Annotated[str, Meta(max_length=1000)] | None,
         Meta(
             description="The id of the change, as `djinn undo --list` shows it. Default: your last "
             "change that was not taken back."

@@ -28,7 +28,7 @@ TAGS = 3
 
 def list_communities(index: Index, most: int) -> CommunityList:
     """At most this many communities, the largest first."""
-    graph = read_graph(index)
+    graph = read_graph(index, texts=False)
     every = communities(graph.network)
     described = []
     for number, nodes in enumerate(every[:most], 1):

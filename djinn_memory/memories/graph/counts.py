@@ -12,7 +12,7 @@ from djinn_memory.search.backend import Index
 
 def counts(index: Index, most: int) -> GraphCounts:
     """Count the graph; list at most this many hubs, orphans and islands."""
-    graph = read_graph(index)
+    graph = read_graph(index, texts=False)
     network, memories = graph.network, graph.memories
     pairs = np.unique(np.stack([network.sources, network.targets], axis=1), axis=0)
     outgoing, incoming = (np.bincount(ends, minlength=len(network)) for ends in pairs.T)

@@ -23,6 +23,7 @@ class EdgeReader:
         """`memories` have both ends of every link."""
         self._memories = memories
         self._vaults = {vault.name: vault for vault in index.vaults}
+        self._addresses: dict[int, str] = {}
         self._stated: dict[int, dict[str, tuple[str, float]]] = {}
 
     def edges(
@@ -42,13 +43,19 @@ class EdgeReader:
             if distances and distances[link.source] > distances[link.target]:
                 direction = "in"
             yield GraphEdge(
-                source=self._memories[link.source].address,
-                target=self._memories[link.target].address,
+                source=self._address(link.source),
+                target=self._address(link.target),
                 type=kind,
                 confidence=confidence,
                 direction=direction,
                 text=link.text,
             )
+
+    def _address(self, memory_id: int) -> str:
+        """The address of a memory, which many edges share."""
+        if memory_id not in self._addresses:
+            self._addresses[memory_id] = self._memories[memory_id].address
+        return self._addresses[memory_id]
 
     def meaning(self, link: Edge) -> tuple[str, float]:
         """The type and the confidence of a link."""

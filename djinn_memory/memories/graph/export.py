@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from itertools import count
 from math import ceil, sqrt
 from xml.sax.saxutils import escape
 
@@ -37,7 +39,7 @@ class _Export(Struct):
     """Memories by their names in an export, and the edges between them by these names."""
 
     memories: Mapping[str, Memory]
-    edges: Sequence[tuple[str, str, GraphEdge]]
+    edges: Iterable[tuple[str, str, GraphEdge]]
 
 
 def export(index: Index, selection: Selection, form: GraphFormat) -> GraphExport:
@@ -45,10 +47,16 @@ def export(index: Index, selection: Selection, form: GraphFormat) -> GraphExport
     graph = read_graph(index, selection)
     reader = EdgeReader(index, {memory.memory_id: memory for memory in graph.memories})
     names = {memory.address: f"n{number}" for number, memory in enumerate(graph.memories)}
-    edges = [(names[edge.source], names[edge.target], edge) for edge in reader.edges(graph.links)]
+    number = count()
+    # Edges are read as they are written: a large graph has a million.
+    edges = (
+        (names[edge.source], names[edge.target], edge)
+        for edge, _ in zip(reader.edges(graph.links), number, strict=False)
+    )
     memories = {names[memory.address]: memory for memory in graph.memories}
-    text = "\n".join(_WRITERS[form](_Export(memories, edges)))
-    return GraphExport(form, len(memories), len(edges), f"{text}\n")
+    text = StringIO()
+    text.writelines(f"{line}\n" for line in _WRITERS[form](_Export(memories, edges)))
+    return GraphExport(form, len(memories), next(number), text.getvalue())
 
 
 def _graphml(graph: _Export) -> Iterator[str]:
@@ -86,15 +94,24 @@ def _values(record: object, names: Sequence[str]) -> dict[str, str]:
 
 def _json(graph: _Export) -> Iterator[str]:
     """The node-link format that networkx reads with `edges="edges"`."""
-    nodes = [
+    yield '{"directed": true, "multigraph": true, "graph": {}, "nodes": ['
+    yield from _listed(
         {"id": name} | {key: getattr(memory, key) for key in ("address", *_NODE)}
         for name, memory in graph.memories.items()
-    ]
-    edges = [
+    )
+    yield '], "edges": ['
+    yield from _listed(
         asdict(edge) | {"source": source, "target": target} for source, target, edge in graph.edges
-    ]
-    whole = {"directed": True, "multigraph": True, "graph": {}, "nodes": nodes, "edges": edges}
-    yield json.dumps(whole, ensure_ascii=False, indent=1)
+    )
+    yield "]}"
+
+
+def _listed(records: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """The items of a JSON array, one on each line."""
+    before = ""
+    for record in records:
+        yield before + json.dumps(record, ensure_ascii=False)
+        before = ","
 
 
 def _dot(graph: _Export) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from msgspec import Struct
 
 from djinn_memory.graph.network import Network
@@ -24,14 +25,26 @@ class LinkGraph(Struct, frozen=True):
     """The nodes and edges."""
 
 
-def read_graph(index: Index, selection: Selection = ALL) -> LinkGraph:
-    """The memories of a selection, and the links between two of them."""
+def read_graph(index: Index, selection: Selection = ALL, *, texts: bool = True) -> LinkGraph:
+    """The memories of a selection, and the links between two of them.
+
+    Without `texts` it has no `links`, which are a third of the memory that a large graph takes.
+    """
     memories = sorted(index.memories(selection, fields=()), key=lambda memory: memory.address)
-    node = {memory.memory_id: number for number, memory in enumerate(memories)}
-    first: dict[tuple[int, int, str | None], Edge] = {}
-    for link in index.edges():
-        if link.source in node and link.target in node:
-            first.setdefault((node[link.source], node[link.target], link.field), link)
-    edges = sorted(first, key=lambda edge: (*edge[:2], edge[2] or ""))
-    network = Network.of(range(len(memories)), [(source, target) for source, target, _ in edges])
-    return LinkGraph(memories, [first[edge] for edge in edges], network)
+    links = index.edges()
+    keys = np.array([memory.memory_id for memory in memories], np.int64)
+    ends = np.fromiter((end for link in links for end in link[:2]), np.int64).reshape(-1, 2)
+    fields = {
+        field: code for code, field in enumerate(sorted({link.field or "" for link in links}))
+    }
+    codes = np.fromiter((fields[link.field or ""] for link in links), np.int64)
+    inside = np.flatnonzero(np.isin(ends, keys).all(axis=1))
+    by_key = np.argsort(keys)
+    nodes = by_key[np.searchsorted(keys, ends[inside], sorter=by_key)]
+    rows = np.column_stack([nodes, codes[inside]])
+    edges, first = np.unique(rows, axis=0, return_index=True)
+    network = Network(
+        np.arange(len(memories)), edges[:, 0], edges[:, 1], np.ones(len(edges), np.float64)
+    )
+    kept = [links[at] for at in inside[first].tolist()] if texts else []
+    return LinkGraph(memories, kept, network)

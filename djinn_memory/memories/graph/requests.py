@@ -9,9 +9,7 @@ from msgspec import Meta, Struct
 from djinn_memory.memories.catalog.requests import MemoryName
 from djinn_memory.models import Memory, MemoryRef, Problem
 from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
-
-MOST_HOPS = 3
-"""Maximum number of links from a memory. Three reach most memories of a vault."""
+from djinn_memory.search.query import MOST_HOPS
 
 Hops = Annotated[int, Meta(ge=1, le=MOST_HOPS, description="The number of links to follow.")]
 Direction = Literal["out", "in"]

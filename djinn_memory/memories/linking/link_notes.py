@@ -50,11 +50,12 @@ def link_notes(runtime: Runtime, request: LinkNotes) -> NoteLink:
         check_writable(vault)
         known, fields = _links_there(index, memory, target)
         field = relation or _field_for(memory, fields)
-        done = field in known if relation else bool(known)
+        there = [each for each in known if not relation or fold(each or "") == fold(relation)]
         new = LinksTo(Relinking(index), target)
         source = memory.vault, memory.path
         link = new.compose(source, target.title)
-    field = known[0] if done and not relation else field
+    done = bool(there)
+    field = there[0] if done else field
     states: list[bytes] = []
 
     def change(data: bytes) -> bytes:

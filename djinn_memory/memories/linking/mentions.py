@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from itertools import islice
 
 from msgspec import Struct
@@ -17,7 +16,7 @@ from djinn_memory.memories.catalog.catalog import find
 from djinn_memory.memories.entities.mentions import WIDEST, forms_of
 from djinn_memory.memories.entities.name_matcher import NameMatcher, Words
 from djinn_memory.memories.entities.names import names_of
-from djinn_memory.memories.linking.names import exact_words, known_names, words_of
+from djinn_memory.memories.linking.names import exact_words, sought_names, words_of
 from djinn_memory.memories.linking.requests import FindMentions, UnlinkedMention, UnlinkedMentions
 from djinn_memory.memories.writing.provenance import LEARNINGS_RULE, UNKNOWN
 from djinn_memory.models import Memory, extended
@@ -71,7 +70,7 @@ def find_mentions(runtime: Runtime, request: FindMentions) -> UnlinkedMentions:
         finder = MentionFinder(index, find(index, request.name))
         listed = (_shown(note, place) for note in finder.notes() for place in note.places)
         mentions = tuple(islice(listed, request.limit + 1))
-    memory, left_out = extended(finder.memory, Memory), finder.known.left_out
+    memory, left_out = extended(finder.memory, Memory), finder.sought.left_out
     more = len(mentions) > request.limit
     return UnlinkedMentions(memory, mentions[: request.limit], more, left_out)
 
@@ -84,17 +83,30 @@ class MentionFinder:
 
     def __init__(self, index: Index, memory: IndexedMemory) -> None:
         self.memory = memory
-        self.known = known_names(index.words, memory)
+        self.sought = sought_names(index.words, memory)
         self._rules = {vault.name: of_vault(vault) for vault in index.vaults}
         self._vaults = {vault.name: vault for vault in index.vaults}
-        phrases = forms_of(index.words, self.known.names)
-        refs = index.words.containing(phrases, Selection(whole_files=True))
-        found = index.lookup({ref.memory_id for ref in refs}, fields=("status", "rule"))
-        self._memories = [each for each in found.values() if each.memory_id != memory.memory_id]
-        left_out = {*names_of(memory)}.difference(self.known.names)
+        known = index.lookup(self._saying(index), fields=("status", "rule"))
+        self._memories = [each for each in known.values() if each.memory_id != memory.memory_id]
+        self._others = _with_names(index, memory, self.sought.names)
+        left_out = {*names_of(memory)}.difference(self.sought.names)
         self._matcher = NameMatcher(
             lambda name: () if name in left_out else words_of(name), [memory], self._memories
         )
+
+    def _saying(self, index: Index) -> set[int]:
+        """The numbers of the memories in which the index has a name."""
+        names = self.sought.names
+        refs = index.words.containing(forms_of(index.words, names), Selection(whole_files=True))
+        if not self.sought.as_written.issuperset(map(words_of, names)):
+            return {ref.memory_id for ref in refs}
+        # Every note may have a word of which only one spelling counts.
+        texts = index.texts([ref.chunk_id for ref in refs])
+        return {
+            each.memory_id
+            for each in texts
+            if any(name in each.text or name in each.title for name in names)
+        }
 
     def notes(self) -> Iterator[MentioningNote]:
         """The notes with mentions, read from the disk now."""
@@ -109,7 +121,8 @@ class MentionFinder:
                     yield MentioningNote(memory, data, text, places)
 
     def _places(self, memory: IndexedMemory, text: str) -> Iterator[Place]:
-        if not any(fold(words[0]) in fold(text) for words in self._matcher.own):
+        folded = fold(text)
+        if not any(words[0] in folded for words in self._matcher.own):
             return
         prose = plain_text(text, self._rules[memory.vault])
         if memory.plane == "knowledge":
@@ -121,7 +134,7 @@ class MentionFinder:
             written = text[start:end]
             if _BEFORE.search(text, max(0, start - 2), start) or _AFTER.match(text, end):
                 continue
-            if name in self.known.as_written and written != self._matcher.written[name]:
+            if name in self.sought.as_written and written != self._matcher.written[name]:
                 continue
             first = text.rfind("\n", 0, start) + 1
             line = text[first:].partition("\n")[0]
@@ -129,19 +142,22 @@ class MentionFinder:
             parts = memory.vault, memory.path, line, *name, str(seen[line, name])
             digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=5)
             number = text.count("\n", 0, start) + 1
-            also = tuple(self._others.get(name, ()))
+            also = self._others.get(name, ())
             if memory.address not in also:
                 yield Place(digest.hexdigest(), start, end, number, written, also)
 
-    @cached_property
-    def _others(self) -> dict[Words, list[str]]:
-        """The other memories with each name of the note."""
-        others: defaultdict[Words, list[str]] = defaultdict(list)
-        for memory in self._memories:
-            for name in dict.fromkeys(map(words_of, names_of(memory))):
-                if name in self._matcher.own:
-                    others[name].append(memory.address)
-        return others
+
+def _with_names(
+    index: Index, memory: IndexedMemory, names: Sequence[str]
+) -> dict[Words, tuple[str, ...]]:
+    """The other memories with each name of a note, as `vault:path`."""
+    others: dict[Words, tuple[str, ...]] = {}
+    for name in names:
+        same = index.memories(Selection(name=name), order="title", fields=())
+        others[words_of(name)] = tuple(
+            each.address for each in same if each.memory_id != memory.memory_id
+        )
+    return others
 
 
 def _may_link(memory: IndexedMemory) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from msgspec import UNSET
@@ -34,13 +33,14 @@ class LinksTo:
         """
         vault = self._relinking.vaults[source[0]]
         kind: Kind = "markdown" if vault.dialect == "markdown" else "wiki"
-        target = self._relinking.address(source, self._place, kind, [*self._names(words)])
+        names = [] if kind == "markdown" else self._names(words)
+        target = self._relinking.address(source, self._place, kind, names)
         if target is None:
             place = "/".join(self._place)
             raise Refused(f"no link from a note of {vault.name} can lead to {place}")
         return new_link(words, target, self._anchor, vault.dialect, table=table)
 
-    def _names(self, words: str) -> Iterable[str]:
+    def _names(self, words: str) -> list[str]:
         """The texts of a wikilink to the memory, the best first.
 
         Other programs find a note by its file, or by the name that its dialect gives it. The file

@@ -196,11 +196,12 @@ def recall(
     limit = request.limit or (wide.MEMORIES if request.wide else settings.limit)
     budget = request.budget or (wide.BUDGET if request.wide else settings.budget)
     hops = request.hops or (wide.HOPS if request.wide else settings.profiles[profile].hops)
-    rescorer = Rescorer(
-        runtime, replace(settings.profiles[profile], hops=hops), agent, request.query
-    )
+    # A search that follows links scores by them. Of a wide recall, communities follow them.
+    searched = None if request.wide else request.hops
+    chosen = replace(settings.profiles[profile], hops=0 if searched else hops)
+    rescorer = Rescorer(runtime, chosen, agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
-    options = SearchOptions(request.query, limit=limit, **fields)
+    options = SearchOptions(request.query, limit=limit, hops=searched, **fields)
     result = search(runtime, options, rescorer=rescorer, planes=planes)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
     communities = _communities(runtime, request, judged, hops, budget) if request.wide else []
@@ -381,6 +382,8 @@ def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
     """A memory without its text."""
     words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
     weight = judgement.weight
+    if hit.via:
+        weight = replace(weight, hops=len(hit.via), via=hit.via[-1])
     return extended(
         hit,
         RecalledMemory,

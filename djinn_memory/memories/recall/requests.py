@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MOST_BUDGET
-from djinn_memory.memories.graph.requests import MOST_HOPS
 from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
+from djinn_memory.search.query import Hops
 
 MOST = 1_000
 """Maximum number of memories in one recall."""
@@ -64,10 +64,7 @@ class RecallOptions(Narrowing, frozen=True):
             "memories around the best ones."
         ),
     ] = False
-    hops: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_HOPS)] | None,
-        Meta(description="Follow so many links from the best memories. Default: 2 if it is wide."),
-    ] = None
+    hops: Hops = None
 
 
 class RatingRequest(Struct, frozen=True):

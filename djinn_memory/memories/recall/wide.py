@@ -68,7 +68,7 @@ def communities_near(
     addresses, best first, are taken. The nearest community is where a random walk from the seeds is
     most likely. Communities that exceed their share of the `budget` are left out.
     """
-    graph = read_graph(index, selection)
+    graph = read_graph(index, selection, texts=False)
     node_of = {memory.address: node for node, memory in enumerate(graph.memories)}
     starts = [node_of[address] for address in seeds[:SEEDS] if address in node_of]
     near = graph.network.distances(starts, hops) >= 0

@@ -79,10 +79,11 @@ def _headings(prose: str) -> Iterator[Span]:
 
 def is_table_row(text: str, start: int) -> bool:
     """Whether an offset in a text lies in the row of a table, in which `|` separates cells."""
-    line = text.count("\n", 0, start)
-    lines = text.split("\n")
+    if "|" not in text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]:
+        return False
+    lines, line = text.split("\n"), text.count("\n", 0, start)
     above = line
     while above and "|" in lines[above - 1]:
         above -= 1
     delimiter = lines[above + 1] if above + 1 < len(lines) else ""
-    return "|" in lines[line] and bool(re.fullmatch(r"[ \t|:>-]*-[ \t|:>-]*", delimiter))
+    return bool(re.fullmatch(r"[ \t|:>-]*-[ \t|:>-]*", delimiter))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 LEGS = [
     "djinn_memory.search.legs.words:WordsLeg",
     "djinn_memory.search.legs.meaning:MeaningLeg",
+    "djinn_memory.search.legs.graph:GraphLeg",
 ]
 """The legs that searches use, as `module:class`. Append one to add a leg."""
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from djinn_memory.chunking.tokens import token_starts
 from djinn_memory.search.backend import WordIndex
 from djinn_memory.search.candidate import Candidate, Scored
-from djinn_memory.search.legs.words_query import WordsQuery, compose
+from djinn_memory.search.legs.words_query import WordsQuery, compose, content
 from djinn_memory.search.state import Leg, Search
 from djinn_memory.store.index.records import ChunkRef, Forms, Selection, WordMatch
 from djinn_memory.store.index.words import forms
@@ -36,6 +36,16 @@ ADDED_SHARE = 0.2
 words of a title that answers."""
 
 
+LINK_TEXT = 0.5
+"""Weight of the words in the shown texts of links to a memory, in units of their rarity."""
+
+LEADING = 20
+"""Maximum number of memories that are found by the texts of links to them."""
+
+BEGINNING = 3
+"""Number of letters of a word by which links with it are looked up."""
+
+
 class WordsLeg(Leg):
     """Finds chunks by keywords."""
 
@@ -48,6 +58,10 @@ class WordsLeg(Leg):
     def __init__(self, search: Search) -> None:
         self._question: WordsQuery | None = None
         self._wider: WordsQuery | None = None
+        self._called: dict[int, float] = {}
+        """By memory what the texts of links to it are worth."""
+        self._openings: dict[int, float] = {}
+        """The same by the first chunks of those that may answer."""
 
     def prepare(self, search: Search) -> None:
         """Compose the words query."""
@@ -60,6 +74,8 @@ class WordsLeg(Leg):
             self._question = replace(self._question, terms=terms)
         self._wider = self._question
         search.stems = self._question.marked if self._question else frozenset()
+        if self._question and not query.phrases:
+            self._called = _called(search)
 
     def propose(
         self, search: Search, selection: Selection, seeds: Sequence[Candidate] | None = None
@@ -72,7 +88,7 @@ class WordsLeg(Leg):
             if not (added and self._question):
                 return None
             self._wider = replace(self._question, added=added)
-        return lambda: self._search(search, selection)
+        return lambda: self._search(search, selection, seeds is None)
 
     def score(
         self, search: Search, chunk_ids: Sequence[int], own: Sequence[int]
@@ -108,6 +124,8 @@ class WordsLeg(Leg):
         if query is None:
             return {}
         scores = _score(search.index.words, query, chunk_ids)
+        for chunk in self._openings.keys() & set(chunk_ids):
+            scores[chunk] = scores.get(chunk, 0.0) + self._openings[chunk]
         if len(search.weights) == 1:
             own = sorted(chunk_ids, key=lambda chunk: -scores[chunk])
         ranks = {chunk: rank for rank, chunk in enumerate(own, 1)}
@@ -125,12 +143,56 @@ class WordsLeg(Leg):
             for term in dict.fromkeys(terms)
         }
 
-    def _search(self, search: Search, selection: Selection) -> list[ChunkRef]:
+    def _search(self, search: Search, selection: Selection, first: bool) -> list[ChunkRef]:
         if self._wider is None:
             return []
-        return search.index.words.search(
+        refs = search.index.words.search(
             self._wider.any, selection, search.depth, search.per_memory
         )
+        if first and self._called:
+            known = {ref.chunk_id for ref in refs}
+            called = self._opened(search, selection)
+            refs += [ref for ref in called if ref.chunk_id not in known]
+        return refs
+
+    def _opened(self, search: Search, selection: Selection) -> list[ChunkRef]:
+        """The first chunks of memories with a link whose text has words of the question."""
+        best = sorted(self._called, key=lambda key: -self._called[key])[:LEADING]
+        memories = search.allowed(selection, best)
+        refs = [
+            ChunkRef(memory.first_chunk, key, (memory.vault, memory.path, 1, 0))
+            for key, memory in memories.items()
+            if memory.first_chunk is not None
+        ]
+        self._openings |= {ref.chunk_id: self._called[ref.memory_id] for ref in refs}
+        return refs
+
+
+def _called(search: Search) -> dict[int, float]:
+    """What the shown texts of links are worth, by the memory that they lead to.
+
+    The words of a text that are in the question count by their rarity, times their share of the
+    text. Of several links the best counts.
+    """
+    vocabulary, asked = search.index.words, search.asked_words
+    parts = {
+        (re.match(r"[a-z0-9]*", word) or [""])[0][:BEGINNING]
+        for text in search.query.for_words
+        for word in re.findall(r"\w+", text.casefold())
+        if asked.intersection(content(vocabulary, word))
+    }
+    called: dict[int, float] = {}
+    worth: dict[str, float] = {}
+    for target, text in {(edge.target, edge.text) for edge in search.index.edges([*parts])}:
+        stems = content(vocabulary, text)
+        if asked.isdisjoint(stems):
+            continue
+        for stem in stems - worth.keys():
+            worth[stem] = vocabulary.rarity((stem,))
+        said = sum(worth[stem] for stem in stems & asked)
+        share = said / (sum(worth[stem] for stem in stems) or 1.0)
+        called[target] = max(called.get(target, 0.0), LINK_TEXT * said * share)
+    return called
 
 
 def _score(

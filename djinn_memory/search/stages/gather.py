@@ -39,7 +39,7 @@ def begin(search: Search) -> None:
 
 
 def _in_mode(leg: type[Leg] | Leg, search: Search) -> bool:
-    return search.mode in ("hybrid", leg.name)
+    return search.mode in (leg.name, *leg.modes)
 
 
 def settle(search: Search) -> None:
@@ -47,7 +47,7 @@ def settle(search: Search) -> None:
     question, vocabulary = search.query, search.index.words
     ready = [leg for leg in search.legs.values() if leg.ready(search)]
     asked = [leg for leg in ready if _in_mode(leg, search)] or ready
-    if question.asks and not any(leg.scores_all for leg in ready):
+    if question.asks and search.mode != "graph" and not any(leg.scores_all for leg in ready):
         search.mode = "words"
     texts = (*question.for_words, *question.words, *question.phrases, *question.without)
     if search.mode != "meaning" and overlong(vocabulary, texts):
@@ -101,7 +101,11 @@ def _gather(search: Search, selection: Selection) -> list[Candidate]:
     proposals = _proposals(search, selection)
     if search.limits.planes:
         proposals = _with_planes(search, search.limits.planes, selection, proposals)
-    seeds = _fuse(search, proposals)
+    first = {
+        name: 0.0 if search.legs[name].second_round else weight
+        for name, weight in search.weights.items()
+    }
+    seeds = _fuse(search, proposals, fusion.shares(first))
     if search.expand == "prf":
         from djinn_memory.search.stages.expand import add_words_of_best
 
@@ -110,7 +114,7 @@ def _gather(search: Search, selection: Selection) -> list[Candidate]:
     if not more:
         return seeds
     own = {name: seeds[0].scores[name] if seeds else {} for name in more}
-    candidates = _fuse(search, _joined(proposals, more))
+    candidates = _fuse(search, _joined(proposals, more), search.weights)
     # The second round makes no answer a confident one.
     for candidate in candidates:
         candidate.own_scores = {**candidate.scores, **own}
@@ -145,7 +149,7 @@ def _with_planes(
     return proposals
 
 
-def _fuse(search: Search, proposals: _Proposals) -> list[Candidate]:
+def _fuse(search: Search, proposals: _Proposals, weights: Mapping[str, float]) -> list[Candidate]:
     """Merge the proposals of all legs. Every leg scores each chunk."""
     listed = {ref for refs in proposals.values() for ref in refs}
     # Chunks with equal scores keep this order.
@@ -162,7 +166,7 @@ def _fuse(search: Search, proposals: _Proposals) -> list[Candidate]:
         name: {chunk: mark.value for chunk, mark in scored.items()}
         for name, scored in scores.items()
     }
-    fused = fusion.fuse(chunks, values, search.weights)
+    fused = fusion.fuse(chunks, values, weights)
     final: Mapping[int, float] = fused
     shown = chunks
     # Scores end at 1; the measure of the only leg distinguishes chunks above it.

@@ -196,9 +196,9 @@ class StoredIndex(ABC, Generic[P]):
         """The links in texts of other memories to these, without links from hidden vaults."""
         return self._links.backlinks(memory_ids)
 
-    def edges(self) -> list[Edge]:
-        """The links between different memories, without links from or to hidden vaults."""
-        return self._links.edges()
+    def edges(self, shown: Sequence[str] | None = None) -> list[Edge]:
+        """The links between different memories; see `Index.edges`."""
+        return self._links.edges(shown)
 
     def count(self, selection: Selection = ALL) -> int:
         """The number of memories in a selection."""

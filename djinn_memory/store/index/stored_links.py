@@ -53,8 +53,11 @@ class StoredLinks(ABC, Generic[P]):
         """The readable links that lead, or could lead, to memories that the reader may not see."""
 
     @abstractmethod
-    def _edges(self) -> Iterable[tuple[Hashable, Edge]]:
-        """The links with targets, without links from or to hidden vaults, each with its key."""
+    def _edges(self, shown: Sequence[str] | None) -> Iterable[tuple[Hashable, Edge]]:
+        """The links with targets, without links from or to hidden vaults, each with its key.
+
+        `shown` is as for `edges`, and not empty.
+        """
 
     @abstractmethod
     def _notes(
@@ -97,14 +100,20 @@ class StoredLinks(ABC, Generic[P]):
             backlinks.append(Backlink(target, source, text, line, next(holding, None), date))
         return backlinks
 
-    def edges(self) -> list[Edge]:
-        """The links between different memories, without links from or to hidden vaults."""
+    def edges(self, shown: Sequence[str] | None = None) -> list[Edge]:
+        """The links between different memories, without links from or to hidden vaults.
+
+        With `shown`, only links with a shown text of their own that contains one of these parts of
+        words, and perhaps others.
+        """
+        if shown is not None and not shown:
+            return []
         seen = self.seen
-        edges = [edge for key, edge in self._edges() if key not in seen]
+        edges = [edge for key, edge in self._edges(shown) if key not in seen]
         edges += [
             Edge(link.source, link.target, link.line, link.label or link.text, link.field)
             for link in seen.values()
-            if link.target is not None
+            if link.target is not None and (shown is None or link.label)
         ]
         edges = [edge for edge in edges if edge.source != edge.target]
         return sorted(edges, key=lambda edge: (edge.source, edge.line, edge.target))

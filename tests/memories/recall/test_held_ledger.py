@@ -144,7 +144,7 @@ def test_a_holder_is_waited_for_once() -> None:
         ("recall", "kettle"), ("wake",), ("wake", "--task", "kettle"), ("memory", "show", "Kettle"),
         ("document", "list"), ("checkpoint", "Half."), ("sleep", "--summary", "All."),
         ("gap", "list"), ("rate", "last", "--useful", "1"), ("gap", "report", "Why it whistles."),
-        ("score", "show"), ("doctor",), ("status",), ("maintain",),
+        ("memory", "show", "Kettle", "--why"), ("doctor",), ("status",), ("maintain",),
         ("memory", "purge", "Kettle", "--yes"), ("ingest", "paper.txt"),
     ],
     ids=" ".join,

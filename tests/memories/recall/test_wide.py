@@ -14,8 +14,8 @@ DEPLOYMENT = {
     "Deployment": "A deployment of the server runs at noon. [[Rollback]] [[Canary]] [[Servers]]",
     "Rollback": "A rollback takes the last deployment back in a minute. [[Canary]]",
     "Canary": "The canary gets each deployment first, with a tenth of the load. [[Deployment]]",
-    "Servers": "Three servers stand in the cellar, behind the door. [[Canary]] [[Rollback]]",
-    "Alarm": "The alarm rings at night, and somebody looks. [[Servers]] [[Deployment]] [[Rollback]]",
+    "Servers": "Three servers stand in the cellar of the house. [[Canary]] [[Rollback]]",
+    "Alarm": "The alarm rings in the night. [[Servers]] [[Deployment]] [[Rollback]]",
 }
 OTHERS = {
     "Bread": "Bread needs flour, water, salt and an hour of patience. [[Oven]]",

@@ -271,12 +271,13 @@ _LINKS = (
 
 _EDGES = (
     "select link.id, link.memory_id, target_memory_id, line, coalesce(label, target), field "
-    "from link join memory on memory.id = link.memory_id "
-    "join note as other on other.id = target_note_id "
+    "from link cross join memory on memory.id = link.memory_id "
+    "cross join note as other on other.id = target_note_id "
     f"where memory.compartment_id {_AMONG} and other.vault_id {_AMONG} "
     "and target_memory_id is not null"
 )
-"""The same links as far as they have targets, of which less is read."""
+"""The same links as far as they have targets, of which less is read. They are read in their own
+order, which takes two thirds of the time."""
 
 
 class _SqliteLinks(StoredLinks[SqlitePart]):
@@ -313,10 +314,13 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
             link = IndexedLink(source, target, text, line, start, field, *shown, *rest)
             yield StoredLink(key, link, part.vault_of(vault).name, path), compartment, candidates
 
-    def _edges(self) -> Iterator[tuple[int, Edge]]:
+    def _edges(self, shown: Sequence[str] | None) -> Iterator[tuple[int, Edge]]:
         """See `StoredLinks`."""
-        bound = self._part.compartments, list(self._part.vaults)
-        return ((key, Edge(*row)) for key, *row in self._part.rows(_EDGES, bound))
+        bound = [self._part.compartments, list(self._part.vaults)]
+        where = "" if shown is None else f" and ({' or '.join(['label like %s'] * len(shown))})"
+        patterns = [f"%{part}%" for part in shown or ()]
+        rows = self._part.rows(_EDGES + where, [*bound, *patterns])
+        return ((key, Edge(*row)) for key, *row in rows)
 
     @cached_property
     def _every_note(self) -> list[LinkTarget]:

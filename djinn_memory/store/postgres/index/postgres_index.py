@@ -101,10 +101,14 @@ class _PostgresLinks(StoredLinks[ReadScope]):
             if link.leads_to in hidden or not notes.isdisjoint(link.candidates)
         )
 
-    def _edges(self) -> Iterator[tuple[Hashable, Edge]]:
+    def _edges(self, shown: Sequence[str] | None) -> Iterator[tuple[Hashable, Edge]]:
         """See `StoredLinks`."""
-        where = "link.target_path is not null"
-        read = [link for scope in self._scopes.values() for link in self._read(scope, where)]
+        where, values = "link.target_path is not null", list[object]()
+        if shown is not None:
+            where += " and link.label ilike any(%s)"
+            values.append([f"%{part}%" for part in shown])
+        scopes = self._scopes.values()
+        read = [link for scope in scopes for link in self._read(scope, where, *values)]
         for key, link, *_ in self._led(read):
             if link.target is not None:
                 text = link.label or link.text
