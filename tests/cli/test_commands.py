@@ -273,6 +273,7 @@ def test_json_is_one_object_and_nothing_else(kept: Home, run: Run) -> None:
         "snippet", "marks", "excerpt", "tags", "created", "updated", "date", "score", "legs",
         "context", "domain",
         "feedback", "before", "as_of", "holds", "valid_from", "valid_to",
+        "via",
     ])  # fmt: skip
 
 

@@ -125,6 +125,9 @@ RUNS = {
     "graph path": [["graph", "path", "Note 1", "Note 2"]],
     "graph communities": [["graph", "communities"]],
     "graph stats": [["graph", "stats"]],
+    "graph view": [
+        ["graph", "view"], ["graph", "view", "Note 1", "--hops", "2", "--out", "graph.html"],
+    ],
     "graph export": [["graph", "export", "--format", "json"]],
     "entity list": [["entity", "list"], ["entity", "list", "--kind", "person"]],
     "entity show": [

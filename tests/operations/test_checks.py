@@ -80,7 +80,7 @@ def test_what_is_said_of_them(given: dict[str, Any], said: str) -> None:
         ({"limit": [3]}, r"limit \[3\]: give a whole number"),
         ({"limit": math.nan}, "limit nan: give a whole number"),
         ({"rerank": "yes"}, "rerank 'yes': give True or False"),
-        ({"mode": 3}, "mode 3: give one of hybrid, words, meaning"),
+        ({"mode": 3}, "mode 3: give one of hybrid, words, meaning, graph"),
         ({"tags": {"a": 1}}, "tags {'a': 1}: give a list, even for a single value"),
     ],
 )

@@ -437,24 +437,27 @@ class View {
       this.invalidate();
     } else {
       this.last = 0;
-      this.settling = setTimeout(() => this.settle(), SETTLE_MILLISECONDS);
+      // On a slow machine the next frame of a movement comes later.
+      this.settling = setTimeout(() => this.settle(), Math.max(SETTLE_MILLISECONDS, 2 * this.pace));
     }
   }
 
   /** Draw fewer pixels in a frame when frames take long, more when there is time. */
   adapt(milliseconds) {
-    this.pace = (this.pace ?? 16) * 0.8 + milliseconds * 0.2;
-    if (this.pace > SLOW && this.quality > 0.5) this.quality = Math.max(0.5, this.quality * 0.8);
+    this.pace = (this.pace ?? 16) * 0.6 + milliseconds * 0.4;
+    if (this.pace > SLOW) this.quality = Math.max(0.5, this.quality * Math.max(0.5, Math.sqrt(SLOW / this.pace)));
     else if (this.pace < SLOW / 2 && this.quality < this.full) this.quality = Math.min(this.full, this.quality * 1.1);
   }
 
   get full() {
-    return Math.max(2, window.devicePixelRatio || 1);
+    const usual = window.devicePixelRatio || 1;
+    return this.pace > 6 * SLOW ? usual : Math.max(2, usual);
   }
 
   /** What no longer moves is drawn sharply, once. */
   settle() {
     if (this.moving || !this.scene) return;
+    this.last = 0;
     this.render(this.full, REACH.still, false);
     this.resting = true;
   }

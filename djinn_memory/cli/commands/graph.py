@@ -184,7 +184,14 @@ def _opened(file: Path) -> bool:
     return False
 
 
-@command("graph.view", without=["texts"], fields={"name": _NOTE}, view=_ViewOptions, run=_run_view)
+@command(
+    "graph.view",
+    without=["texts"],
+    fields={"name": _NOTE},
+    view=_ViewOptions,
+    run=_run_view,
+    schemas={"graph.view": _GraphPage},
+)
 def _view(call: Call, answer: _GraphPage) -> None:
     """Look at the graph in a browser, as a page that needs no network.
 

@@ -70,12 +70,8 @@ class ViewGraph(Narrowing, frozen=True):
     """Look at memories and the links between them: with places in 3D and 2D for a picture."""
 
     name: Annotated[
-        RawText | None,
-        Meta(
-            min_length=1,
-            max_length=1000,
-            description="Only the memories around this one. Default: all.",
-        ),
+        Annotated[RawText, Meta(min_length=1, max_length=1000)] | None,
+        Meta(description="Only the memories around this one. Default: all."),
     ] = None
     hops: Annotated[
         int, Meta(ge=1, le=MOST_HOPS, description="With a memory: the number of links to follow.")
