@@ -317,7 +317,11 @@ class MemoryIndex:
         return CatalogStats(
             notes=number, memories=number, chunks=number, windows=number, pending=0,
             links=sum(len(each.links) for each in samples),
-            unresolved=sum(each.target is None for each in self.links([*self._samples])),
+            unresolved=sum(
+                link.partition("|")[0] not in self._numbers
+                for each in samples
+                for link in each.links
+            ),
             broken=0,
             types=dict(Counter(each.type for each in samples if each.type)),
             planes=dict(Counter(plane_of(each.type) or "" for each in samples if each.type)),
