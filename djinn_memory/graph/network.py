@@ -5,7 +5,7 @@ Nodes are numbered from 0 in the order of their keys, which are the numbers of m
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -26,22 +26,15 @@ class Network:
         self.weights = weights
 
     @classmethod
-    def of(
-        cls,
-        keys: Collection[int],
-        edges: Iterable[tuple[int, int]],
-        weights: Iterable[float] | None = None,
-    ) -> Network:
+    def of(cls, keys: Collection[int], edges: Iterable[tuple[int, int]]) -> Network:
         """A network of nodes with these keys, without edges to others.
 
-        An edge is a pair of keys. Without `weights` each weighs 1.
+        An edge is a pair of keys. Each weighs 1.
         """
         known = np.unique(np.fromiter(keys, np.int64, len(keys)))
         pairs = np.array([*edges], np.int64).reshape(-1, 2)
-        worth = np.ones(len(pairs)) if weights is None else np.array([*weights], np.float64)
-        ends = np.searchsorted(known, pairs)
-        inside = np.isin(pairs, known).all(axis=1)
-        return cls(known, ends[inside, 0], ends[inside, 1], worth[inside])
+        ends = np.searchsorted(known, pairs[np.isin(pairs, known).all(axis=1)])
+        return cls(known, ends[:, 0], ends[:, 1], np.ones(len(ends)))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -71,7 +64,7 @@ class Network:
         starts = np.concatenate([[0], np.cumsum(self.degrees)])
         return starts, others[order], np.concatenate([self.weights, self.weights])[order]
 
-    def neighbours(self, nodes: Ints) -> Ints:
+    def neighbours(self, nodes: Ints | Sequence[int]) -> Ints:
         """The distinct nodes at the other end of the edges at some nodes."""
         starts, others, _ = self.both_ways
         if not len(nodes):
@@ -106,7 +99,7 @@ class Network:
             return []
         path = [min(near_starts, key=lambda n: int(distances[n]))]
         while path[-1] != end:
-            near = self.neighbours(np.array(path[-1:]))
+            near = self.neighbours(path[-1:])
             path.append(int(near[distances[near] == distances[path[-1]] - 1][0]))
         return path
 
@@ -136,7 +129,3 @@ class Network:
         return Network(
             keys, numbers[self.sources[inside]], numbers[self.targets[inside]], self.weights[inside]
         )
-
-    def by_key(self, values: Floats) -> Mapping[int, float]:
-        """Values of the nodes by their keys, without zeros."""
-        return {int(self.keys[n]): float(values[n]) for n in np.flatnonzero(values)}

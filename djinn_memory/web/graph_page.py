@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -75,6 +76,20 @@ def _hash(text: str) -> str:
 def write_page(file: Path, page: bytes) -> None:
     """Write a page for the user alone. It replaces a page of djinn, and no other file.
 
+    Raises what `write_new` raises.
+    """
+    write_new(file, page, replaced=_is_page, private=True)
+
+
+def write_new(
+    file: Path,
+    data: bytes,
+    *,
+    replaced: Callable[[Path], bool] = lambda _: False,
+    private: bool = False,
+) -> None:
+    """Write a file. Of existing ones only those that may be `replaced` are.
+
     Raises `Refused` if there is another file, `NotFound` without the folder, and `Unavailable` if
     it cannot be written.
     """
@@ -83,9 +98,9 @@ def write_page(file: Path, page: bytes) -> None:
             raise NotFound(
                 f"the folder {file.parent} does not exist; create it or choose another folder"
             )
-        if os.path.lexists(file) and not _is_page(file):
+        if os.path.lexists(file) and not replaced(file):
             raise Refused(f"{file} already exists; choose another file name")
-        write_atomic(file, page, private=True)
+        write_atomic(file, data, private=private)
     except OSError as error:
         why = f"{file} cannot be written: {error.strerror or error}"
         raise Unavailable(f"{why}; check the disk and its permissions") from None

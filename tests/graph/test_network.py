@@ -97,13 +97,12 @@ def test_a_part_has_the_edges_between_its_nodes(graph: Graph, data: st.DataObjec
 
 
 def test_nodes_have_keys_and_edges_to_others_are_left_out() -> None:
-    network = Network.of([30, 10], [(10, 30), (10, 99), (30, 30)], [0.5, 1.0, 2.0])
+    network = Network.of([30, 10], [(10, 30), (10, 99), (30, 30)])
     assert (network.node(10), network.node(30)) == (0, 1)
     assert network.degrees.tolist() == [1, 3]
-    assert network.weights.tolist() == [0.5, 2.0]
+    assert network.weights.tolist() == [1.0, 1.0]
     with pytest.raises(KeyError):
         network.node(20)
-    assert network.by_key(np.array([0.0, 0.5])) == {30: 0.5}
 
 
 def test_a_network_without_nodes_answers() -> None:

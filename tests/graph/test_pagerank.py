@@ -41,7 +41,8 @@ def test_ranks_sum_to_one_and_solve_the_equations(
 ) -> None:
     size, edges = graph
     weights = [data.draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in edges]
-    network = Network.of(range(size), edges, weights)
+    plain = Network.of(range(size), edges)
+    network = Network(plain.keys, plain.sources, plain.targets, np.array(weights, float))
     nodes = st.integers(0, size - 1)
     seeds = data.draw(st.dictionaries(nodes, st.sampled_from([0.2, 1.0, 4.0]), min_size=1))
     ranks = personalised_pagerank(network, seeds, damping=damping)

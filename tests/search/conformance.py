@@ -13,7 +13,7 @@ from tests.search.memory_index import Sample
 
 SAMPLES = [
     Sample("kettle.md", "Kettle", "the kettle sings when the tide comes", "lesson",
-           ("kitchen",), "2026-03-01", "active", ("tide",)),
+           ("kitchen",), "2026-03-01", "active", ("tide|the Ebb",)),
     Sample("tide.md", "Tide", "the tide comes twice a day and the harbour waits", "decision",
            ("sea", "kitchen"), "2026-02-01", "superseded", ("nowhere",)),
     Sample("lamp.md", "Lamp", "a lamp burns oil in the harbour", "fact", ("sea",), "2026-01-01"),
@@ -185,7 +185,9 @@ class IndexConformance:
     def test_edges(self, index: Index) -> None:
         kettle, tide = number(index, "kettle.md"), number(index, "tide.md")
         [edge] = index.edges()
-        assert (edge.source, edge.target, edge.text, edge.field) == (kettle, tide, "tide", None)
+        assert (edge.source, edge.target, edge.text, edge.field) == (kettle, tide, "the Ebb", None)
+        assert index.edges(["nothing", "ebb"]) == [edge]
+        assert index.edges(["tide"]) == index.edges([]) == []
         [link] = [link for link in index.links([kettle]) if link.target == tide]
         assert edge.line == link.line
 

@@ -289,9 +289,9 @@ class MemoryIndex:
     def links(self, memory_ids: Collection[int]) -> list[IndexedLink]:
         links = [
             IndexedLink(key, self._numbers.get(text), text, 1, 0, None, False,
-                        "name" if text in self._numbers else None, False)
+                        "name" if text in self._numbers else None, False, label=label or None)
             for key, each in self._samples.items()
-            for text in each.links
+            for text, _, label in (link.partition("|") for link in each.links)
         ]  # fmt: skip
         return [each for each in links if {each.source, each.target} & set(memory_ids)]
 
@@ -304,15 +304,12 @@ class MemoryIndex:
         ]  # fmt: skip
 
     def edges(self, shown: Sequence[str] | None = None) -> list[Edge]:
-        return (
-            []
-            if shown is not None
-            else [
-                Edge(each.source, each.target, each.line, each.text, each.field)
-                for each in self.links([*self._samples])
-                if each.target not in (None, each.source)
-            ]
-        )
+        return [
+            Edge(each.source, each.target, each.line, each.label or each.text, each.field)
+            for each in self.links([*self._samples])
+            if each.target not in (None, each.source)
+            if shown is None or any(part in (each.label or "").lower() for part in shown)
+        ]
 
     def counts(self, selection: Selection = ALL) -> CatalogStats:
         samples = [self._samples[key] for key in self.selected(selection)]
@@ -320,7 +317,11 @@ class MemoryIndex:
         return CatalogStats(
             notes=number, memories=number, chunks=number, windows=number, pending=0,
             links=sum(len(each.links) for each in samples),
-            unresolved=sum(link not in self._numbers for each in samples for link in each.links),
+            unresolved=sum(
+                link.partition("|")[0] not in self._numbers
+                for each in samples
+                for link in each.links
+            ),
             broken=0,
             types=dict(Counter(each.type for each in samples if each.type)),
             planes=dict(Counter(plane_of(each.type) or "" for each in samples if each.type)),

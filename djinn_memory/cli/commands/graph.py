@@ -13,7 +13,6 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
 from djinn_memory.cli.output import clean, columns, place, say, say_verbatim, talk
 from djinn_memory.cli.request_options import Field
-from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.models import Problem
 from djinn_memory.system import programs
 from djinn_memory.system.plural import count
@@ -231,23 +230,8 @@ def _export(call: Call, answer: requests.GraphExport) -> None:
     if call.view.out is None:
         say_verbatim(answer.text.removesuffix("\n"))
         return
-    _write(call.view.out.expanduser().absolute(), answer.text.encode())
+    from djinn_memory.web.graph_page import write_new
+
+    write_new(call.view.out.expanduser().absolute(), answer.text.encode())
     sizes = f"{count(answer.memories, 'note')}, {count(answer.links, 'link')}"
     say(f"{sizes} -> {clean(str(call.view.out))}")
-
-
-def _write(file: Path, data: bytes) -> None:
-    """Write a new file. Raises `Refused` if it exists."""
-    from djinn_memory.system.files import create
-
-    if not file.parent.is_dir():
-        raise NotFound(
-            f"the folder {file.parent} does not exist; create it or choose another folder"
-        )
-    try:
-        create(file, data)
-    except FileExistsError:
-        raise Refused(f"{file} already exists; choose another file name") from None
-    except OSError as error:
-        why = f"{file} cannot be written: {error.strerror or error}"
-        raise Unavailable(f"{why}; check the disk and its permissions") from None

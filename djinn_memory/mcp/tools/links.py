@@ -9,19 +9,8 @@ from msgspec import Struct
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import number, tool
-from djinn_memory.memories.graph.requests import (
-    CommunityList,
-    GraphCounts,
-    GraphEdge,
-    GraphPath,
-    NeighbourList,
-)
-from djinn_memory.memories.linking.requests import (
-    LinkedMentions,
-    NoteLink,
-    RelatedMemories,
-    UnlinkedMentions,
-)
+from djinn_memory.memories.graph import requests as graph
+from djinn_memory.memories.linking import requests as linking
 from djinn_memory.memories.verbs import LinkEnd, MemoryLinks
 from djinn_memory.models import Memory, extended
 from djinn_memory.system.plural import count
@@ -106,7 +95,7 @@ def _links_parts(answer: _LinksAnswer) -> list[str]:
     return parts
 
 
-def _related(result: RelatedMemories) -> _RelatedAnswer:
+def _related(result: linking.RelatedMemories) -> _RelatedAnswer:
     return extended(
         result, _RelatedAnswer, related=[extended(memory, _Related) for memory in result.related]
     )
@@ -117,7 +106,7 @@ def _related_parts(answer: _RelatedAnswer) -> list[str]:
     return ["\n".join(lines) or "Nothing is near."]
 
 
-def _mentions(result: UnlinkedMentions) -> _MentionsAnswer:
+def _mentions(result: linking.UnlinkedMentions) -> _MentionsAnswer:
     mentions = [extended(mention, _Mention) for mention in result.mentions]
     return _MentionsAnswer(mentions=mentions, more=result.more)
 
@@ -132,8 +121,8 @@ def _mentions_parts(answer: _MentionsAnswer) -> list[str]:
     return ["\n".join(lines) or "No mentions."]
 
 
-def _linked(result: LinkedMentions | NoteLink) -> _LinkedAnswer:
-    if isinstance(result, LinkedMentions):
+def _linked(result: linking.LinkedMentions | linking.NoteLink) -> _LinkedAnswer:
+    if isinstance(result, linking.LinkedMentions):
         return extended(result, _LinkedAnswer, title=result.memory.title)
     notes = [f"{result.memory.vault}/{result.memory.path}"]
     return extended(
@@ -150,7 +139,7 @@ class _GraphNeighbour(MemoryPlace):
     """A note around the one that was named."""
 
     distance: int
-    edges: Sequence[GraphEdge]
+    edges: Sequence[graph.GraphEdge]
 
 
 class _AroundAnswer(Answer):
@@ -164,7 +153,7 @@ class _PathAnswer(Answer):
     """The notes on a path; empty if there is none."""
 
     path: list[MemoryPlace]
-    edges: Sequence[GraphEdge]
+    edges: Sequence[graph.GraphEdge]
 
 
 class _Community(Struct):
@@ -201,7 +190,7 @@ class _CountsAnswer(Answer):
     hubs: list[_Hub]
 
 
-def _around(result: NeighbourList) -> _AroundAnswer:
+def _around(result: graph.NeighbourList) -> _AroundAnswer:
     around = [extended(each, _GraphNeighbour) for each in result.neighbours]
     return _AroundAnswer(around=around, total=result.total)
 
@@ -217,7 +206,7 @@ def _around_parts(answer: _AroundAnswer) -> list[str]:
     return ["\n".join(lines) or "No links."]
 
 
-def _path(result: GraphPath) -> _PathAnswer:
+def _path(result: graph.GraphPath) -> _PathAnswer:
     return _PathAnswer(path=[_place(memory) for memory in result.memories], edges=result.edges)
 
 
@@ -227,7 +216,7 @@ def _path_parts(answer: _PathAnswer) -> list[str]:
     return ["\n".join(lines) or "No path."]
 
 
-def _communities(result: CommunityList) -> _CommunitiesAnswer:
+def _communities(result: graph.CommunityList) -> _CommunitiesAnswer:
     return _CommunitiesAnswer(
         communities=[
             extended(
@@ -254,7 +243,7 @@ def _communities_parts(answer: _CommunitiesAnswer) -> list[str]:
     return parts or ["No communities."]
 
 
-def _counts(result: GraphCounts) -> _CountsAnswer:
+def _counts(result: graph.GraphCounts) -> _CountsAnswer:
     return extended(result, _CountsAnswer, hubs=[extended(hub, _Hub) for hub in result.hubs])
 
 

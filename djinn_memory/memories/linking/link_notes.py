@@ -9,6 +9,7 @@ from typing import Any
 from djinn_memory.errors import UsageError
 from djinn_memory.memories.catalog.catalog import find, require_note
 from djinn_memory.memories.editing.relinking import Relinking
+from djinn_memory.memories.entities.properties import RESERVED
 from djinn_memory.memories.linking.new_links import LinksTo
 from djinn_memory.memories.linking.requests import LinkNotes, NoteLink
 from djinn_memory.memories.writing.change_set import ChangeSet, check_writable, writing
@@ -31,10 +32,8 @@ _LINE_END = re.compile(r"\r\n?|\n")
 RELATED = "related"
 """The field for a link whose relation nobody named."""
 
-_RESERVED = frozenset(
-    {"id", "type", "title", "tag", "tags", "alias", "aliases", "created", "updated", "date"}
-)
-"""Fields of the front matter that hold no links."""
+_FOR_LINKS = frozenset({"supersedes", "superseded_by", "source", "evidence"})
+"""Fields with a meaning that hold links."""
 
 _SEE_ALSO = re.compile(r"(?:\A|\n)(?:- )?See also [^\n]*[\])](?P<end>\.?)\Z")
 """A last line with links, as `remember` and `memory link` write it."""
@@ -86,7 +85,7 @@ def _checked(relation: str | None) -> str | None:
     if relation is None:
         return None
     name = writable(relation).strip()
-    if not re.fullmatch(r"[^\W\d_][\w-]*", name) or fold(name) in _RESERVED:
+    if not re.fullmatch(r"[^\W\d_][\w-]*", name) or fold(name) in RESERVED - _FOR_LINKS:
         why = f"{relation!r}: give the name of a field for links, such as depends_on"
         raise UsageError(why, argument="relation")
     return name

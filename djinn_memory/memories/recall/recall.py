@@ -267,12 +267,12 @@ def _communities(
         for hit, judgement in judged
         if judgement.weight.raw >= FLOOR and not judgement.weight.hops
     ]
+    if not seeds:
+        return []
     now = runtime.now()
     selection = Selection(request.filters(now), now)
     vaults = runtime.home.scope(runtime.home.agent(request.agent), request.vaults)
     with runtime.index(vaults) as index:
-        if not seeds:
-            return []
         return wide.communities_near(
             index, selection, plain(request.query), ranks, seeds, hops, budget
         )

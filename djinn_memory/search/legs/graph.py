@@ -67,9 +67,9 @@ class GraphLeg(Leg):
     second_round = True
 
     def __init__(self, search: Search) -> None:
-        self._network: Network | None = None
-        self._seeds: list[int] = []
-        """The numbers of the memories at which the walk starts, best first."""
+        self._walks: dict[int, tuple[Network, list[int]]] = {}
+        """By chunk that links raised, in any gathering: the network, and the nodes at which the
+        walk started, best first."""
         self._own: dict[int, float] = {}
         """By chunk the score of the first round, without feedback."""
         self._reached: dict[int, Scored] = {}
@@ -101,26 +101,24 @@ class GraphLeg(Leg):
 
     def path(self, search: Search, candidate: Candidate) -> list[int]:
         """The memories on the shortest way from a seed to a candidate that links raised."""
-        chunk, network = candidate.chunk_id, self._network
-        reached = self._reached.get(chunk, NOTHING)
-        if network is None or reached.value <= self._own.get(chunk, 0.0):
+        if candidate.chunk_id not in self._walks:
             return []
-        starts = [network.node(key) for key in self._seeds if key != candidate.memory_id]
-        way = network.path(starts, network.node(candidate.memory_id), search.hops)
+        network, seeds = self._walks[candidate.chunk_id]
+        end = network.node(candidate.memory_id)
+        way = network.path([seed for seed in seeds if seed != end], end, search.hops)
         return [int(network.keys[node]) for node in way[:-1]]
 
     def _follow(
         self, search: Search, selection: Selection, seeds: Sequence[Candidate]
     ) -> list[ChunkRef]:
         best = once(seeds)[:SEEDS]
-        network = self._network = _network(search, best, _matching(search, seeds))
+        network = _network(search, best, _matching(search, seeds))
         top, linked = best[0].score, {*network.keys.tolist()}
         weights = {
             network.node(each.memory_id): (each.score / top) ** SHARPNESS
             for each in best
             if each.memory_id in linked and each.score > 0
         }
-        self._seeds = [int(network.keys[node]) for node in weights]
         values = _walk(network, weights, search.hops)
         nodes = values.argsort(kind="stable")[::-1][: search.depth]
         shares = {int(network.keys[node]): float(values[node]) for node in nodes if values[node]}
@@ -138,6 +136,8 @@ class GraphLeg(Leg):
                 refs.append(ChunkRef(chunk, key, (memory.vault, memory.path, 1, 0)))
                 value = (top - best[0].feedback) * (shares[key] / most) ** LEVEL
                 self._reached[chunk] = Scored(shares[key], value, len(refs))
+                if value > self._own.get(chunk, 0.0):
+                    self._walks[chunk] = network, [*weights]
         return refs
 
 

@@ -140,6 +140,8 @@ def test_what_is_refused(djinn: Djinn, pier: Path, shared: Path) -> None:
         djinn.memories.link("Pier", "Pier")
     with pytest.raises(UsageError, match="name of a field"):
         djinn.memories.link("Pier", "toml", relation="tags")
+    with pytest.raises(UsageError, match="give the name of a field for links"):
+        djinn.memories.link("Pier", "toml", relation="status")
     with pytest.raises(Refused, match="does not edit it"):
         djinn.memories.link("toml", "Pier", relation="related")
     with pytest.raises(Refused, match=r"can lead to me/mine\.md"):

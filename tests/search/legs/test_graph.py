@@ -52,6 +52,12 @@ def test_hops_limit_the_way(djinn: Djinn) -> None:
         djinn.search("brass foghorn", hops=1, mode="words")
 
 
+def test_the_way_is_known_when_a_profile_gathers_again(djinn: Djinn) -> None:
+    memories = djinn.recall("brass foghorn", hops=2, profile="planning", agent="other").memories
+    via = {memory.title: memory.why.weight.via for memory in memories}
+    assert (via["Ada"], via["Ledger"]) == ("Lighthouse", "Ada")
+
+
 def test_a_hybrid_search_follows_no_links(djinn: Djinn) -> None:
     hits = djinn.search("brass foghorn", agent="other").hits
     assert not any(hit.via or "graph" in hit.legs for hit in hits)
