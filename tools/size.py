@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=66_732, files=535, names=2_250)
+LIMIT = Size(lines=67_013, files=527, names=2_188)
 
 
 def measure(package: Path) -> Size:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
@@ -76,8 +77,8 @@ def _result(method: OperationMethod[..., Any, Any]) -> str:
     """The import path of the type that a method returns, which may be imported for types only."""
     module = inspect.getmodule(method.method)
     name = method.method.__annotations__["return"]
-    if hasattr(module, name):
-        kind = getattr(module, name)
+    if hasattr(module, name.partition(".")[0]):
+        kind = attrgetter(name)(module)
         return f"{kind.__module__}:{kind.__qualname__}"
     for node in ast.walk(ast.parse(inspect.getsource(module))):  # type: ignore[arg-type]
         if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:

@@ -30,7 +30,7 @@ def communities(network: Network) -> list[Ints]:
         (names[a], names[b], weight)
         for a, b, weight in zip(low.tolist(), high.tolist(), weights.tolist(), strict=True)
     ]
-    _, community_of = leiden(edges, seed=SEED)
+    _, community_of = leiden(edges, None, 1.0, 0.001, 1, use_modularity=True, seed=SEED, trials=1)
     members: dict[int, list[int]] = {}
     for node in sorted(map(int, community_of)):
         members.setdefault(community_of[names[node]], []).append(node)

@@ -31,7 +31,16 @@ from djinn_memory.memories.editing.requests import (
     MoveMemory,
     RenameMemory,
 )
-from djinn_memory.memories.linking import requests as linking
+from djinn_memory.memories.linking.requests import (
+    FindMentions,
+    FindRelated,
+    LinkedMentions,
+    LinkMentions,
+    LinkNotes,
+    NoteLink,
+    RelatedMemories,
+    UnlinkedMentions,
+)
 from djinn_memory.memories.recall.scores import MemoryScore, Scores
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
@@ -254,8 +263,8 @@ class Memories(Namespace, name="memories"):
 
         return edit(self.runtime, request)
 
-    @operation(linking.FindRelated, positional=("name",))
-    def related(self, request: linking.FindRelated) -> linking.RelatedMemories:
+    @operation(FindRelated, positional=("name",))
+    def related(self, request: FindRelated) -> RelatedMemories:
         """Find memories that are near in meaning to a memory, and not linked with it either way.
 
         The vectors of the index are compared. No model is loaded unless the memory has none yet.
@@ -264,8 +273,8 @@ class Memories(Namespace, name="memories"):
 
         return related(self.runtime, request)
 
-    @operation(linking.FindMentions, positional=("name",))
-    def mentions(self, request: linking.FindMentions) -> linking.UnlinkedMentions:
+    @operation(FindMentions, positional=("name",))
+    def mentions(self, request: FindMentions) -> UnlinkedMentions:
         """Find places in other notes that say a name of a note in plain text, without a link.
 
         Code, links, headings, front matter, quotations, comments, HTML and addresses do not count,
@@ -275,8 +284,8 @@ class Memories(Namespace, name="memories"):
 
         return find_mentions(self.runtime, request)
 
-    @operation(linking.LinkMentions, patient=True, writes=True, positional=("name", "mentions"))
-    def link_mentions(self, request: linking.LinkMentions) -> linking.LinkedMentions:
+    @operation(LinkMentions, patient=True, writes=True, positional=("name", "mentions"))
+    def link_mentions(self, request: LinkMentions) -> LinkedMentions:
         """Turn mentions of a note into links, in one change that `djinn undo` takes back.
 
         The links are written in the dialect of their vault, show the same words and lead to the
@@ -287,8 +296,8 @@ class Memories(Namespace, name="memories"):
 
         return link_mentions(self.runtime, request)
 
-    @operation(linking.LinkNotes, writes=True, positional=("name", "to"))
-    def link(self, request: linking.LinkNotes) -> linking.NoteLink:
+    @operation(LinkNotes, writes=True, positional=("name", "to"))
+    def link(self, request: LinkNotes) -> NoteLink:
         """Link a note to another, in one change that `djinn undo` takes back.
 
         The link is a field of the front matter if a relation is given, or if the front matter has

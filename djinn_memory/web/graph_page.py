@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.memories.graph.requests import GraphView
-from djinn_memory.system.files import write_atomic
+from djinn_memory.system.files import create, write_atomic
 
 MARK = b'<meta name="generator" content="djinn graph view">'
 """What tells a page that djinn wrote from other files."""
@@ -98,9 +97,9 @@ def write_new(
             raise NotFound(
                 f"the folder {file.parent} does not exist; create it or choose another folder"
             )
-        if os.path.lexists(file) and not replaced(file):
-            raise Refused(f"{file} already exists; choose another file name")
-        write_atomic(file, data, private=private)
+        (write_atomic if replaced(file) else create)(file, data, private=private)
+    except FileExistsError:
+        raise Refused(f"{file} already exists; choose another file name") from None
     except OSError as error:
         why = f"{file} cannot be written: {error.strerror or error}"
         raise Unavailable(f"{why}; check the disk and its permissions") from None

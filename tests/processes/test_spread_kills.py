@@ -125,7 +125,7 @@ def papers(djinn: Djinn, place: Path) -> Names:
 
 KINDS: dict[str, tuple[Prepare, str]] = {
     "import": (export, "import {place}/turns.jsonl"),
-    "pattern find": (year, "pattern", "find"),
+    "pattern find": (year, "pattern find"),
     "extract": (stated, "session extract --session said"),
     "merge": (twins, "entity merge Rob Robert"),
     "rename": (twins, "memory rename Rob Bobby"),
