@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 
 from djinn_memory.memories.graph.edges import EdgeReader
@@ -10,6 +10,19 @@ from djinn_memory.memories.graph.requests import GraphPath, Neighbour, Neighbour
 from djinn_memory.models import Memory, extended
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import Edge, IndexedMemory
+
+READS, MANY = 8, 1_000
+"""Number of reads of links around memories, and of memories in such a read, from which on all links
+are read at once. That takes as long as to read those around 5,000 memories."""
+
+
+def links_at(index: Index, memory_ids: Iterable[int]) -> list[Edge]:
+    """The links between these memories and others."""
+    return [
+        Edge(link.source, link.target, link.line, link.label or link.text, link.field)
+        for link in index.links([*memory_ids])
+        if link.target is not None and link.target != link.source
+    ]
 
 
 def neighbours(
@@ -21,11 +34,7 @@ def neighbours(
     reader = EdgeReader(index, memories)
     links: list[Edge] = []
     for distance in range(1, hops + 1):
-        listed = [
-            Edge(link.source, link.target, link.line, link.label or link.text, link.field)
-            for link in index.links(nearest)
-            if link.target is not None and link.target != link.source
-        ]
+        listed = links_at(index, nearest)
         ends = {end for link in listed for end in (link.source, link.target)}
         memories |= index.lookup(ends - memories.keys(), fields=())
         if relation is not None:
@@ -57,27 +66,68 @@ def neighbours(
 
 def path(index: Index, start: IndexedMemory, end: IndexedMemory) -> GraphPath:
     """A shortest path; of several, the one whose memories come first by place."""
-    from djinn_memory.graph.network import Network
-
-    links, memories = index.edges(), {start.memory_id: start, end.memory_id: end}
-    network = Network.of({*memories, *(key for link in links for key in link[:2])},
-                         (link[:2] for link in links))  # fmt: skip
-    distances = network.distances(network.node(end.memory_id))
-    distance = int(distances[network.node(start.memory_id)])
-    way = [start.memory_id] if distance >= 0 else []
-    for left in reversed(range(distance)):
-        near = network.neighbours([network.node(way[-1])])
-        nearer = index.lookup(network.keys[near[distances[near] == left]].tolist(), fields=())
-        memories |= nearer
-        way.append(min(nearer, key=lambda key: memories[key].address))
+    links = _LocalLinks(index)
+    layers = _layers(links, start.memory_id, end.memory_id)
+    memories = index.lookup({key for layer in layers for key in layer}, fields=())
+    way: list[int] = []
+    for layer in layers:
+        nearest = layer & links.near(way[-1:]) if way else layer
+        way.append(min(nearest, key=lambda key: memories[key].address))
     steps = {key: step for step, key in enumerate(way)}
     reader = EdgeReader(index, memories)
-    listed = _stated_first((link for link in links if steps.keys() >= {*link[:2]}), memories)
+    between = [link for link in links_at(index, way) if {*link[:2]} <= {*way}]
+    listed = _stated_first(between, memories)
     edges = (
         next(reader.edges([link for link in listed if {*link[:2]} == {*pair}], steps))
         for pair in pairwise(way)
     )
     return GraphPath(tuple(extended(memories[key], Memory) for key in way), tuple(edges))
+
+
+def _layers(links: _LocalLinks, start: int, end: int) -> list[set[int]]:
+    """The memories of all shortest paths, by their distance from `start`; none if there is no path.
+
+    The search goes on from both ends, each time from the end that has reached fewer memories.
+    """
+    if start == end:
+        return [{start}]
+    reached = [[{start}], [{end}]]
+    seen = [{start}, {end}]
+    while not (met := reached[0][-1] & reached[1][-1]):
+        side = int(len(reached[1][-1]) < len(reached[0][-1]))
+        following = links.near(reached[side][-1]) - seen[side]
+        if not following:
+            return []
+        reached[side].append(following)
+        seen[side] |= following
+    ways = []
+    for layers in reached:
+        way = [met]
+        for layer in reversed(layers[:-1]):
+            way.append(layer & links.near(way[-1]))
+        ways.append(way)
+    return [*reversed(ways[0]), *ways[1][1:]]
+
+
+class _LocalLinks:
+    """The links around memories. After some reads, all links are read at once."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._near: dict[int, set[int]] = {}
+        self._reads = 0
+
+    def near(self, keys: Collection[int]) -> set[int]:
+        """The memories at the other end of the links of some memories."""
+        missing = {*keys} - self._near.keys()
+        if missing and self._reads <= READS:
+            self._reads = READS + 1 if len(missing) > MANY else self._reads + 1
+            whole = self._reads > READS
+            for link in self._index.edges() if whole else links_at(self._index, missing):
+                for own, other in (link[:2], (link.target, link.source)):
+                    if whole or own in missing:
+                        self._near.setdefault(own, set()).add(other)
+        return set().union(*(self._near.get(key, ()) for key in keys))
 
 
 def _stated_first(links: Iterable[Edge], memories: Mapping[int, IndexedMemory]) -> list[Edge]:
