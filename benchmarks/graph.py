@@ -5,11 +5,10 @@ Run: `python benchmarks/graph.py`
 
 from __future__ import annotations
 
-import compileall
 import random
 import time
 
-from common import PROGRAM, ROOT, home_with, machine, median_seconds, table
+from common import PROGRAM, compile_all, home_with, machine, median_seconds, table
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
@@ -54,8 +53,7 @@ def fill(home: Home) -> None:
 def main() -> None:
     """Print the table."""
     print(f"## The graph of links\n\n`python benchmarks/graph.py` on {machine()}\n")
-    # pip compiles what it installs. Without bytecode, a checkout would compile at each start.
-    compileall.compile_dir(ROOT / "djinn_memory", quiet=1)
+    compile_all()
     with home_with() as home:
         home.edit((("embedding", "provider"), "hashing"))
         fill(home)

@@ -5,7 +5,6 @@ Run: `python benchmarks/verbs.py`
 
 from __future__ import annotations
 
-import compileall
 import itertools
 import json
 import os
@@ -16,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from common import PROGRAM, ROOT, home_with, machine, median_seconds, need_data, table
+from common import PROGRAM, compile_all, home_with, machine, median_seconds, need_data, table
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
@@ -81,9 +80,7 @@ def remembered(home: Home, runs: int = 11) -> float:
 
 def main() -> None:
     """Print the table."""
-    print(f"## The verbs of an agent\n\n`python benchmarks/verbs.py` on {machine()}\n")
-    # pip compiles what it installs. Without bytecode, a checkout would compile at each start.
-    compileall.compile_dir(ROOT / "djinn_memory", quiet=1)
+    print(f"    compile_all()
     bare = median_seconds([sys.executable, "-c", "import typer, rich.console"])
     with home_with() as home:
         fill(home)

@@ -22,6 +22,8 @@ from djinn_memory.system.expressions import expression
 
 How = Literal["self", "path", "suffix", "name", "id", "title", "alias", "slug", "part", "block"]
 
+_WORD = expression(r"[^\W_]+")
+
 _SEPARATORS = expression(r"(?<=\w)[\s\-_.,:;/\u2010-\u2015]+(?=\w)")
 """Separators between the words of a name. All separators are equivalent."""
 
@@ -140,6 +142,34 @@ def wanted_keys(target: str, rules: DialectRules, source_path: str = "") -> set[
     wanted = _name(rules.address(target)[1])
     paths = wanted.lstrip("/"), posixpath.join(_folder(source_path), wanted).lstrip("/")
     return {wanted, *map(posixpath.normpath, paths), _slug(wanted)}
+
+
+class NameSearch:
+    """Finds the targets that may have a key, in a tenth of the time of a new `Resolver`."""
+
+    def __init__(self, targets: Iterable[LinkTarget]) -> None:
+        self._named = [
+            (
+                target,
+                fold(
+                    "\n".join((target.path, target.id or "", target.title or "", *target.aliases))
+                ),
+            )
+            for target in targets
+        ]
+
+    def sharing(self, keys: Iterable[str]) -> list[LinkTarget]:
+        """The targets with all words of one of these keys in their names.
+
+        Among them is each that has one of the keys, see `lookup_keys`.
+        """
+        sharing: dict[int, LinkTarget] = {}
+        for words in {frozenset(_WORD.findall(key)) for key in keys}:
+            named = self._named
+            for word in words:
+                named = [each for each in named if word in each[1]]
+            sharing.update((target.key, target) for target, _ in named)
+        return [*sharing.values()]
 
 
 class _Vault:

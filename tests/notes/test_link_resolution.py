@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from djinn_memory.notes.dialects.rules import RULES
 from djinn_memory.notes.link_resolution import (
     LinkTarget,
+    NameSearch,
     Resolution,
     Resolver,
     lookup_keys,
@@ -279,4 +280,7 @@ def test_a_link_means_only_targets_with_one_of_its_keys(
     keys = wanted_keys(link, RULES["obsidian"], source)
     assert keys
     near = [target for target in targets if lookup_keys(target) & keys]
+    assert {target.key for target in near} <= {
+        each.key for each in NameSearch(targets).sharing(keys)
+    }
     assert look(Resolver(near), link, source, kind) == look(Resolver(targets), link, source, kind)

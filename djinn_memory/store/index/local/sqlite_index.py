@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from djinn_memory.home import access
 from djinn_memory.models import Vault
-from djinn_memory.notes.link_resolution import LinkTarget
+from djinn_memory.notes.link_resolution import LinkTarget, NameSearch
 from djinn_memory.store.index import compartments, links, memories
 from djinn_memory.store.index.local.sqlite_tables import SqlitePart, SqliteSelections
 from djinn_memory.store.index.local.sqlite_vectors import SqliteVectorIndex, TokenSigns
@@ -254,6 +254,9 @@ def _quoted(words: Phrase, *, prefixes: bool = True) -> str:
     return f'"{" ".join(words)}"{"*" if prefixes and lone(words) else ""}'
 
 
+_FEW_KEYS = 20
+"""Maximum keys by which notes are looked through."""
+
 _AMONG = "in (select value from json_each(%s))"
 
 _LINKS = (
@@ -326,11 +329,17 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
     def _every_note(self) -> list[LinkTarget]:
         return links.targets(self._part.connection, self._vaults)
 
+    @cached_property
+    def _by_name(self) -> NameSearch:
+        return NameSearch(self._every_note)
+
     def _notes(
         self, named: str | None = None, keys: Collection[str] | None = None
     ) -> list[LinkTarget]:
-        """All notes: they are read fast."""
-        return self._every_note
+        """All notes, or those that may have one of a few keys."""
+        if keys is None or len(keys) > _FEW_KEYS:
+            return self._every_note
+        return self._by_name.sharing(keys)
 
     def _place(self, key: int) -> tuple[SqlitePart, int]:
         """See `StoredLinks`."""
