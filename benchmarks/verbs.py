@@ -80,7 +80,8 @@ def remembered(home: Home, runs: int = 11) -> float:
 
 def main() -> None:
     """Print the table."""
-    print(f"    compile_all()
+    print(f"## The verbs of an agent\n\n`python benchmarks/verbs.py` on {machine()}\n")
+    compile_all()
     bare = median_seconds([sys.executable, "-c", "import typer, rich.console"])
     with home_with() as home:
         fill(home)

@@ -266,10 +266,11 @@ class StoredLinks(ABC, Generic[P]):
 
 def exact(name: str, notes: Sequence[LinkTarget]) -> list[int]:
     """The note at `vault:path`; otherwise notes with this id, this path or this `vault/path`."""
-    for note in notes:
+    near = [note for note in notes if name == note.id or name.endswith(note.path)]
+    for note in near:
         if name == f"{note.vault}:{note.path}":
             return [note.key]
-    return [note.key for note in notes if name in (note.id, note.path, f"{note.vault}/{note.path}")]
+    return [note.key for note in near if name in (note.id, note.path, f"{note.vault}/{note.path}")]
 
 
 def _of_block(stored: StoredLink) -> bool:
