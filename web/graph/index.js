@@ -25,6 +25,8 @@ const FLATTEN_MILLISECONDS = 900;
 const SETTLE_MILLISECONDS = 140;
 /** Milliseconds of a frame above which fewer pixels are drawn while the picture moves. */
 const SLOW = 30;
+/** Milliseconds after a frame within which a movement asks for the next one. */
+const AT_ONCE = 8;
 const DIM = 46;
 const REACH = { still: 3.2, moving: 1.9 };
 
@@ -412,6 +414,7 @@ class View {
   invalidate() {
     if (!this.scene || this.frame) return;
     this.resting = false;
+    this.asked = performance.now();
     this.frame = requestAnimationFrame((now) => this.tick(now));
   }
 
@@ -421,7 +424,10 @@ class View {
 
   tick(now) {
     this.frame = 0;
-    const passed = Math.min(100, this.last ? now - this.last : 16);
+    // Time says how long a frame takes only where the next one was asked for at once.
+    const taken = this.asked - this.drawn < AT_ONCE ? now - this.last : 16;
+    const passed = Math.min(100, taken);
+    this.last = now;
     for (const [name, tween] of this.tweens) {
       tween.passed += passed;
       const part = Math.min(1, tween.passed / tween.milliseconds);
@@ -429,17 +435,13 @@ class View {
       if (part === 1) this.tweens.delete(name);
     }
     this.eye.advance(passed);
-    this.adapt(this.last ? now - this.last : 16);
+    this.adapt(taken);
     this.render(this.quality, REACH.moving < REACH.still && this.quality < 1 ? REACH.moving : REACH.still, true);
     clearTimeout(this.settling);
-    if (this.tweens.size || this.eye.moving) {
-      this.last = now;
-      this.invalidate();
-    } else {
-      this.last = 0;
-      // On a slow machine the next frame of a movement comes later.
-      this.settling = setTimeout(() => this.settle(), Math.max(SETTLE_MILLISECONDS, 2 * this.pace));
-    }
+    this.drawn = performance.now();
+    if (this.tweens.size || this.eye.moving) this.invalidate();
+    // On a slow machine the next frame of a movement comes later.
+    else this.settling = setTimeout(() => this.settle(), Math.max(SETTLE_MILLISECONDS, 2 * this.pace));
   }
 
   /** Draw fewer pixels in a frame when frames take long, more when there is time. */
@@ -457,7 +459,6 @@ class View {
   /** What no longer moves is drawn sharply, once. */
   settle() {
     if (this.moving || !this.scene) return;
-    this.last = 0;
     this.render(this.full, REACH.still, false);
     this.resting = true;
   }

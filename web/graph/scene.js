@@ -8,8 +8,6 @@ import {
   DoubleSide,
   FloatType,
   GLSL3,
-  InstancedBufferAttribute,
-  InstancedBufferGeometry,
   Mesh,
   NearestFilter,
   OneFactor,
@@ -93,15 +91,20 @@ export class Scene {
     return points;
   }
 
+  /** Four corners for each link. Instances of one shape would take a software renderer ten times as long. */
+  /** Four corners for each link: a software renderer draws instances of one shape one by one. */
   lines() {
-    const geometry = new InstancedBufferGeometry();
     const { edges } = this.graph;
-    geometry.setAttribute("position", new BufferAttribute(new Float32Array([0, -1, 0, 1, 1, -1, 1, 1]), 2));
-    geometry.setIndex([0, 1, 2, 2, 1, 3]);
-    const ends = new Float32Array(edges.length * 3);
-    edges.forEach((edge, at) => ends.set([edge.from, edge.to, Math.min(3, Math.max(0.5, Math.sqrt(edge.weight)))], at * 3));
-    geometry.setAttribute("ends", new InstancedBufferAttribute(ends, 3));
-    geometry.instanceCount = edges.length;
+    const ends = new Float32Array(edges.length * 12);
+    const corners = new Uint32Array(edges.length * 6);
+    edges.forEach((edge, at) => {
+      const end = [edge.from, edge.to, Math.min(3, Math.max(0.5, Math.sqrt(edge.weight)))];
+      ends.set([...end, ...end, ...end, ...end], at * 12);
+      corners.set([0, 1, 2, 2, 1, 3].map((corner) => at * 4 + corner), at * 6);
+    });
+    const geometry = new BufferGeometry();
+    geometry.setAttribute("ends", new BufferAttribute(ends, 3));
+    geometry.setIndex(new BufferAttribute(corners, 1));
     const mesh = new Mesh(geometry, this.material(LINE_VERTEX, LINE_FRAGMENT, false));
     mesh.frustumCulled = false;
     mesh.visible = edges.length > 0;

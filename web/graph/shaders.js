@@ -100,7 +100,6 @@ void main() {
 
 export const LINE_VERTEX = `
 ${SHARED}
-in vec2 position;             // along the line from 0 to 1, across it from -1 to 1
 in vec3 ends;                 // the numbers of both nodes, and the width
 uniform float strength;
 uniform float marked;
@@ -109,6 +108,8 @@ out vec4 tint;
 out float across;
 out float half_width;
 void main() {
+  // Along the line from 0 to 1, across it from -1 to 1.
+  vec2 corner = vec2((gl_VertexID >> 1) & 1, (gl_VertexID & 1) * 2 - 1);
   int first = int(ends.x), second = int(ends.y);
   vec4 from = place(first), to = place(second);
   vec4 look = texelFetch(looks, cell(first), 0), other = texelFetch(looks, cell(second), 0);
@@ -130,15 +131,15 @@ void main() {
   vec2 run = (q.xy / q.w - p.xy / p.w) * screen;
   vec2 side = length(run) > 0.0 ? normalize(vec2(-run.y, run.x)) : vec2(0.0);
   bool chosen = marked >= 0.0 && (ends.x == marked || ends.y == marked);
-  float wide = thickness * ends.z * (chosen ? 1.7 : 1.0) * mix(1.25, 0.55, position.x);
-  vec4 here = position.x < 0.5 ? p : q;
+  float wide = thickness * ends.z * (chosen ? 1.7 : 1.0) * mix(1.25, 0.55, corner.x);
+  vec4 here = corner.x < 0.5 ? p : q;
   half_width = wide * 0.5;
-  across = position.y * (half_width + 1.0);
+  across = corner.y * (half_width + 1.0);
   here.xy += side * across * 2.0 / screen * here.w;
   gl_Position = here;
-  float away = dimming(position.x < 0.5 ? -a.z : -b.z);
+  float away = dimming(corner.x < 0.5 ? -a.z : -b.z);
   float part = chosen ? 0.9 : strength * shown * shown;
-  tint = vec4(mix(look.rgb, other.rgb, position.x), part * (1.0 - 0.85 * away) * mix(1.1, 0.8, position.x));
+  tint = vec4(mix(look.rgb, other.rgb, corner.x), part * (1.0 - 0.85 * away) * mix(1.1, 0.8, corner.x));
 }`;
 
 export const LINE_FRAGMENT = `
