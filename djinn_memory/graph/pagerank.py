@@ -35,8 +35,9 @@ def personalised_pagerank(
     if not restart.sum():
         return restart
     restart /= restart.sum()
-    starts, others, weights = network.both_ways
-    ends = np.repeat(np.arange(len(network)), np.diff(starts))
+    ends = np.concatenate([network.sources, network.targets])
+    others = np.concatenate([network.targets, network.sources])
+    weights = np.concatenate([network.weights, network.weights])
     out = np.bincount(ends, weights, len(network))
     shares = weights / np.where(out, out, 1)[ends]
     ranks = restart

@@ -281,7 +281,6 @@ class ProfileConfig(Struct, forbid_unknown_fields=True):
     pull: list[str] = field(default_factory=list)
     newest: Annotated[int, Meta(ge=0, le=100)] = 0
     hops: Annotated[int, Meta(ge=0, le=3)] = 0
-    hop_weight: Annotated[float, Meta(ge=0, le=1)] = 0.6
     words: list[str] = field(default_factory=list)
 
 

@@ -10,7 +10,7 @@ implementation.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from djinn_memory.models import Vault, Vectors
 from djinn_memory.store.index.records import (
@@ -34,6 +34,10 @@ from djinn_memory.store.index.records import (
     WordMatch,
 )
 from djinn_memory.store.index.vectors import VectorSpace
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Vocabulary(Protocol):
@@ -234,6 +238,9 @@ class Index(Protocol):
 
         It takes a third of the time of `links` for all memories. Sorted by source.
         """
+
+    def ends(self) -> npt.NDArray[np.int64]:
+        """Source, target and line of each of all `edges`, a row each, in a third of their time."""
 
     def counts(self, selection: Selection = ...) -> CatalogStats:
         """Counts of notes, chunks, windows and links in a selection."""

@@ -190,6 +190,7 @@ class IndexConformance:
         assert index.edges(["tide"]) == index.edges([]) == []
         [link] = [link for link in index.links([kettle]) if link.target == tide]
         assert edge.line == link.line
+        assert index.ends().tolist() == [[kettle, tide, link.line]]
 
     def test_counts_and_values(self, index: Index) -> None:
         counts = index.counts()

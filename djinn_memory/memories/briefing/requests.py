@@ -11,7 +11,7 @@ from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Known, Problem
 from djinn_memory.search.narrowing import AgentName, DomainNames, RawText
-from djinn_memory.search.query import Hops
+from djinn_memory.search.query import MOST_HOPS
 
 ContextBudget = Annotated[
     Annotated[int, Meta(ge=MIN_BUDGET, le=MOST_BUDGET)] | None,
@@ -60,7 +60,10 @@ class BuildContext(Struct, frozen=True):
             "Default: the setting `context.limit`."
         ),
     ] = None
-    hops: Hops = None
+    hops: Annotated[
+        int,
+        Meta(ge=1, le=MOST_HOPS, description="Follow so many links from the best memories."),
+    ] = MOST_HOPS
     agent: AgentName = None
 
 

@@ -195,16 +195,15 @@ def recall(
     profile = profile_for(wanted or settings.profile, request.query, settings)
     limit = request.limit or (wide.MEMORIES if request.wide else settings.limit)
     budget = request.budget or (wide.BUDGET if request.wide else settings.budget)
-    hops = request.hops or (wide.HOPS if request.wide else settings.profiles[profile].hops)
-    # A search that follows links scores by them. Of a wide recall, communities follow them.
-    searched = None if request.wide else request.hops
-    chosen = replace(settings.profiles[profile], hops=0 if searched else hops)
+    chosen = settings.profiles[profile]
     rescorer = Rescorer(runtime, chosen, agent, request.query)
     fields = {name: getattr(request, name) for name in Narrowing.__struct_fields__}
-    options = SearchOptions(request.query, limit=limit, hops=searched, **fields)
+    # The communities of a wide recall follow links; its search does not.
+    hops = None if request.wide else request.hops or chosen.hops or None
+    options = SearchOptions(request.query, limit=limit, hops=hops, **fields)
     result = search(runtime, options, rescorer=rescorer, planes=planes)
     judged = [(hit, rescorer.judgements[hit.address]) for hit in result.hits]
-    communities = _communities(runtime, request, judged, hops, budget) if request.wide else []
+    communities = _communities(runtime, request, judged, budget) if request.wide else []
     left = budget - sum(community.tokens for community in communities)
     more = 0
     if result.verdict == "sure":
@@ -257,16 +256,11 @@ def _communities(
     runtime: Runtime,
     request: RecallOptions,
     judged: Sequence[tuple[Hit, Judgement]],
-    hops: int,
     budget: int,
 ) -> list[RecalledCommunity]:
     """The communities around the memories that match well enough to answer."""
     ranks = {hit.address: hit.rank for hit, _ in judged}
-    seeds = [
-        hit.address
-        for hit, judgement in judged
-        if judgement.weight.raw >= FLOOR and not judgement.weight.hops
-    ]
+    seeds = [hit.address for hit, judgement in judged if judgement.weight.raw >= FLOOR]
     if not seeds:
         return []
     now = runtime.now()
@@ -274,7 +268,7 @@ def _communities(
     vaults = runtime.home.scope(runtime.home.agent(request.agent), request.vaults)
     with runtime.index(vaults) as index:
         return wide.communities_near(
-            index, selection, plain(request.query), ranks, seeds, hops, budget
+            index, selection, plain(request.query), ranks, seeds, request.hops or wide.HOPS, budget
         )
 
 

@@ -77,13 +77,6 @@ def _alike_in_words(search: Search, candidates: Sequence[Candidate]) -> list[lis
     ]
 
 
-SOURCES = 5
-"""Number of best memories whose links are followed: as many as a person would open."""
-
-NEIGHBOURS = 20
-"""Maximum links followed from one memory: a hub links to everything."""
-
-
 _FIELDS = ("status", "importance", "confidence", MERGED)
 """Front matter fields that affect the score of a memory."""
 
@@ -130,8 +123,7 @@ Judged = tuple[Candidate, Judgement]
 class Rescorer:
     """The search stage that turns a search into a recall. `judgements` contains its results.
 
-    It leaves out memories that the profile excludes, and adds memories that the profile requires or
-    links to.
+    It leaves out memories that the profile excludes, and adds memories that the profile requires.
     """
 
     def __init__(self, runtime: Runtime, profile: ProfileConfig, agent: str, question: str) -> None:
@@ -162,8 +154,6 @@ class Rescorer:
                 candidates.append(Candidate(memory.first_chunk, memory.memory_id, NOISE))
                 self.asks_for_newest = self._says_only_the_profile(search)
         judged = self._judge(search, once(candidates), memories)
-        if self._profile.hops:
-            judged = self._linked(search, judged, memories)
         # Stable: equals keep the order of the search.
         judged = _varied(search, sorted(judged, key=_by_score))
         self.judgements = {
@@ -285,40 +275,6 @@ class Rescorer:
         if text not in self._content:
             self._content[text] = content(search.index.words, text)
         return self._content[text]
-
-    def _linked(
-        self, search: Search, judged: list[Judged], memories: dict[int, IndexedMemory]
-    ) -> list[Judged]:
-        """The candidates, and memories linked to the best, up to the profile's number of hops."""
-        best = {candidate.memory_id: (candidate, judgement) for candidate, judgement in judged}
-        sources = sorted(judged, key=_by_score)[:SOURCES]
-        now = search.selection.now
-        for hop in range(1, self._profile.hops + 1):
-            reached: list[Judged] = []
-            for source, judgement in sources:
-                selection = Selection(search.selection.filters, now, linked=source.memory_id)
-                near = {
-                    memory.memory_id: memory
-                    for memory in search.index.memories(selection, limit=NEIGHBOURS, fields=_FIELDS)
-                }
-                title = memories[source.memory_id].title
-                memories |= near
-                raw = judgement.weight.raw * self._profile.hop_weight
-                ends = [
-                    Candidate(memory.first_chunk, key, raw)
-                    for key, memory in near.items()
-                    if memory.first_chunk is not None
-                ]
-                for end, reached_judgement in self._judge(search, ends, memories):
-                    known = best.get(end.memory_id)
-                    if known and known[1].weight.score >= reached_judgement.weight.score:
-                        continue
-                    weight = replace(reached_judgement.weight, hops=hop, via=title)
-                    candidate = known[0] if known else end
-                    best[end.memory_id] = (candidate, replace(reached_judgement, weight=weight))
-                    reached.append(best[end.memory_id])
-            sources = reached[:SOURCES]
-        return list(best.values())
 
 
 def days_since(day: str, now: datetime) -> int | None:

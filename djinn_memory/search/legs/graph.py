@@ -152,15 +152,18 @@ def _network(
 
     from djinn_memory.graph.network import Network
 
-    edges, mentions = search.index.edges(), [*_mentions(search, best)]
-    pairs = [(edge.source, edge.target) for edge in edges] + mentions
-    network = Network.of({key for pair in pairs for key in pair}, pairs)
-    weights = (network.degrees[network.sources] * network.degrees[network.targets]) ** -HUBS
-    weights[len(edges) :] *= MENTION
-    for at, edge in enumerate(edges):
-        if any(first <= edge.line <= last for first, last in matching.get(edge.source, ())):
-            weights[at] *= IN_PASSAGE
-    return Network(network.keys, network.sources, network.targets, np.asarray(weights))
+    links = search.index.ends()
+    mentions = np.array([*_mentions(search, best)], np.int64).reshape(-1, 2)
+    keys, nodes = np.unique(np.concatenate([links[:, :2], mentions]), return_inverse=True)
+    sources, targets = nodes.reshape(-1, 2).T
+    degrees = np.bincount(nodes.ravel())
+    weights = np.array((degrees[sources] * degrees[targets]) ** -HUBS, np.float64)
+    weights[len(links) :] *= MENTION
+    for key, passages in matching.items():
+        own = np.flatnonzero(links[:, 0] == key)
+        inside = [any(first <= line <= last for first, last in passages) for line in links[own, 2]]
+        weights[own[inside]] *= IN_PASSAGE
+    return Network(keys, sources, targets, weights)
 
 
 def _walk(network: Network, weights: Mapping[int, float], hops: int) -> Floats:

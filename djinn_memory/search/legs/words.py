@@ -43,7 +43,7 @@ LEADING = 20
 """Maximum number of memories that are found by the texts of links to them."""
 
 BEGINNING = 3
-"""Number of letters of a word by which links with it are looked up."""
+"""Maximum number of letters of a stem by which links with its word are looked up."""
 
 
 class WordsLeg(Leg):
@@ -175,12 +175,8 @@ def _called(search: Search) -> dict[int, float]:
     text. Of several links the best counts.
     """
     vocabulary, asked = search.index.words, search.asked_words
-    parts = {
-        (re.match(r"[a-z0-9]*", word) or [""])[0][:BEGINNING]
-        for text in search.query.for_words
-        for word in re.findall(r"\w+", text.casefold())
-        if asked.intersection(content(vocabulary, word))
-    }
+    # A stem may lack the accents and the end of its word.
+    parts = {stem[: min(BEGINNING, len(stem) - 1)] if stem.isascii() else "" for stem in asked}
     called: dict[int, float] = {}
     worth: dict[str, float] = {}
     for target, text in {(edge.target, edge.text) for edge in search.index.edges([*parts])}:

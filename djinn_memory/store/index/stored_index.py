@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import UNSET
 
@@ -36,6 +36,10 @@ from djinn_memory.store.index.records import (
 )
 from djinn_memory.store.index.selection import P, Row, Selections
 from djinn_memory.store.index.stored_links import StoredLinks
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 R = TypeVar("R", TitledRef, MemoryNames, IndexedMemory)
 
@@ -199,6 +203,10 @@ class StoredIndex(ABC, Generic[P]):
     def edges(self, shown: Sequence[str] | None = None) -> list[Edge]:
         """The links between different memories; see `Index.edges`."""
         return self._links.edges(shown)
+
+    def ends(self) -> npt.NDArray[np.int64]:
+        """The ends and lines of all edges; see `Index.ends`."""
+        return self._links.ends()
 
     def count(self, selection: Selection = ALL) -> int:
         """The number of memories in a selection."""

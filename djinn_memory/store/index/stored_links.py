@@ -14,6 +14,9 @@ from djinn_memory.store.index.records import Backlink, Edge, IndexedLink
 from djinn_memory.store.index.selection import P, Row, Selections
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from djinn_memory.models import Vault
     from djinn_memory.notes.dialects.rules import DialectRules
     from djinn_memory.notes.link_resolution import LinkTarget
@@ -117,6 +120,12 @@ class StoredLinks(ABC, Generic[P]):
         ]
         edges = [edge for edge in edges if edge.source != edge.target]
         return sorted(edges, key=lambda edge: (edge.source, edge.line, edge.target))
+
+    def ends(self) -> npt.NDArray[np.int64]:
+        """See `Index.ends`."""
+        import numpy as np
+
+        return np.array([edge[:3] for edge in self.edges()], np.int64).reshape(-1, 3)
 
     def neighbours(self, memory_id: int) -> list[int]:
         """The memories that a memory links to, or that link to it."""

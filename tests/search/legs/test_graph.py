@@ -79,6 +79,24 @@ def test_the_text_of_a_link_is_a_word_of_its_target(djinn: Djinn) -> None:
     assert {hit.title for hit in hits} == {"Lighthouse", "Ada"}
 
 
+@pytest.mark.parametrize(
+    ("shown", "question"),
+    [
+        ("using it", "use"),
+        ("École du vent", "ecole"),
+        ("ecole du vent", "École"),
+        ("naïve plan", "naive"),
+        ("старый маяк", "Маяк"),
+    ],
+)
+def test_the_text_of_a_link_counts_by_its_stems(djinn: Djinn, shown: str, question: str) -> None:
+    vault = djinn.home.root / "vaults" / "shared"
+    (vault / "crane.md").write_text(f"# Crane\n\nSee [[tide|{shown}]] there.\n")
+    djinn.index()
+    hits = djinn.search(question, mode="words", agent="other").hits
+    assert "Tide" in {hit.title for hit in hits}
+
+
 def test_hidden_links_neither_lead_nor_name(djinn: Djinn) -> None:
     """What another agent finds is the same as if the vault of the first were not there."""
     asked = ("moonlit pull", "secret brass foghorn", "foghorn tide")

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from msgspec.structs import replace
@@ -43,6 +44,10 @@ from djinn_memory.store.index.words import (
     lone,
 )
 from djinn_memory.store.sqlite import Row, peek, rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _WEIGHTS = "3, 3, 2, 2, 1, 1"
 """Weights of title, aliases, headings, tags, path and body. A word in a title says most about a
@@ -272,8 +277,7 @@ _LINKS = (
 )
 """Links of readable memories, without links to hidden vaults."""
 
-_EDGES = (
-    "select link.id, link.memory_id, target_memory_id, line, coalesce(label, target), field "
+_TARGETED = (
     "from link cross join memory on memory.id = link.memory_id "
     "cross join note as other on other.id = target_note_id "
     f"where memory.compartment_id {_AMONG} and other.vault_id {_AMONG} "
@@ -281,6 +285,16 @@ _EDGES = (
 )
 """The same links as far as they have targets, of which less is read. They are read in their own
 order, which takes two thirds of the time."""
+
+_EDGES = (
+    "select link.id, link.memory_id, target_memory_id, line, coalesce(label, target), field "
+    + _TARGETED
+)
+
+_ENDS = (
+    "select group_concat(link.id), group_concat(link.memory_id), group_concat(target_memory_id), "
+    f"group_concat(line) {_TARGETED}"
+)
 
 
 class _SqliteLinks(StoredLinks[SqlitePart]):
@@ -320,10 +334,27 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
     def _edges(self, shown: Sequence[str] | None) -> Iterator[tuple[int, Edge]]:
         """See `StoredLinks`."""
         bound = [self._part.compartments, list(self._part.vaults)]
-        where = "" if shown is None else f" and ({' or '.join(['label like %s'] * len(shown))})"
-        patterns = [f"%{part}%" for part in shown or ()]
-        rows = self._part.rows(_EDGES + where, [*bound, *patterns])
+        likes = " or ".join(["label glob '*[^ -~]*'", *["label like %s"] * len(shown or ())])
+        where = "" if shown is None else f" and ({likes})"
+        rows = self._part.rows(_EDGES + where, [*bound, *(f"%{part}%" for part in shown or ())])
         return ((key, Edge(*row)) for key, *row in rows)
+
+    def ends(self) -> npt.NDArray[np.int64]:
+        """See `StoredLinks`. Numbers come as text, since to make 60,000 rows takes longer."""
+        import numpy as np
+
+        bound = self._part.compartments, list(self._part.vaults)
+        [texts] = self._part.rows(_ENDS, bound)
+        read = np.array([np.fromstring(text or "", np.int64, sep=",") for text in texts]).T
+        seen = [
+            (0, link.source, link.target, link.line)
+            for link in self.seen.values()
+            if link.target is not None
+        ]
+        read = read[~np.isin(read[:, 0], list[Any](self.seen))]
+        ends = np.concatenate([read, np.array(seen, np.int64).reshape(-1, 4)])[:, 1:]
+        different: npt.NDArray[np.int64] = ends[ends[:, 0] != ends[:, 1]]
+        return different
 
     @cached_property
     def _every_note(self) -> list[LinkTarget]:

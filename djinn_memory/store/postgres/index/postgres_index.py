@@ -105,7 +105,7 @@ class _PostgresLinks(StoredLinks[ReadScope]):
         """See `StoredLinks`."""
         where, values = "link.target_path is not null", list[object]()
         if shown is not None:
-            where += " and link.label ilike any(%s)"
+            where += " and (link.label ilike any(%s) or link.label ~ '[^ -~]')"
             values.append([f"%{part}%" for part in shown])
         scopes = self._scopes.values()
         read = [link for scope in scopes for link in self._read(scope, where, *values)]
