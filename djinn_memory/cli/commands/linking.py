@@ -104,8 +104,8 @@ def _mentions(call: Call, answer: Any) -> None:
     A name is the title or an alias, in exactly its words; case does not count. Code, links,
     headings, front matter, quotations of more than the name, comments, HTML, tags and addresses are
     left out, and so are journals, documents and facts. With `--link`, mentions become links that
-    show the same words. `all` takes also those beyond the list, but none by a name that another note has too. `djinn
-    undo` takes all of it back.
+    show the same words. `all` takes also those beyond the list, but none by a name that another
+    note has too. `djinn undo` takes all of it back.
 
     Examples:
         djinn memory mentions "Harbour lamp"
