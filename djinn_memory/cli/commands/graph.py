@@ -206,6 +206,8 @@ def _view(call: Call, answer: _GraphPage) -> None:
     say(f"{sizes} -> {output.link(clean(str(answer.file)), str(answer.file))}")
     if answer.left_out:
         talk(f"{count(answer.left_out, 'note')} with fewer links left out; narrow it with --vault")
+    if answer.note and not answer.notes:
+        talk(f"{clean(answer.note)} does not match the filters; leave them out to see it.")
     if not answer.opened:
         talk("Open the page in a browser.")
 

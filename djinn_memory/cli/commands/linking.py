@@ -102,10 +102,10 @@ def _mentions(call: Call, answer: Any) -> None:
     """List places in other notes that say a name of a note without a link.
 
     A name is the title or an alias, in exactly its words; case does not count. Code, links,
-    headings, front matter, quotations, comments, HTML, tags and addresses are left out, and so are
-    journals, documents and facts. With `--link`, mentions become links that show the same words.
-    `all` takes also those beyond the list, but none by a name that another note has too. `djinn
-    undo` takes all of it back.
+    headings, front matter, quotations of more than the name, comments, HTML, tags and addresses are
+    left out, and so are journals, documents and facts. With `--link`, mentions become links that
+    show the same words. `all` takes also those beyond the list, but none by a name that another
+    note has too. `djinn undo` takes all of it back.
 
     Examples:
         djinn memory mentions "Harbour lamp"
@@ -150,7 +150,8 @@ def _link(call: Call, answer: NoteLink) -> None:
     """Link a note to another.
 
     The link goes into the front matter if a relation is given, or if the front matter has links
-    already; otherwise into a line `See also` at the end of the note. `djinn undo` takes it back.
+    already, or the note ends in code that nothing closes; otherwise into a line `See also` at its
+    end. `djinn undo` takes it back.
 
     Examples:
         djinn memory link "Harbour lamp" "Pier"

@@ -91,7 +91,9 @@ class _Run(Struct):
             self.new.check(source, vault, note.data, after, len(chosen))
             self.changes.rewrite(vault, note.memory.path, note.data, after)
         except DjinnError as error:
-            self.problems.append(Problem("/".join(source), f"was not changed: {error}"))
+            what = vault.name if vault.read_only else "/".join(source)
+            problem = Problem(what, f"was not changed: {error}")
+            self.problems += [problem] if problem not in self.problems else []
             return
         self.links += len(chosen)
         self.notes.append("/".join(source))

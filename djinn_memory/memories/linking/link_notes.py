@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from djinn_memory.errors import UsageError
+from djinn_memory.errors import Refused, UsageError
 from djinn_memory.memories.catalog.catalog import find, require_note
 from djinn_memory.memories.editing.relinking import Relinking
 from djinn_memory.memories.entities.properties import RESERVED
@@ -23,9 +23,6 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory
 from djinn_memory.system.yaml_edit import line_end
-
-_BRACKETS = re.compile(r"[\[\]]+")
-"""Signs that may end the text of a link early."""
 
 _LINE_END = re.compile(r"\r\n?|\n")
 
@@ -55,15 +52,24 @@ def link_notes(runtime: Runtime, request: LinkNotes) -> NoteLink:
         there = [each for each in known if not relation or fold(each or "") == fold(relation)]
         new = LinksTo(Relinking(index), target)
         source = memory.vault, memory.path
-        link = new.compose(source, _BRACKETS.sub("", target.title) or target.path)
+        link = new.compose(source, new.words)
     done = bool(there)
     field = there[0] if done else field
     states: list[bytes] = []
 
     def change(data: bytes) -> bytes:
+        nonlocal field
         after = data if done else _linked(data, vault, field, link)
         if not done:
-            new.check(source, vault, data, after, 1)
+            try:
+                new.check(source, vault, data, after, 1)
+            except Refused:
+                if field is not None:
+                    raise
+                # The text may end in code or a comment that nothing closes.
+                field = RELATED
+                after = _linked(data, vault, field, link)
+                new.check(source, vault, data, after, 1)
         states[:] = data, after
         return after
 

@@ -21,8 +21,8 @@ from djinn_memory.memories.linking.requests import FindMentions, UnlinkedMention
 from djinn_memory.memories.writing.provenance import LEARNINGS_RULE, UNKNOWN
 from djinn_memory.models import Memory, extended
 from djinn_memory.notes import vault as disk
-from djinn_memory.notes.dialects.plain_text import plain_text
-from djinn_memory.notes.dialects.rules import of_vault
+from djinn_memory.notes.dialects.plain_text import plain_text, quotations
+from djinn_memory.notes.dialects.rules import Span, of_vault
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.frontmatter import read
 from djinn_memory.notes.markdown import blank, inline
@@ -127,7 +127,7 @@ class MentionFinder:
         prose = plain_text(text, self._rules[memory.vault])
         if memory.plane == "knowledge":
             prose = _without_history(text, prose)
-        words = [*exact_words(prose)]
+        words, quoted = [*exact_words(prose)], [*quotations(prose)]
         seen: Counter[tuple[str, Words]] = Counter()
         for _, name, at in self._matcher.among([word for word, *_ in words]):
             start, end = words[at].start, words[at + len(name) - 1].end
@@ -135,6 +135,8 @@ class MentionFinder:
             if _BEFORE.search(text, max(0, start - 2), start) or _AFTER.match(text, end):
                 continue
             if name in self.sought.as_written and written != self._matcher.written[name]:
+                continue
+            if any(_is_speech(text, span, start, end) for span in quoted):
                 continue
             first = text.rfind("\n", 0, start) + 1
             line = text[first:].partition("\n")[0]
@@ -158,6 +160,13 @@ def _with_names(
             each.address for each in same if each.memory_id != memory.memory_id
         )
     return others
+
+
+def _is_speech(text: str, quoted: Span, start: int, end: int) -> bool:
+    """Whether a quoted text has a name and more words."""
+    first, last = quoted
+    around = text[first:start] + text[end:last]
+    return first <= start and end <= last and bool(re.search(r"\w", around))
 
 
 def _may_link(memory: IndexedMemory) -> bool:

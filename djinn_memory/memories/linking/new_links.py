@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 from msgspec import UNSET
@@ -16,6 +17,12 @@ from djinn_memory.notes.note import parse
 from djinn_memory.notes.slugs import fold
 from djinn_memory.store.index.records import IndexedMemory
 
+_BRACKETS = re.compile(r"[\[\]]+")
+"""Signs that may end the text of a link early."""
+
+LONGEST_TITLE = 200
+"""Maximum characters of a title in a link. Of a note with a longer one, the file is named."""
+
 
 class LinksTo:
     """Composes and checks links to a memory."""
@@ -24,6 +31,9 @@ class LinksTo:
         self._relinking = relinking
         self._target = target
         self._place: Place = target.vault, target.path
+        self._title = target.title if len(target.title) <= LONGEST_TITLE else ""
+        self.words = _BRACKETS.sub("", self._title) or PurePosixPath(target.path).stem
+        """The words of a link that need not show others."""
         self._anchor = "" if target.block is UNSET else f"#^{target.block}"
 
     def compose(self, source: Place, words: str, *, table: bool = False) -> str:
@@ -50,7 +60,7 @@ class LinksTo:
         parts = stem.split("/")
         dialect = self._relinking.vaults[self._target.vault].dialect
         names = [*RULES[dialect].names(self._target.path, "")]
-        names += [self._target.title] if self._target.id else []
+        names += [self._title] if self._title and self._target.id else []
         names += ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
         # Links are compared without case, so that one with the same words needs no label.
         return [words if fold(words) == fold(names[0]) else names[0], *names]

@@ -31,7 +31,8 @@ _TAKEN = expression(
   | !?\[\[[^\[\]\n]*\]\] (?: \([^()\n]*\) )?+
   | !?\[ (?: [^\[\]\n]++ | \n(?![ \t]*\n) | \[[^\[\]\n]*\] )*+ \]
     (?: \( [^()\n]*+ (?: \([^()\n]*\)[^()\n]*+ )*+ \) | \[[^\[\]\n]*\] )?+
-  | \{\{ [^{}\n]*+ \}\}
+  | \{(?: \{ (?: [^}\n] | \}(?!\}) | \n(?![ \t]*\n) ){0,2000}+ \}
+      | % (?: [^%\n] | %(?!\}) | \n(?![ \t]*\n) ){0,2000}+ % )\}
   | <[^<>\s]++>
   | (?: \b[A-Za-z][A-Za-z0-9+.-]*+:// | \bwww\. | \bmailto: ) [^\s<>]*+
   | [\w.+-]++@[\w-]++(?:\.[\w-]++)*+
@@ -40,8 +41,34 @@ _TAKEN = expression(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-"""Properties, headings of an outline and definitions; links of any syntax, macros, addresses, tags
-and block ids."""
+"""Properties, headings of an outline and definitions; links of any syntax, macros, Liquid,
+addresses, tags and block ids."""
+
+_PARAGRAPH = expression(
+    r"""
+    ^ (?: (?! [ \t]* (?:[-*+>\#|=]|\d{1,9}[.)]|$) ) [^\n]++ \n )++
+    (?P<underline> [ ]{0,3} (?:=++|-++) [ \t]* $ )?+
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+"""A paragraph, and the line below it that makes it a heading of one line or more."""
+
+_SPEECH = expression(
+    "|".join(
+        rf"{opens}(?:[^{closes}\n]|\n(?![ \t]*\n))*+[{closes}]"
+        for opens, closes in (
+            ("“", "”"),
+            ("„", "“”"),
+            ("«", "»"),
+            ("»", "«"),
+            ("「", "」"),
+            (r"(?<!\w)”", "”"),
+            (r'(?<!\w)"', '"'),
+        )
+    )
+)
+"""A text in quotation marks. Their kinds are those of English, German, French, Danish, Japanese and
+Swedish."""
 
 
 def plain_text(text: str, rules: DialectRules) -> str:
@@ -55,6 +82,8 @@ def plain_text(text: str, rules: DialectRules) -> str:
     prose = mask(written, outline=rules.outline)
     for spans in (_hidden(prose, rules), _headings(prose)):
         prose = blank(prose, spans)
+    paragraphs = (match.span() for match in _PARAGRAPH.finditer(prose) if match["underline"])
+    prose = blank(prose, paragraphs)
     for pattern in (_QUOTED, _TAKEN):
         prose = blank(prose, (match.span() for match in pattern.finditer(prose)))
     if "</" in written:
@@ -75,6 +104,11 @@ def _hidden(prose: str, rules: DialectRules) -> Iterator[Span]:
 
 def _headings(prose: str) -> Iterator[Span]:
     return ((heading.opens, heading.start) for heading in headings(prose))
+
+
+def quotations(prose: str) -> Iterator[Span]:
+    """The spans of the texts in quotation marks, without the marks."""
+    return ((match.start() + 1, match.end() - 1) for match in _SPEECH.finditer(prose))
 
 
 def is_table_row(text: str, start: int) -> bool:

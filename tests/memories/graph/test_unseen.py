@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,10 +35,23 @@ ASKED = (
     ("graph.stats", {}),
     *(("graph.export", {"format": form}) for form in ("json", "canvas", "graphml")),
     *((f"memories.{name}", {"name": "Keeper"}) for name in ("links", "mentions")),
+    *(
+        ("search", {"query": query, "mode": mode, "hops": hops, "limit": 50})
+        for query, mode, hops in (
+            ("lamp of the pier", "graph", 1),
+            ("the blue kettle", "graph", 3),
+            ("the light", "words", None),
+            ("tea", "hybrid", None),
+        )
+    ),
+    ("recall", {"query": "the lamp of the pier", "hops": 2}),
     ("recall", {"query": "the lamp of the pier", "wide": True}),
 )
 
-LINKS = st.lists(st.sampled_from([*NAMES, "Secret", "finn:Lamp"]), max_size=4)
+LINKS = st.lists(
+    st.sampled_from([*NAMES, "Secret", "finn:Lamp", "Kettle|the light", "Tea|lamp of the pier"]),
+    max_size=4,
+)
 HIDDEN = st.dictionaries(st.sampled_from([*NAMES, "Secret", "Aaa", "Zzz"]), LINKS, max_size=6)
 """Notes of grace, and notes of a domain that finn may not see, with their links."""
 
@@ -108,4 +122,6 @@ def test_the_answers_tell_something(expected: list[str]) -> None:
     neighbours, *_, recalled = expected
     assert "depends_on" in neighbours
     assert "'communities': ({" in recalled
+    searched = [given for (name, _), given in zip(ASKED, expected, strict=True) if name == "search"]
+    assert re.search(r"'via': [(\[]?['\"]\w", " ".join(searched))
     assert "Secret" not in neighbours

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound
 from djinn_memory.memories.graph import view as viewing
 from djinn_memory.memories.graph.requests import GraphNode, GraphView
+from tests.conftest import Run
 
 
 def write(folder: Path, **notes: str) -> None:
@@ -125,3 +127,27 @@ def test_the_layout_changes_with_the_links(harbour: Djinn, shared: Path) -> None
     first = node(harbour.graph.view(), "Stone").spot
     write(shared, Buoy="Near [[Stone]].")
     assert node(harbour.graph.view(), "Stone").spot != first
+
+
+def test_the_command_writes_a_page_and_overwrites_only_its_own(
+    harbour: Djinn, tmp_path: Path, run: Run
+) -> None:
+    file = tmp_path / "graph.html"
+    for _ in range(2):
+        answer = json.loads(
+            run("graph", "view", "--out", str(file), "--json", home=harbour.home.root).stdout
+        )
+        assert (answer["file"], answer["note"], answer["opened"]) == (str(file), None, False)
+        assert answer["notes"] == len(harbour.graph.view().nodes)
+    assert b"djinn graph view" in file.read_bytes()
+    file.write_text("<p>of a person</p>")
+    refused = run("graph", "view", "--out", str(file), "--json", home=harbour.home.root)
+    assert refused.returncode and "already exists" in refused.stdout
+    assert file.read_text() == "<p>of a person</p>"
+
+
+def test_a_note_outside_the_filters_is_named(harbour: Djinn, tmp_path: Path, run: Run) -> None:
+    name, root = harbour.graph.view().nodes[0].title, harbour.home.root
+    words = "graph", "view", name, "--type", "nothing", "--out", tmp_path / "g.html"
+    assert "does not match the filters" in run(*words, home=root).stderr
+    assert "filters" not in run("graph", "view", name, "--out", words[-1], home=root).stderr

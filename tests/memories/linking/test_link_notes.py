@@ -133,6 +133,25 @@ def test_definitions_of_foam_stay_last(home: Home, tmp_path: Path) -> None:
     assert note.read_bytes() == b"[[b]]\r\n\r\nSee also [[Pier]]\r\n\r\n[b]: b.md\r\n"
 
 
+@pytest.mark.parametrize("text", ["```\nopen\n", "Text.\n\n<!-- open\n"])
+def test_a_text_that_ends_in_open_code_gets_the_link_in_its_front_matter(
+    djinn: Djinn, pier: Path, shared: Path, text: str
+) -> None:
+    (shared / "a.md").write_text(text)
+    assert djinn.memories.link("a", "Pier").relation == "related"
+    assert (shared / "a.md").read_text() == f'---\nrelated: "[[Pier]]"\n---\n{text}'
+
+
+@pytest.mark.parametrize("head", ["", "id: mem_0123456789abcdef\n"])
+def test_a_link_names_the_file_of_a_note_with_an_endless_title(
+    djinn: Djinn, pier: Path, shared: Path, head: str
+) -> None:
+    pier.write_text(f"---\n{head}title: {'long ' * 2_000}\n---\nIt is long.\n")
+    (shared / "a.md").write_text("Text.\n")
+    djinn.memories.link("a", "Pier.md")
+    assert (shared / "a.md").read_text() == "Text.\n\nSee also [[Pier]]\n"
+
+
 def test_what_is_refused(djinn: Djinn, pier: Path, shared: Path) -> None:
     (shared / "toml.md").write_text("+++\ntitle = 'T'\n+++\nText.\n")
     (djinn.home.root / "vaults" / "me" / "mine.md").write_text("Mine.\n")

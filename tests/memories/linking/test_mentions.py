@@ -26,6 +26,11 @@ COUNT = {
     "The old light (an alias) burns.": "old light",
     "a\nHarbour lamp\nb": "Harbour lamp",
     "Harbour lamp: it turns. (Harbour lamp)": "Harbour lamp|Harbour lamp",
+    'The "harbour lamp", “Harbour lamp,”': "harbour lamp|Harbour lamp",
+    "« Harbour lamp »": "Harbour lamp",
+    'A 6" pipe, "a word", a harbour lamp, an 8" pipe': "harbour lamp",
+    "- one harbour lamp\n---": "harbour lamp",
+    "50 % {harbour lamp} %": "harbour lamp",
 }
 """Texts, and the words in them that mention `Harbour lamp`, whose alias is `Old light`."""
 
@@ -49,6 +54,11 @@ NOT = [
     "[r]: http://a.b 'harbour lamp'",
     "lamp:: the harbour lamp",
     "Harbour lamp keeper and the harbour lamp keeper's keys",
+    "The harbour lamp\nin two lines, the harbour lamp\n===",
+    "The harbour lamp\nand the old light\nin three\n---",
+    "{% include lamp harbour lamp %} {{ harbour lamp | f: '}' }} {{ the\nharbour lamp }}",
+    'He said “the harbour lamp is dark”, "the harbour lamp", „die harbour lamp“, «the\nold light».',
+    "»Den harbour lamp«, ”en harbour lamp”, 「the harbour lamp」",
 ]
 """Texts that do not mention it. `Harbour lamp keeper` is another note."""
 
@@ -177,6 +187,7 @@ def test_what_may_not_change_is_named(home: Home, tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.md").write_text("A harbour lamp.\n")
     (tmp_path / "notes" / "latin.md").write_bytes(b"Caf\xe9, a harbour lamp.\n")
+    (tmp_path / "kept" / "more.md").write_text("A harbour lamp.\n")
     add_vault(home, "kept", tmp_path / "kept", read_only=True)
     add_vault(home, "notes", tmp_path / "notes")
     (home.root / "vaults" / "me" / "l.md").write_text("# Zebra lamp\n")
@@ -185,7 +196,8 @@ def test_what_may_not_change_is_named(home: Home, tmp_path: Path) -> None:
         done = djinn.memories.link_mentions("Harbour lamp", ["all"])
         private = djinn.memories.link_mentions("Zebra lamp", ["all"])
     problems = {problem.what: problem.why for problem in done.problems}
-    assert "read-only" in problems["kept/kept.md"]
+    assert "read-only" in problems["kept"]
+    assert len(done.problems) == 2
     assert "UTF-8" in problems["notes/latin.md"]
     assert done.notes == ("notes/notes.md",)
     assert [problem.what for problem in private.problems] == ["shared/s.md"]
