@@ -23,6 +23,7 @@ CALLS = {
     "rate": {"target": "last", "gap": "who owns the lamp"},
     "gap": {"action": "list"},
     "read": {"name": "Keeper"},
+    "neighbours": {"action": "neighbours", "name": "Keeper"},
     "remember": {"type": "lesson", "title": "Oil it weekly"},
     "ingest": {"paths": '["{}"]'},
     "memory": {"action": "delete", "name": "Oil it weekly"},

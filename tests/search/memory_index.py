@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from djinn_memory.embedding.calibration import HashingEmbedder
@@ -310,6 +312,9 @@ class MemoryIndex:
             if each.target not in (None, each.source)
             if shown is None or any(part in (each.label or "").lower() for part in shown)
         ]
+
+    def ends(self) -> npt.NDArray[np.int64]:
+        return np.array([edge[:3] for edge in self.edges()], np.int64).reshape(-1, 3)
 
     def counts(self, selection: Selection = ALL) -> CatalogStats:
         samples = [self._samples[key] for key in self.selected(selection)]
