@@ -9,6 +9,8 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_agent
 from djinn_memory.memories.graph import view as viewing
 from djinn_memory.memories.graph.requests import GraphNode, GraphView
 from tests.conftest import Run
@@ -151,3 +153,22 @@ def test_a_note_outside_the_filters_is_named(harbour: Djinn, tmp_path: Path, run
     words = "graph", "view", name, "--type", "nothing", "--out", tmp_path / "g.html"
     assert "does not match the filters" in run(*words, home=root).stderr
     assert "filters" not in run("graph", "view", name, "--out", words[-1], home=root).stderr
+
+
+def test_a_view_has_the_vaults_and_the_notes_of_its_reader(home: Home) -> None:
+    for name in ("ada", "ben"):
+        add_agent(home, name)
+        write(home.root / "vaults" / name, **{name: f"# Of {name}"})
+    home = Home(home.root)
+    (home.shared.root / "Lamp.md").write_text("See [[ada]] and [[ben]].")
+    djinn = Djinn(home)
+    assert titles(djinn.graph.view(agent="ada")) == {"Lamp", "Of ada"}
+    assert titles(djinn.graph.view(agent="ada", vaults=("ada",))) == {"Of ada"}
+    assert node(djinn.graph.view(agent="ben"), "Of ben").agent == "ben"
+
+
+def test_a_purge_takes_the_page_with_it(harbour: Djinn, run: Run) -> None:
+    run("graph", "view", home=harbour.home.root)
+    assert harbour.home.graph_page_path.exists()
+    harbour.memories.purge("Buoy")
+    assert not harbour.home.graph_page_path.exists()
