@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
@@ -323,7 +324,11 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
         where = "" if shown is None else f" and ({' or '.join(['label like %s'] * len(shown))})"
         patterns = [f"%{part}%" for part in shown or ()]
         rows = self._part.rows(_EDGES + where, [*bound, *patterns])
-        return ((key, Edge(*row)) for key, *row in rows)
+        # Many links have the same text.
+        return (
+            (key, Edge(source, target, line, sys.intern(text), field and sys.intern(field)))
+            for key, source, target, line, text, field in rows
+        )
 
     @cached_property
     def _every_note(self) -> list[LinkTarget]:
