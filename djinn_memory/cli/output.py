@@ -63,6 +63,12 @@ def say_verbatim(text: str) -> None:
     typer.echo(text)
 
 
+def say_long(text: str) -> None:
+    """Print a text of any size unchanged, in parts: each is copied several times on its way."""
+    for start in range(0, len(text), 1 << 20):
+        typer.echo(text[start : start + (1 << 20)], nl=False)
+
+
 def talk(text: str) -> None:
     """Print a message to stderr, for the person at the terminal."""
     typer.echo(hanging(text, width_of(sys.stderr)), err=True)

@@ -93,6 +93,11 @@ class LinkEnd(Struct, frozen=True):
     ambiguous: bool
     """Whether the target matches other notes too."""
 
+    @property
+    def name(self) -> str:
+        """The title of the other note, else the target as written."""
+        return self.title or self.target
+
 
 class MemoryMatch(Memory, frozen=True, kw_only=True):
     """The memory that a name means."""

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, command
-from djinn_memory.cli.output import clean, columns, place, say, say_verbatim, talk
+from djinn_memory.cli.output import clean, columns, place, say, say_long, talk
 from djinn_memory.cli.request_options import Field
 from djinn_memory.models import Problem
 from djinn_memory.system import programs
@@ -230,7 +230,7 @@ def _export(call: Call, answer: requests.GraphExport) -> None:
         djinn graph export --format canvas --vault shared --out harbour.canvas
     """
     if call.view.out is None:
-        say_verbatim(answer.text.removesuffix("\n"))
+        say_long(answer.text)
         return
     from djinn_memory.web.graph_page import write_new
 

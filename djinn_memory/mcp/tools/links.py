@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert, field
 
 from djinn_memory.mcp.answers import Answer, MemoryPlace, headline
 from djinn_memory.mcp.tool import number, tool
 from djinn_memory.memories.graph import requests as graph
 from djinn_memory.memories.linking import requests as linking
-from djinn_memory.memories.verbs import LinkEnd, MemoryLinks
-from djinn_memory.models import Memory, extended
+from djinn_memory.models import extended
 from djinn_memory.system.plural import count
 
 
 class _Neighbour(Struct):
     """A note at the other end of a link."""
 
-    title: str
+    name: str = field(name="title")
     vault: str | None
     path: str | None
     """Null if the link has no existing note as its target."""
@@ -31,7 +30,7 @@ class _Neighbour(Struct):
 class _LinksAnswer(Answer):
     """A note and its links."""
 
-    note: MemoryPlace
+    memory: MemoryPlace = field(name="note")
     links: list[_Neighbour]
     backlinks: list[_Neighbour]
 
@@ -75,19 +74,11 @@ class _LinkedAnswer(Answer):
     """For undo."""
 
 
-def _links(result: MemoryLinks) -> _LinksAnswer:
-    def ends(listed: Sequence[LinkEnd]) -> list[_Neighbour]:
-        return [extended(link, _Neighbour, title=link.title or link.target) for link in listed]
-
-    note = _place(result.memory)
-    return _LinksAnswer(note=note, links=ends(result.links), backlinks=ends(result.backlinks))
-
-
 def _links_parts(answer: _LinksAnswer) -> list[str]:
-    parts = [headline(answer.note)]
+    parts = [headline(answer.memory)]
     for label, ends in (("Links to", answer.links), ("Linked from", answer.backlinks)):
         lines = [
-            f"- {end.field + ': ' if end.field else ''}{end.title}"
+            f"- {end.field + ': ' if end.field else ''}{end.name}"
             + (f" [{end.vault}:{end.path}]" if end.path else " (no such note)")
             for end in ends
         ]
@@ -95,20 +86,9 @@ def _links_parts(answer: _LinksAnswer) -> list[str]:
     return parts
 
 
-def _related(result: linking.RelatedMemories) -> _RelatedAnswer:
-    return extended(
-        result, _RelatedAnswer, related=[extended(memory, _Related) for memory in result.related]
-    )
-
-
 def _related_parts(answer: _RelatedAnswer) -> list[str]:
     lines = [f"- {memory.similarity:.2f} {headline(memory)}" for memory in answer.related]
     return ["\n".join(lines) or "Nothing is near."]
-
-
-def _mentions(result: linking.UnlinkedMentions) -> _MentionsAnswer:
-    mentions = [extended(mention, _Mention) for mention in result.mentions]
-    return _MentionsAnswer(mentions=mentions, more=result.more)
 
 
 def _mentions_parts(answer: _MentionsAnswer) -> list[str]:
@@ -119,6 +99,12 @@ def _mentions_parts(answer: _MentionsAnswer) -> list[str]:
     ]
     lines += ["There are more."] if answer.more else []
     return ["\n".join(lines) or "No mentions."]
+
+
+def _present(result: Any, arguments: Any) -> Answer:
+    if kind := _ANSWERS.get(arguments.action):
+        return convert(result, kind, from_attributes=True)
+    return _linked(result)
 
 
 def _linked(result: linking.LinkedMentions | linking.NoteLink) -> _LinkedAnswer:
@@ -145,14 +131,14 @@ class _GraphNeighbour(MemoryPlace):
 class _AroundAnswer(Answer):
     """The notes around a note, the nearest first."""
 
-    around: list[_GraphNeighbour]
+    neighbours: list[_GraphNeighbour] = field(name="around")
     total: int
 
 
 class _PathAnswer(Answer):
     """The notes on a path; empty if there is none."""
 
-    path: list[MemoryPlace]
+    memories: list[MemoryPlace] = field(name="path")
     edges: Sequence[graph.GraphEdge]
 
 
@@ -163,7 +149,7 @@ class _Community(Struct):
     size: int
     tags: Sequence[str]
     central: list[MemoryPlace]
-    summary: list[str]
+    sentences: list[str] = field(name="summary")
 
 
 class _CommunitiesAnswer(Answer):
@@ -190,45 +176,23 @@ class _CountsAnswer(Answer):
     hubs: list[_Hub]
 
 
-def _around(result: graph.NeighbourList) -> _AroundAnswer:
-    around = [extended(each, _GraphNeighbour) for each in result.neighbours]
-    return _AroundAnswer(around=around, total=result.total)
-
-
 def _around_parts(answer: _AroundAnswer) -> list[str]:
     lines = [
         f"- {each.distance} {', '.join(f'{edge.direction} {edge.type}' for edge in each.edges)}: "
         f"{headline(each)}"
-        for each in answer.around
+        for each in answer.neighbours
     ]
     more = answer.total - len(lines)
     lines += [f"{more} more."] if more else []
     return ["\n".join(lines) or "No links."]
 
 
-def _path(result: graph.GraphPath) -> _PathAnswer:
-    return _PathAnswer(path=[_place(memory) for memory in result.memories], edges=result.edges)
-
-
 def _path_parts(answer: _PathAnswer) -> list[str]:
     steps = ["", *(f"{edge.direction} {edge.type}: " for edge in answer.edges)]
-    lines = [f"- {step}{headline(place)}" for step, place in zip(steps, answer.path, strict=False)]
+    lines = [
+        f"- {step}{headline(place)}" for step, place in zip(steps, answer.memories, strict=False)
+    ]
     return ["\n".join(lines) or "No path."]
-
-
-def _communities(result: graph.CommunityList) -> _CommunitiesAnswer:
-    return _CommunitiesAnswer(
-        communities=[
-            extended(
-                each,
-                _Community,
-                central=[_place(memory) for memory in each.central],
-                summary=[sentence.text for sentence in each.summary],
-            )
-            for each in result.communities
-        ],
-        total=result.total,
-    )
 
 
 def _communities_parts(answer: _CommunitiesAnswer) -> list[str]:
@@ -236,15 +200,11 @@ def _communities_parts(answer: _CommunitiesAnswer) -> list[str]:
         "\n".join([
             f"{each.number}. {count(each.size, 'note')} around "
             + ", ".join(memory.title for memory in each.central),
-            *(f"- {text}" for text in each.summary),
+            *(f"- {text}" for text in each.sentences),
         ])
         for each in answer.communities
     ]  # fmt: skip
     return parts or ["No communities."]
-
-
-def _counts(result: graph.GraphCounts) -> _CountsAnswer:
-    return extended(result, _CountsAnswer, hubs=[extended(hub, _Hub) for hub in result.hubs])
 
 
 def _counts_parts(answer: _CountsAnswer) -> list[str]:
@@ -254,20 +214,14 @@ def _counts_parts(answer: _CountsAnswer) -> list[str]:
     return ["\n".join(lines)]
 
 
-def _place(memory: Memory) -> MemoryPlace:
-    return extended(memory, MemoryPlace)
-
-
-_PRESENT: dict[str, Callable[[Any], Answer]] = {
-    "links": _links,
-    "related": _related,
-    "mentions": _mentions,
-    "link_mentions": _linked,
-    "link": _linked,
-    "neighbours": _around,
-    "path": _path,
-    "communities": _communities,
-    "stats": _counts,
+_ANSWERS: dict[str, type[Answer]] = {
+    "links": _LinksAnswer,
+    "related": _RelatedAnswer,
+    "mentions": _MentionsAnswer,
+    "neighbours": _AroundAnswer,
+    "path": _PathAnswer,
+    "communities": _CommunitiesAnswer,
+    "stats": _CountsAnswer,
 }
 
 _PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
@@ -292,7 +246,7 @@ _PARTS: dict[type[Struct], Callable[[Any], list[str]]] = {
         "stats": "graph.stats",
     },
     default="links",
-    present=lambda result, arguments: _PRESENT[arguments.action](result),
+    present=_present,
     separator="\n\n",
     without=frozenset({"dry_run"}),
     hints={"mentions": "Keys, or all.", "relation": "Such as depends_on.", "hops": "1 to 3."},

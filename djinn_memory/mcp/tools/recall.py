@@ -68,7 +68,7 @@ def _present_recall(result: RecallResult, _: object) -> _RecallAnswer:
             community,
             _RecallCommunity,
             central=[memory.title for memory in community.central],
-            summary=[sentence.text for sentence in community.summary],
+            summary=community.sentences,
         )
         for community in result.communities
     ]

@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
-from itertools import count
+from itertools import chain, count, groupby
 from math import ceil, sqrt
+from operator import attrgetter
 from xml.sax.saxutils import escape
 
 from msgspec import UNSET, Struct
@@ -48,10 +49,13 @@ def export(index: Index, selection: Selection, form: GraphFormat) -> GraphExport
     reader = EdgeReader(index, {memory.memory_id: memory for memory in graph.memories})
     names = {memory.address: f"n{number}" for number, memory in enumerate(graph.memories)}
     number = count()
-    # Edges are read as they are written: a large graph has a million.
+    # Edges are read as they are written, those with the same ends at once: a large graph has a
+    # million.
+    pairs = groupby(graph.links, attrgetter("source", "target"))
+    read = chain.from_iterable(reader.edges(links) for _, links in pairs)
     edges = (
         (names[edge.source], names[edge.target], edge)
-        for edge, _ in zip(reader.edges(graph.links), number, strict=False)
+        for edge, _ in zip(read, number, strict=False)
     )
     memories = {names[memory.address]: memory for memory in graph.memories}
     text = StringIO()
@@ -159,12 +163,24 @@ def _canvas(graph: _Export) -> Iterator[str]:
 
     Memories of other vaults are cards of text, since a canvas can show only files of its vault.
     """
-    vaults = Counter(memory.vault for memory in graph.memories.values())
+    yield '{"nodes": ['
+    yield from _listed(_cards(graph.memories))
+    yield '], "edges": ['
+    yield from _listed(
+        {"id": f"e{number}", "fromNode": source, "toNode": target}
+        | ({} if edge.type == REFERENCES else {"label": edge.type})
+        for number, (source, target, edge) in enumerate(graph.edges)
+    )
+    yield "]}"
+
+
+def _cards(memories: Mapping[str, Memory]) -> Iterator[dict[str, object]]:
+    """The nodes of a canvas, in a square."""
+    vaults = Counter(memory.vault for memory in memories.values())
     own = vaults.most_common(1)[0][0] if vaults else ""
     width, height = CARD
-    row = ceil(sqrt(len(graph.memories)))
-    nodes = []
-    for number, (name, memory) in enumerate(graph.memories.items()):
+    row = ceil(sqrt(len(memories)))
+    for number, (name, memory) in enumerate(memories.items()):
         down, right = divmod(number, row)
         card: dict[str, object] = {"id": name, "x": 2 * width * right, "y": 2 * height * down}
         card |= {"width": width, "height": height}
@@ -173,13 +189,7 @@ def _canvas(graph: _Export) -> Iterator[str]:
             card |= {} if memory.block is UNSET else {"subpath": f"#^{memory.block}"}
         else:
             card |= {"type": "text", "text": f"{memory.title}\n\n{memory.address}"}
-        nodes.append(card)
-    edges = [
-        {"id": f"e{number}", "fromNode": source, "toNode": target}
-        | ({} if edge.type == REFERENCES else {"label": edge.type})
-        for number, (source, target, edge) in enumerate(graph.edges)
-    ]
-    yield json.dumps({"nodes": nodes, "edges": edges}, ensure_ascii=False, indent=1)
+        yield card
 
 
 _WRITERS: Mapping[GraphFormat, Callable[[_Export], Iterator[str]]] = {

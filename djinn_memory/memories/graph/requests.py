@@ -153,6 +153,11 @@ class Community(Struct, frozen=True, kw_only=True):
     summary: tuple[CentralSentence, ...]
     """Its most central sentences."""
 
+    @property
+    def sentences(self) -> list[str]:
+        """The texts of the summary."""
+        return [sentence.text for sentence in self.summary]
+
 
 class CommunityList(Struct, frozen=True):
     """The communities of a graph."""

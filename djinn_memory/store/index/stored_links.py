@@ -112,14 +112,18 @@ class StoredLinks(ABC, Generic[P]):
         if shown is not None and not shown:
             return []
         seen = self.seen
-        edges = [edge for key, edge in self._edges(shown) if key not in seen]
+        edges = [
+            edge
+            for key, edge in self._edges(shown)
+            if key not in seen and edge.source != edge.target
+        ]
         edges += [
             Edge(link.source, link.target, link.line, link.label or link.text, link.field)
             for link in seen.values()
-            if link.target is not None and (shown is None or link.label)
+            if link.target not in (None, link.source) and (shown is None or link.label)
         ]
-        edges = [edge for edge in edges if edge.source != edge.target]
-        return sorted(edges, key=lambda edge: (edge.source, edge.line, edge.target))
+        edges.sort(key=lambda edge: (edge.source, edge.line, edge.target))
+        return edges
 
     def ends(self) -> npt.NDArray[np.int64]:
         """See `Index.ends`."""

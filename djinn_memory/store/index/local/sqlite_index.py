@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
@@ -337,7 +338,11 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
         likes = " or ".join(["label glob '*[^ -~]*'", *["label like %s"] * len(shown or ())])
         where = "" if shown is None else f" and ({likes})"
         rows = self._part.rows(_EDGES + where, [*bound, *(f"%{part}%" for part in shown or ())])
-        return ((key, Edge(*row)) for key, *row in rows)
+        # Many links have the same text.
+        return (
+            (key, Edge(source, target, line, sys.intern(text), field and sys.intern(field)))
+            for key, source, target, line, text, field in rows
+        )
 
     def ends(self) -> npt.NDArray[np.int64]:
         """See `StoredLinks`. Numbers come as text, since to make 60,000 rows takes longer."""
