@@ -45,6 +45,16 @@ class _Export(Struct):
 
 def export(index: Index, selection: Selection, form: GraphFormat) -> GraphExport:
     """The memories of a selection and the links between them, in a format."""
+    text = StringIO()
+    memories, links = _write(text, index, selection, form)
+    # The graph is no longer in memory when its text is copied.
+    return GraphExport(form, memories, links, text.getvalue())
+
+
+def _write(
+    text: StringIO, index: Index, selection: Selection, form: GraphFormat
+) -> tuple[int, int]:
+    """Write an export. Returns the number of memories and of links."""
     graph = read_graph(index, selection)
     reader = EdgeReader(index, {memory.memory_id: memory for memory in graph.memories})
     names = {memory.address: f"n{number}" for number, memory in enumerate(graph.memories)}
@@ -58,9 +68,8 @@ def export(index: Index, selection: Selection, form: GraphFormat) -> GraphExport
         for edge, _ in zip(read, number, strict=False)
     )
     memories = {names[memory.address]: memory for memory in graph.memories}
-    text = StringIO()
     text.writelines(f"{line}\n" for line in _WRITERS[form](_Export(memories, edges)))
-    return GraphExport(form, len(memories), next(number), text.getvalue())
+    return len(memories), next(number)
 
 
 def _graphml(graph: _Export) -> Iterator[str]:
