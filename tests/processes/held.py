@@ -194,6 +194,9 @@ def prepare(place: Path, sample: Path) -> dict[str, str]:
     home = place / "home"
     shared = home / "vaults" / "shared"
     shutil.copytree(sample / "shared", shared, dirs_exist_ok=True)
+    # Notes of a new checkout are too young to be stale.
+    for note in shared.rglob("*.md"):
+        os.utime(note, (note.stat().st_atime, note.stat().st_mtime - 7 * 86_400))
     (shared / "kettle.md").write_text("---\ntitle: Kettle\n---\nThe kettle whistles. [[Lapm]]\n")
     (shared / "gone.md").write_text("---\ntitle: Gone\n---\nThe tide has gone out.\n")
     (shared / "lost.md").write_text("---\ntitle: Lost\n---\nSee [[Gone]].\n")
