@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
 from operator import itemgetter
@@ -298,6 +298,11 @@ _ENDS = (
 )
 
 
+def _shared(row: Iterable[Any]) -> Iterator[Any]:
+    """The values of a row. Equal texts, which many links have, are in memory once."""
+    return (sys.intern(value) if isinstance(value, str) else value for value in row)
+
+
 class _SqliteLinks(StoredLinks[SqlitePart]):
     """The links of some vaults of a home."""
 
@@ -327,7 +332,7 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
         part = self._part
         bound = part.compartments, list(part.vaults), *values
         for key, vault, path, *row, compartment, candidates in part.rows(_LINKS + where, bound):
-            source, target, text, line, start, field, embed, how, ambiguous, *rest = row
+            source, target, text, line, start, field, embed, how, ambiguous, *rest = _shared(row)
             shown = bool(embed), how, bool(ambiguous)
             link = IndexedLink(source, target, text, line, start, field, *shown, *rest)
             yield StoredLink(key, link, part.vault_of(vault).name, path), compartment, candidates
@@ -338,11 +343,7 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
         likes = " or ".join(["label glob '*[^ -~]*'", *["label like %s"] * len(shown or ())])
         where = "" if shown is None else f" and ({likes})"
         rows = self._part.rows(_EDGES + where, [*bound, *(f"%{part}%" for part in shown or ())])
-        # Many links have the same text.
-        return (
-            (key, Edge(source, target, line, sys.intern(text), field and sys.intern(field)))
-            for key, source, target, line, text, field in rows
-        )
+        return ((key, Edge(*_shared(row))) for key, *row in rows)
 
     def ends(self) -> npt.NDArray[np.int64]:
         """See `StoredLinks`. Numbers come as text, since to make 60,000 rows takes longer."""
