@@ -179,8 +179,6 @@ class IndexConformance:
         kettle, tide = number(index, "kettle.md"), number(index, "tide.md")
         links = {(link.source, link.target, link.text) for link in index.links([tide])}
         assert links == {(kettle, tide, "tide"), (tide, None, "nowhere")}
-        [linked] = index.memories(Selection(linked=tide))
-        assert linked.memory_id == kettle
 
     def test_edges(self, index: Index) -> None:
         kettle, tide = number(index, "kettle.md"), number(index, "tide.md")

@@ -142,11 +142,6 @@ def _of_memories(
         "sizes": {memories[key]: size for key, size in index.sizes(memories).items()},
         "links": sorted(links, key=repr),
         "backlinks": sorted(backlinks, key=repr),
-        "linked": {
-            address: sorted(memories[each.memory_id] for each in index.memories(linked))
-            for key, address in memories.items()
-            for linked in [Selection(linked=key)]
-        },
         "with": sorted(chunks[key] for key in index.words.chunks_with((("lamp",), ("都",)))),
     }
 

@@ -359,14 +359,8 @@ class MemoryIndex:
 
     def _fits(self, key: int, each: Sample, selection: Selection) -> bool:
         filters = selection.filters
-        linked = {selection.linked, key} if selection.linked is not None else set()
-        return (
-            all(self._conditions(key, each, selection))
-            and (
-                not linked
-                or any(linked == {link.source, link.target} for link in self.links([key]))
-            )
-            and (not filters.vaults or each.vault in filters.vaults)
+        return all(self._conditions(key, each, selection)) and (
+            not filters.vaults or each.vault in filters.vaults
         )
 
     def _conditions(self, key: int, each: Sample, selection: Selection) -> Iterable[bool]:

@@ -127,6 +127,9 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """The length of the text in tokens."""
     cut: bool
     """Whether the text is only a part of the memory, or left out."""
+    via: tuple[str, ...]
+    """For a memory that links raised: the titles of the memories that lead to it, from one that
+    matches to the one that is linked with it."""
     why: RecallReason
     """Why the memory was found, and which factors changed its score."""
     domain: str | None = None
@@ -375,18 +378,15 @@ def _around_first_mark(hit: Hit) -> str:
 def _title(runtime: Runtime, hit: Hit, judgement: Judgement) -> RecalledMemory:
     """A memory without its text."""
     words = {hit.snippet[start:end].casefold(): None for start, end in hit.marks}
-    weight = judgement.weight
-    if hit.via:
-        weight = replace(weight, hops=len(hit.via), via=hit.via[-1])
     return extended(
         hit,
         RecalledMemory,
         age=days_since(hit.date, runtime.now()),
-        score=round(weight.score, 4),
+        score=round(judgement.weight.score, 4),
         text="",
         tokens=0,
         cut=True,
-        why=RecallReason(tuple(words), hit.legs, weight, judgement.record),
+        why=RecallReason(tuple(words), hit.legs, judgement.weight, judgement.record),
     )
 
 

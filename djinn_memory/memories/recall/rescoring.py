@@ -98,10 +98,6 @@ class ScoreBreakdown(Struct, frozen=True):
     """The profile's factor for its age."""
     variety: float
     """The factor for memories that repeat a better one: 1/2 after the first of these, then 1/3."""
-    hops: int
-    """The number of links from a memory that the search found; 0 if the search found this one."""
-    via: str | None
-    """The title of the memory that links to this one."""
     score: float
     """The raw score times all factors."""
 
@@ -236,7 +232,7 @@ class Rescorer:
         own = note_factor(self._importance(memory, used), confidence, self._scoring)
         recency = self._recency(memory)
         score = blended(raw, multiplier * own * kind * status * recency)
-        return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 1.0, 0, None, score)
+        return ScoreBreakdown(raw, multiplier, own, kind, status, recency, 1.0, score)
 
     def _importance(self, memory: IndexedMemory, used: str | None) -> float | None:
         """The importance of a memory, less when it was neither used nor changed for long."""

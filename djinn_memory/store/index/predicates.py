@@ -63,9 +63,6 @@ class _PartFacts(Protocol):
     def chunks_with(self, phrase: Forms) -> Sequence[int]:
         """The chunks that contain a phrase in any of its forms."""
 
-    def neighbours(self, memory_id: int) -> Sequence[int]:
-        """The memories at the other end of the links of a memory, as the reader sees them."""
-
     def places(self, places: Sequence[tuple[str, str]]) -> Iterable[object]:
         """The places, out of the given pairs of vault and path, that are in the part."""
 
@@ -98,8 +95,6 @@ def predicates(
         yield Predicate("place", tuple(part.places(selection.places)))
     if selection.name is not None:
         yield Predicate("name", (name_key(selection.name),))
-    if selection.linked is not None:
-        yield Predicate("memory", tuple(part.neighbours(selection.linked)))
     if selection.whole_files:
         yield Predicate("journal", (), False)
 

@@ -52,8 +52,6 @@ class Selection(Struct, frozen=True):
     """Only memories whose text has one of these hashes."""
     name: str | None = None
     """Only memories with this title, alias or file name, as `name_key` compares them."""
-    linked: int | None = None
-    """Only memories that this memory links to, or that link to it."""
     whole_files: bool = False
     """Leaves out memories that share a file with others, which a change would affect too."""
 

@@ -132,9 +132,8 @@ class Selections(ABC, Generic[P]):
     """Finds the memories and chunks of selections in the parts of an index."""
 
     chunks_with: Callable[[Forms], Collection[int]]
-    """Finds the chunks that contain a phrase in any of its forms, wherever it stands."""
-    neighbours: Callable[[int], Collection[int]]
-    """Finds the memories at the other end of a memory's links. The index sets both."""
+    """Finds the chunks that contain a phrase in any of its forms, wherever it stands. The index
+    sets it."""
 
     tables: ClassVar[Tables]
     hides: bool
@@ -272,14 +271,7 @@ class _Facts(Generic[P]):
 
     def chunks_with(self, phrase: Forms) -> list[int]:
         """The chunks that contain a phrase in any of its forms."""
-        return self._own(self._selections.chunks_with(phrase))
-
-    def neighbours(self, memory_id: int) -> list[int]:
-        """The memories at the other end of the links of a memory, as the reader sees them."""
-        return self._own(self._selections.neighbours(memory_id))
-
-    def _own(self, keys: Iterable[int]) -> list[int]:
-        """The numbers in the part, from those in the index."""
+        keys = self._selections.chunks_with(phrase)
         return next(
             (
                 numbers

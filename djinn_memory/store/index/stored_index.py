@@ -95,7 +95,6 @@ class StoredIndex(ABC, Generic[P]):
     def __init__(self, selections: Selections[P], links: StoredLinks[P]) -> None:
         self._selections, self._links = selections, links
         self._tables = selections.tables
-        selections.neighbours = links.neighbours
         self._roots: dict[str, str] = {}
         """The absolute paths of vaults, by id."""
 

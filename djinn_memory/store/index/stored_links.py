@@ -131,13 +131,6 @@ class StoredLinks(ABC, Generic[P]):
 
         return np.array([edge[:3] for edge in self.edges()], np.int64).reshape(-1, 3)
 
-    def neighbours(self, memory_id: int) -> list[int]:
-        """The memories that a memory links to, or that link to it."""
-        links = self.links([memory_id])
-        ends = {link.source for link in links if link.target == memory_id}
-        ends |= {link.target for link in links if link.source == memory_id and link.target}
-        return sorted(ends)
-
     @cached_property
     def seen(self) -> dict[Hashable, IndexedLink]:
         """The links that lead elsewhere for the reader than for others, as the reader sees them."""

@@ -275,9 +275,9 @@ def test_planning_brings_decisions_and_what_they_lead_to(project: Djinn) -> None
     found = project.recall("which stack", profile="planning", limit=4)
     assert titles(found)[0] == "Stack"
     assert "Project: App" in titles(found) and "Project: App" not in plain
-    by_title = {one.title: one.why.weight for one in found.memories}
-    assert by_title["Project: App"].via == "Stack" and by_title["Project: App"].hops == 1
-    assert by_title["Stack"].type == 1.4
+    by_title = {one.title: one for one in found.memories}
+    assert by_title["Project: App"].via == ("Stack",)
+    assert by_title["Stack"].why.weight.type == 1.4
     assert "Ship" not in titles(project.recall("ship", profile="planning"))
 
 
@@ -328,7 +328,7 @@ def test_a_profile_of_ones_own(home: Home, project: Djinn) -> None:
     found = djinn.recall("stopped", profile="people")
     assert {one.type for one in found.memories} == {"handoff"}
     assert djinn.home.config.recall.profiles["planning"].pull
-    assert not any(one.why.weight.hops for one in djinn.recall("which stack").memories)
+    assert not any(one.via for one in djinn.recall("which stack").memories)
     with pytest.raises(UsageError, match="no profile 'x'; known: auto, default, planning"):
         djinn.recall("stack", profile="x")
     with pytest.raises(ConfigError, match=r"recall\.profile: no profile 'y'"):
