@@ -1,4 +1,5 @@
-"""Recall@5 of hybrid search and of the graph on questions that are made from the links of vaults.
+"""Recall@5 of hybrid search and of the graph on questions that are made from the links of vaults,
+and the share that a context answers.
 
 Two hops: note A links to note B, which answers. The question is words of A: of the sentences around
 a link, or A's title and the field that holds the link; if they are far, of any paragraph of A.
@@ -204,6 +205,16 @@ def recall(djinn: Djinn, questions: Sequence[Question], mode: Mode) -> str:
     return f"{np.mean(got):.3f}" if got else "-"
 
 
+def in_context(djinn: Djinn, questions: Sequence[Question]) -> str:
+    """The share of questions whose answer is in the context of a task with these words."""
+    got = []
+    for question in questions:
+        context = djinn.context(question.text)
+        parts = (context.patterns, context.entities, context.documents, context.episodes)
+        got.append(question.answer in [memory.path for part in parts for memory in part])
+    return f"{np.mean(got):.3f}" if got else "-"
+
+
 def main() -> None:
     """Index each vault, make the questions, ask them and print the table."""
     data = need_data() / "vaults"
@@ -226,8 +237,9 @@ def main() -> None:
                     rows.append(
                         [folder.name, kind, len(questions)]
                         + [recall(djinn, questions, mode) for mode in MODES]
+                        + [in_context(djinn, questions)]
                     )
-    table(["vault", "questions", "number", *MODES], rows)
+    table(["vault", "questions", "number", *MODES, "context"], rows)
 
 
 if __name__ == "__main__":
