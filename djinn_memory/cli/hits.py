@@ -154,7 +154,7 @@ def _heading(hit: Hit) -> str:
     return " > ".join([hit.title, *trail])
 
 
-def _led(hit: Hit) -> str:
+def _led(hit: Hit | RecalledMemory) -> str:
     """The path of links that led to a hit."""
     return f"via {' -> '.join([*hit.via, hit.title])}"
 
@@ -287,8 +287,8 @@ def _reason(memory: RecalledMemory) -> str:
     parts = [f"words: {', '.join(why.words)}"] if why.words else []
     if "meaning" in why.legs:
         parts.append(f"meaning {why.legs['meaning'].raw:.2f}")
-    if why.weight.via:
-        parts.append(f"linked from {why.weight.via}")
+    if memory.via:
+        parts.append(_led(memory))
     elif not why.legs:
         parts.append("one of the newest")
     if why.scored and why.weight.multiplier != 1:

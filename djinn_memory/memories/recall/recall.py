@@ -132,6 +132,8 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     domain: str | None = None
     """The domain, such as `work`; several are separated by commas. Null for a memory without one.
     """
+    via: tuple[str, ...] = ()
+    """For a memory that links raised: the titles of those that lead to it, as in a search."""
 
 
 class RecallResult(RankedAnswer[RecalledMemory], frozen=True):

@@ -99,9 +99,9 @@ class ScoreBreakdown(Struct, frozen=True):
     variety: float
     """The factor for memories that repeat a better one: 1/2 after the first of these, then 1/3."""
     hops: int
-    """The number of links from a memory that the search found; 0 if the search found this one."""
+    """The number of memories that lead to this one by links; 0 if the search found this one."""
     via: str | None
-    """The title of the memory that links to this one."""
+    """The title of the last of them; null if the search found this one."""
     score: float
     """The raw score times all factors."""
 
