@@ -27,6 +27,8 @@ class _Passage(MemoryPlace):
     heading: Sequence[str] = ()
     page: int | None = None
     text: str = ""
+    via: Sequence[str] = ()
+    """Titles of the notes whose links lead to it."""
 
 
 class _SearchAnswer(Answer):
@@ -87,6 +89,7 @@ def search(answer: _SearchAnswer) -> list[str]:
         first, last = passage.lines
         where = f"{passage.vault}/{passage.path}, lines {first}-{last}"
         where += f", page {passage.page}" if passage.page else ""
+        where += f", via {' -> '.join(passage.via)}" if passage.via else ""
         heading = f"\n   under {' > '.join(passage.heading)}" if passage.heading else ""
         text = "\n".join(f"   {line}" for line in passage.text.splitlines())
         parts.append(f"{passage.rank}. {headline(passage)}\n   {where}{heading}\n{text}")

@@ -82,6 +82,7 @@ def _why(memory: RecalledMemory) -> str:
         reasons = ["undated" if memory.age is None else "to come" if memory.age else "of today"]
     if memory.why.words:
         reasons.append(f"says {', '.join(memory.why.words[:6])}")
+    reasons += [f"via {' -> '.join(memory.via)}"] if memory.via else []
     reasons += [f"{name} {leg.part:.2f}" for name, leg in memory.why.legs.items()]
     return ", ".join(reasons)
 

@@ -193,7 +193,8 @@ def _quoted(text: str) -> str:
 def _about(memory: MemoryExcerpt, *details: str | None) -> str:
     """The rank and the title of a memory, with its type and its other properties."""
     rank = f"{memory.rank}. " if memory.rank else ""
-    about = ", ".join([memory.type or "note", *filter(None, details)])
+    via = f"via {' -> '.join(memory.via)}" if memory.via else None
+    about = ", ".join([memory.type or "note", *filter(None, (*details, via))])
     return f"{rank}**{memory.title}** ({about})"
 
 

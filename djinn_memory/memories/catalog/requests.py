@@ -146,3 +146,5 @@ class MemoryExcerpt(MemoryRef, frozen=True, kw_only=True):
     """The page of the passage in its document, if it has pages."""
     score: float = 0.0
     """The score of the recall. All parts of a context have one scale."""
+    via: tuple[str, ...] = ()
+    """For a memory that links raised: the titles of those that lead to it, as in a search."""

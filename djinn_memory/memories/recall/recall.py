@@ -127,14 +127,13 @@ class RecalledMemory(MemoryRef, frozen=True, kw_only=True):
     """The length of the text in tokens."""
     cut: bool
     """Whether the text is only a part of the memory, or left out."""
-    via: tuple[str, ...]
-    """For a memory that links raised: the titles of the memories that lead to it, from one that
-    matches to the one that is linked with it."""
     why: RecallReason
     """Why the memory was found, and which factors changed its score."""
     domain: str | None = None
     """The domain, such as `work`; several are separated by commas. Null for a memory without one.
     """
+    via: tuple[str, ...] = ()
+    """For a memory that links raised: the titles of those that lead to it, as in a search."""
 
 
 class RecallResult(RankedAnswer[RecalledMemory], frozen=True):

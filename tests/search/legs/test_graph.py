@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
+from djinn_memory.memories.briefing.markdown import markdown
+from djinn_memory.memories.catalog.requests import MemoryExcerpt
+from djinn_memory.models import extended
 
 NOTES = {
     "shared/lighthouse.md": "---\ntype: document\n---\n# Lighthouse\n\n"
@@ -111,3 +115,15 @@ def test_hidden_links_neither_lead_nor_name(djinn: Djinn) -> None:
 def _said(djinn: Djinn, question: str) -> list[object]:
     hits = djinn.search(question, mode="graph", agent="other", limit=50).hits
     return [(hit.path, hit.score, hit.via, hit.legs) for hit in hits]
+
+
+def test_a_recall_and_a_context_say_the_whole_path(djinn: Djinn) -> None:
+    [ledger] = (
+        memory
+        for memory in djinn.recall("brass foghorn", hops=2, agent="other").memories
+        if memory.title == "Ledger"
+    )
+    assert ledger.via == ("Lighthouse", "Ada")
+    context = djinn.context("brass foghorn", agent="other")
+    excerpt = extended(ledger, MemoryExcerpt, written=ledger.date)
+    assert "via Lighthouse -> Ada" in markdown(replace(context, patterns=(excerpt,)))
