@@ -104,7 +104,8 @@ def front(search: Search, count: int) -> list[Candidate]:
 def leave_out_unknown(search: Search) -> None:
     """Leave out the chosen candidates of planes that know nothing, if another plane is sure.
 
-    The nearest of many is nearer by chance, so each plane is judged by its own size.
+    Candidates to which links lead stay. The nearest of many is nearer by chance, so each plane is
+    judged by its own size.
     """
     if not search.limits.planes or search.verdict != "sure":
         return
@@ -120,19 +121,27 @@ def leave_out_unknown(search: Search) -> None:
     search.chosen = [
         candidate
         for candidate in search.chosen
-        if not likely or _plane_for(memories[candidate.memory_id]) in likely
+        if not likely
+        or _plane_for(memories[candidate.memory_id]) in likely
+        or _is_led_to(search, candidate)
     ]
 
 
 def _matches(search: Search, candidate: Candidate, least: float) -> bool:
-    """Whether a candidate matches by meaning or by words.
+    """Whether a candidate matches by meaning or by words, or links lead to it.
 
     Candidates that were asked for by their name or time need not match, nor those that were added
     for another reason. Without a model every candidate matches.
     """
     if not search.scores_all or candidate.asked_for:
         return True
-    return max(leg.match(candidate) for leg in search.answering) >= least
+    matched = max(leg.match(candidate) for leg in search.answering)
+    return matched >= least or _is_led_to(search, candidate)
+
+
+def _is_led_to(search: Search, candidate: Candidate) -> bool:
+    """Whether links raised a candidate."""
+    return any(leg.path(search, candidate) for leg in search.answering)
 
 
 class ShownTexts:

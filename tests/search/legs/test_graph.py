@@ -127,3 +127,9 @@ def test_a_recall_and_a_context_say_the_whole_path(djinn: Djinn) -> None:
     context = djinn.context("brass foghorn", agent="other")
     excerpt = extended(ledger, MemoryExcerpt, written=ledger.date)
     assert "via Lighthouse -> Ada" in markdown(replace(context, patterns=(excerpt,)))
+
+
+def test_a_context_has_what_links_lead_to(djinn: Djinn) -> None:
+    context = djinn.context("brass foghorn", agent="other")
+    entities = {memory.title: memory.via for memory in context.entities}
+    assert entities["Ada"] == ("Lighthouse",)
