@@ -85,7 +85,7 @@ WRITES = {
     "memory delete": "memory delete Kettle --yes",
     "memory restore": "memory restore Gone",
     "memory edit": "memory edit Kettle --status done",
-    "memory link": "memory link Kettle Robert",
+    "memory link": "memory link Robert Kettle",
     "fact set": "fact set anna street Quay",
     "fact forget": "fact forget anna colour",
     "fact verify": "fact verify anna colour",
