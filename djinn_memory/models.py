@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast
 
@@ -79,6 +79,11 @@ def extended(record: object, kind: type[S], **more: Any) -> S:
     """A record of `kind`, from the matching fields of another record and from `more`."""
     shared = (name for name in kind.__struct_fields__ if hasattr(record, name))
     return kind(**{**{name: getattr(record, name) for name in shared}, **more})
+
+
+def path_of_links(titles: Iterable[str]) -> str:
+    """The titles of memories that links lead through, in words."""
+    return f"via {' -> '.join(titles)}"
 
 
 class Vault(Struct, frozen=True):

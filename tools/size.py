@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=67_105, files=527, names=2_192)
+LIMIT = Size(lines=67_109, files=527, names=2_193)
 
 
 def measure(package: Path) -> Size:

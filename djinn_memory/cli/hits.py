@@ -9,6 +9,7 @@ import typer
 
 from djinn_memory.cli import output
 from djinn_memory.cli.output import clean, dim, say, talk
+from djinn_memory.models import path_of_links
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -156,7 +157,7 @@ def _heading(hit: Hit) -> str:
 
 def _led(hit: Hit | RecalledMemory) -> str:
     """The path of links that led to a hit."""
-    return f"via {' -> '.join([*hit.via, hit.title])}"
+    return path_of_links([*hit.via, hit.title])
 
 
 def _place(hit: Hit) -> str:

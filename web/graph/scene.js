@@ -91,7 +91,6 @@ export class Scene {
     return points;
   }
 
-  /** Four corners for each link. Instances of one shape would take a software renderer ten times as long. */
   /** Four corners for each link: a software renderer draws instances of one shape one by one. */
   lines() {
     const { edges } = this.graph;

@@ -11,7 +11,7 @@ from djinn_memory.mcp.answers import Answer, MemoryPlace, headline, uri
 from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, number, required_text, tool
 from djinn_memory.memories.recall.scores import MemoryScore, MemoryScores
 from djinn_memory.memories.verbs import MemoryPage, MemoryWithOrigin
-from djinn_memory.models import Hit, Known, Mode, Problem, SearchResult, extended
+from djinn_memory.models import Hit, Known, Mode, Problem, SearchResult, extended, path_of_links
 from djinn_memory.system.plural import count
 
 PAGE = 20_000
@@ -89,7 +89,7 @@ def search(answer: _SearchAnswer) -> list[str]:
         first, last = passage.lines
         where = f"{passage.vault}/{passage.path}, lines {first}-{last}"
         where += f", page {passage.page}" if passage.page else ""
-        where += f", via {' -> '.join(passage.via)}" if passage.via else ""
+        where += f", {path_of_links(passage.via)}" if passage.via else ""
         heading = f"\n   under {' > '.join(passage.heading)}" if passage.heading else ""
         text = "\n".join(f"   {line}" for line in passage.text.splitlines())
         parts.append(f"{passage.rank}. {headline(passage)}\n   {where}{heading}\n{text}")

@@ -12,7 +12,7 @@ from djinn_memory.mcp.tool import OTHER_NARROWING, Argument, number, required_te
 from djinn_memory.memories.proposals.gaps import GapGroup, GapSuggestion
 from djinn_memory.memories.recall.rating import RatingResult
 from djinn_memory.memories.recall.recall import RecalledMemory, RecallResult
-from djinn_memory.models import Known, extended
+from djinn_memory.models import Known, extended, path_of_links
 from djinn_memory.notes.dates import local_day
 from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.system.plural import count
@@ -82,7 +82,7 @@ def _why(memory: RecalledMemory) -> str:
         reasons = ["undated" if memory.age is None else "to come" if memory.age else "of today"]
     if memory.why.words:
         reasons.append(f"says {', '.join(memory.why.words[:6])}")
-    reasons += [f"via {' -> '.join(memory.via)}"] if memory.via else []
+    reasons += [path_of_links(memory.via)] if memory.via else []
     reasons += [f"{name} {leg.part:.2f}" for name, leg in memory.why.legs.items()]
     return ", ".join(reasons)
 

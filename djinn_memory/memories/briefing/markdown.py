@@ -19,6 +19,7 @@ from djinn_memory.memories.briefing.requests import (
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.profiles.agenda import event_text
 from djinn_memory.memories.profiles.settings import profile_lines
+from djinn_memory.models import path_of_links
 from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
@@ -193,7 +194,7 @@ def _quoted(text: str) -> str:
 def _about(memory: MemoryExcerpt, *details: str | None) -> str:
     """The rank and the title of a memory, with its type and its other properties."""
     rank = f"{memory.rank}. " if memory.rank else ""
-    via = f"via {' -> '.join(memory.via)}" if memory.via else None
+    via = path_of_links(memory.via) if memory.via else None
     about = ", ".join([memory.type or "note", *filter(None, (*details, via))])
     return f"{rank}**{memory.title}** ({about})"
 
