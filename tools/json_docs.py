@@ -53,6 +53,7 @@ SETTINGS = {
     settings.ContextConfig: "context.",
     settings.BackupConfig: "backup.",
     settings.HooksConfig: "hooks.",
+    settings.ServerConfig: "server.",
     settings.UpkeepConfig: "upkeep.",
 }
 """Where in the settings a struct stands: their descriptions are the comments of the example."""

@@ -31,6 +31,7 @@ NOUNS = {
     "config": "The settings in config.yaml, and the servers and models that they may use.",
     "agent": "Agents: the names that have a personal vault, their profiles and summaries.",
     "agent summary": "The narrative summary, with which `djinn wake` begins.",
+    "key": "Keys of programs that call `djinn serve`.",
     "hook": "Hooks, with which clients such as Claude Code record sessions and get memories.",
 }
 """The groups of commands, also those inside a group. Commands without a group come before them."""
@@ -54,6 +55,7 @@ SECTIONS = {
         "ingest": "read PDFs and other files",
         "import": "read chats and calendars",
         "watch": "index while files change",
+        "serve": "answer programs over HTTP",
         "review": "what waits for you",
         "undo": "take a change back",
         "status": "what is in the home",
@@ -85,6 +87,7 @@ SECTIONS = {
         "vault": "folders of notes",
         "sync": "a server between homes",
         "backup": "one archive of a home",
+        "key": "keys of programs",
         "config": "settings, trust",
     },
 }

@@ -8,15 +8,21 @@ A memory may have domains, such as `work`. The setting `access` limits an agent 
 agent then sees memories without a domain, and those whose domains were all granted to it. The first
 agent of the settings is the owner of the home and sees every domain.
 
+A key of the HTTP server opens a part of what its agents see. While a call with a key runs, `limits`
+is the key, and a home shows nothing else.
+
 The setting `sync.read_all` names agents that search all vaults of a server, also those of other
 agents and homes. Their view here stays the same, and domains limit them there too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from unicodedata import normalize
 
+from djinn_memory.home.keys import Key
 from djinn_memory.models import Vault
 
 Grants = Mapping[str, Collection[str]]
@@ -27,6 +33,46 @@ DOMAIN = "domain"
 
 SHARED = "shared"
 """The name of the vault that all agents read and write."""
+
+limits: ContextVar[Key | None] = ContextVar("limits", default=None)
+"""The key of the running call; None without a key."""
+
+
+@contextmanager
+def limited_by(key: Key | None) -> Iterator[None]:
+    """Show only what a key opens; None for everything."""
+    before = limits.set(key)
+    try:
+        yield
+    finally:
+        limits.reset(before)
+
+
+def opened(vaults: Sequence[Vault]) -> Sequence[Vault]:
+    """Those of some vaults that the key of the running call opens."""
+    key = limits.get()
+    if not (key and key.vaults):
+        return vaults
+    return [vault for vault in vaults if vault.name in key.vaults]
+
+
+def reader_of(agent: str, key: Key | None) -> str:
+    """The name under which the domains are granted that an agent sees in the running call."""
+    return f"{agent}@{key.name}" if key and key.domains else agent
+
+
+def grants_of_key(key: Key, agents: Iterable[str], granted: Grants) -> Grants:
+    """The domains that agents see with a key, by `reader_of`: those that both may see."""
+    if not key.domains:
+        return {}
+    return {
+        reader_of(agent, key): [
+            domain
+            for domain in key.domains
+            if agent not in granted or domain_key(domain) in {*map(domain_key, granted[agent])}
+        ]
+        for agent in agents
+    }
 
 
 def is_open(vault: Vault) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.errors import ConfigError, NotFound, Refused, Remedy, UsageError
+from djinn_memory.errors import ConfigError, NotFound, Refused, Remedy, Unavailable, UsageError
 from djinn_memory.home import access, trust
 from djinn_memory.home import config as configuration
+from djinn_memory.home.keys import read_keys
 from djinn_memory.home.settings import Config, EmbeddingConfig
 from djinn_memory.home.trust import Endpoint
 from djinn_memory.models import Vault
@@ -179,6 +181,21 @@ class Home(Struct, frozen=True, dict=True):
         """The page of `djinn graph view`. It has texts of notes, and can be made again."""
         return self.state / "graph.html"
 
+    @property
+    def keys_path(self) -> Path:
+        """The keys of the HTTP server."""
+        return self.state / "keys.json"
+
+    @cached_property
+    def grants(self) -> access.Grants:
+        """The domains that each limited reader may see: agents by the setting, and keys."""
+        granted: dict[str, Collection[str]] = dict(self.config.access)
+        # A damaged file of keys is reported where a key is used. Other commands need none.
+        with suppress(Unavailable):
+            for key in read_keys(self.keys_path):
+                granted |= access.grants_of_key(key, self.config.agents, self.config.access)
+        return granted
+
     @cached_property
     def vaults(self) -> tuple[Vault, ...]:
         """All vaults of the settings, in order."""
@@ -205,8 +222,10 @@ class Home(Struct, frozen=True, dict=True):
 
     def agent(self, name: str | None) -> str:
         """`name`, or the default agent for None; `NotFound` lists the known agents."""
-        known = self.config.agents
-        if name is None:
+        key = access.limits.get()
+        opened = key.agents if key else ()
+        known = [each for each in opened or self.config.agents if each in self.config.agents]
+        if name is None and known:
             return known[0]
         if name not in known:
             raise NotFound(f"no agent {name!r}; known: {', '.join(known)}")
@@ -217,20 +236,22 @@ class Home(Struct, frozen=True, dict=True):
         return _select(self.vaults, names)
 
     def scope(self, agent: str, only: Sequence[str] = ()) -> tuple[Vault, ...]:
-        """The vaults that `agent` sees, or those of them in `only`."""
-        return _select(
-            [self._seen_by(vault, agent) for vault in access.readable(self.vaults, agent)], only
-        )
+        """The vaults that `agent` sees in the running call, or those of them in `only`."""
+        return self._scope(access.readable(self.vaults, agent), agent, only)
 
     def server_scope(
         self, agent: str, others: Sequence[Vault], only: Sequence[str] = ()
     ) -> tuple[Vault, ...]:
         """As `scope`, for an agent that reads all vaults of a server. `others` are not of here."""
-        return _select([self._seen_by(vault, agent) for vault in (*self.vaults, *others)], only)
+        return self._scope((*self.vaults, *others), agent, only)
+
+    def _scope(self, vaults: Sequence[Vault], agent: str, only: Sequence[str]) -> tuple[Vault, ...]:
+        opened = access.opened(vaults)
+        return _select([self._seen_by(vault, agent) for vault in opened], only)
 
     def _seen_by(self, vault: Vault, agent: str) -> Vault:
-        limited = agent in self.config.access
-        return replace(vault, reader=agent) if limited else vault
+        reader = access.reader_of(agent, access.limits.get())
+        return replace(vault, reader=reader) if reader in self.grants else vault
 
     def visible(self, agent: str | None, only: Sequence[str] = ()) -> tuple[Vault, ...]:
         """As `scope`. With None as the agent, all vaults of the home."""
@@ -238,11 +259,12 @@ class Home(Struct, frozen=True, dict=True):
 
     def hides(self, vault: Vault, domains: Iterable[str]) -> bool:
         """Whether the reader of a vault may not see a memory of it that has these domains."""
-        return access.hides(access.grants_of(self.config.access), vault.reader, domains)
+        return access.hides(access.grants_of(self.grants), vault.reader, domains)
 
     def domains(self, agent: str | None) -> tuple[str, ...]:
         """The domains that an agent knows: those that were granted, else those of the settings."""
-        granted = self.config.access.get(self.agent(agent))
+        reader = access.reader_of(self.agent(agent), access.limits.get())
+        granted = self.grants.get(reader)
         return tuple(self.config.domains if granted is None else granted)
 
     def check_domains(self, domains: Iterable[str], agent: str) -> None:
@@ -251,7 +273,8 @@ class Home(Struct, frozen=True, dict=True):
         Without a list in the settings, an agent that is not limited may use any domain. The error
         is the same for a domain that is hidden from the agent and for one that does not exist.
         """
-        known, limited = self.domains(agent), agent in self.config.access
+        known = self.domains(agent)
+        limited = access.reader_of(agent, access.limits.get()) in self.grants
         keys = {access.domain_key(name) for name in known}
         for domain in domains:
             if not domain.strip():
@@ -292,8 +315,8 @@ class Home(Struct, frozen=True, dict=True):
                 access.domain_key(name): each.domain for name, each in self.config.channels.items()
             }
             default = channels.get(access.domain_key(channel)) or default
-        grants = access.grants_of(self.config.access)
-        if default is not None and access.hides(grants, agent, [default]):
+        reader = access.reader_of(agent, access.limits.get())
+        if default is not None and access.hides(access.grants_of(self.grants), reader, [default]):
             raise Refused(
                 f"what {agent} writes here gets a domain that {agent} may not see; "
                 "name a domain that it may see"
@@ -330,7 +353,7 @@ class Home(Struct, frozen=True, dict=True):
         return self._seen_by(self.shared, agent) if shared else self.personal(agent)
 
     def _own(self, agent: str | None) -> Vault:
-        if vault := access.own_vault(self.vaults, agent):
+        if vault := access.own_vault(access.opened(self.vaults), agent):
             return vault
         raise NotFound(
             f"no vault {access.own_name(agent)!r} to write into",
@@ -379,7 +402,7 @@ class Home(Struct, frozen=True, dict=True):
 
     def reread(self) -> None:
         """Discard the cached settings, because this or another process has changed the file."""
-        for name in ("_settings", "vaults", "state"):
+        for name in ("_settings", "vaults", "state", "grants"):
             self.__dict__.pop(name, None)
 
     def _folders(self, config: Config) -> dict[str, Path]:

@@ -349,6 +349,14 @@ class ContextConfig(Struct, forbid_unknown_fields=True):
     turns: Annotated[int, Meta(ge=0, le=1000)] = 0
 
 
+class ServerConfig(Struct, forbid_unknown_fields=True):
+    """Settings of `djinn serve`."""
+
+    rate: Annotated[float, Meta(ge=1, le=1_000_000)] = 1000.0
+    hosts: list[str] = field(default_factory=list)
+    origins: list[str] = field(default_factory=list)
+
+
 class HooksConfig(Struct, forbid_unknown_fields=True):
     """Settings of `djinn hook`."""
 
@@ -406,6 +414,7 @@ class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
     upkeep: UpkeepConfig = field(default_factory=UpkeepConfig)
     backup: BackupConfig = field(default_factory=BackupConfig)
     hooks: HooksConfig = field(default_factory=HooksConfig)
+    server: ServerConfig = field(default_factory=ServerConfig)
 
 
 HOME_ONLY = ("agents", "vaults", "state_dir", "hooks", "domains", "access", "channels")

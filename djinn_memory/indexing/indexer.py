@@ -131,7 +131,7 @@ def update(
     connection = state.index
     if meta.get(connection, "maker") is None:
         meta.put(connection, "maker", MAKER)
-    if state.home.config.access:
+    if state.home.grants:
         state.apply_grants()
     # A sweep before a search leaves an index of another maker to `djinn index`.
     whole = at_most is None and only is None

@@ -355,7 +355,7 @@ class Memories(Namespace, name="memories"):
         home = self.runtime.home
         vaults = home.scope(home.agent(request.agent))
         try:
-            with peeking(home.index_path, vaults, home.config.access) as index:
+            with peeking(home.index_path, vaults, home.grants) as index:
                 return FieldValues(tuple(_values(index, request.field)))
         except STORE_ERRORS:
             return FieldValues(())

@@ -13,8 +13,10 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, Unavailable, Wording, using_wording
+from djinn_memory.home.access import limited_by
 from djinn_memory.home.config import user_path
 from djinn_memory.home.home import Home
+from djinn_memory.home.keys import Key
 from djinn_memory.home.trust import trust_path
 from djinn_memory.models import Problem
 from djinn_memory.operations import Rights, Verb
@@ -42,6 +44,8 @@ class ToolCall(Struct, frozen=True):
 
     tool: str
     agent: str
+    client: str | None
+    """The program that called, as in `Caller`."""
     session: str | None
     arguments: Mapping[str, Any]
     outcome: str
@@ -54,6 +58,7 @@ def record(state: State, call: ToolCall) -> Problem | None:
     kind, _, reason = call.outcome.partition(": ")
     data = {
         "agent": call.agent,
+        "client": call.client,
         "session": call.session,
         "arguments": _arguments(call.arguments),
         "outcome": f"{kind}: {_audited(reason)}" if reason else kind,
@@ -131,6 +136,8 @@ class Caller(Struct):
     rights: Rights = "agent"
     """A person may call every operation, and set every field of its request."""
     read_only: bool = False
+    key: Key | None = None
+    """The key of a program that calls over HTTP, which limits what its agents see."""
 
     def may_call(self, verb: Verb) -> bool:
         """Whether the caller may run an operation."""
@@ -182,7 +189,7 @@ class Calls(Generic[H]):
             began = time.monotonic()
             outcome = "done"
             try:
-                with using_wording(words):
+                with using_wording(words), limited_by(caller.key):
                     return work(self._current(caller), caller)
             except (DjinnError, OSError) as error:
                 outcome = f"{type(error).__name__}: {error}"
@@ -200,7 +207,13 @@ class Calls(Generic[H]):
             finally:
                 milliseconds = (time.monotonic() - began) * 1000
                 call = ToolCall(
-                    name, caller.agent, caller.session, arguments, outcome, milliseconds
+                    name,
+                    caller.agent,
+                    caller.client,
+                    caller.session,
+                    arguments,
+                    outcome,
+                    milliseconds,
                 )
                 try:
                     # After the answer, which need not wait for the disk.
@@ -235,7 +248,8 @@ class Calls(Generic[H]):
         if marks != self._marks:
             before = self._home.runtime.home
             home = Home(before.root)
-            if (home.config, home.untrusted) != (before.config, before.untrusted):
+            seen = [(each.config, each.untrusted, each.grants) for each in (home, before)]
+            if seen[0] != seen[1]:
                 self._home.runtime.close()
                 self._home = self._opened(home)
             self._marks = marks
@@ -243,7 +257,8 @@ class Calls(Generic[H]):
         return self._home
 
     def _file_marks(self) -> list[object]:
-        paths = self._home.runtime.home.config_path, user_path(), trust_path()
+        home = self._home.runtime.home
+        paths = home.config_path, user_path(), trust_path(), home.keys_path
         return [file_version(path) for path in paths]
 
     def _audit(self, call: ToolCall) -> None:

@@ -12,6 +12,7 @@ from djinn_memory.operations import OPERATIONS, VERBS, Verb
 from djinn_memory.operations.checks import field_types
 
 _OPTIONS = {
+    "agents": "--agent",
     "aliases": "--alias",
     "decisions": "--decision",
     "document_type": "--doc-type",

@@ -115,7 +115,7 @@ class State:
         """Whether the index is divided by the current grants."""
         from djinn_memory.store.index import compartments
 
-        return compartments.grants(self.index) == compartments.folded(self.home.config.access)
+        return compartments.grants(self.index) == compartments.folded(self.home.grants)
 
     def apply_grants(self) -> None:
         """Divide the index by the current grants, if they changed.
@@ -130,7 +130,7 @@ class State:
                 return
             self.need_writable()
             with sqlite.transaction(self.index):
-                memory_rows.regroup(self.index, self.home.config.access)
+                memory_rows.regroup(self.index, self.home.grants)
 
     def _token_signs(self, identity: str, hashes: Sequence[bytes]) -> Mapping[bytes, bytes]:
         with explained(self.home.embeddings_path):

@@ -205,7 +205,7 @@ def domains_in(memories: Iterable[IndexedMemory]) -> Iterator[str]:
 
 def hidden_from(home: Home, memory: IndexedMemory) -> frozenset[str]:
     """The agents from which the domains of a memory hide it. Its field `domain` was loaded."""
-    return frozenset(access.excluded(access.grants_of(home.config.access), domains_in([memory])))
+    return frozenset(access.excluded(access.grants_of(home.grants), domains_in([memory])))
 
 
 def file_name(vault: Vault, name: str) -> str:

@@ -94,7 +94,7 @@ def purge(
     state.need_writable()
     texts = [text for _, note in notes for text in _texts(note)]
     domains = {domain for _, note in notes for domain in domains_of(note)}
-    excluded = access.excluded(access.grants_of(state.home.config.access), domains)
+    excluded = access.excluded(access.grants_of(state.home.grants), domains)
     may_quote = _may_quote(state.home, memory.vault, excluded)
     hashes = {key for _, note in notes for key in _hashes(note, memory.vault)}
     # The files last: while they are there all of it can be done again.

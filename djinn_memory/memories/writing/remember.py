@@ -171,7 +171,7 @@ def _unresolved(
 
 def _excluded(home: Home, domain: str | None) -> frozenset[str]:
     """The agents that may not see a new note with a domain."""
-    grants = access.grants_of(home.config.access)
+    grants = access.grants_of(home.grants)
     return frozenset(access.excluded(grants, [] if domain is None else [domain]))
 
 

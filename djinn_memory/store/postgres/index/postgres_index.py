@@ -266,7 +266,7 @@ class ServerIndexes:
         server, home = self._connected(), self._home
         settings, queries = exploring(EXPLORED), scope_queries(vaults)
         with snapshot(server.connection, server.address, settings, queries) as (tx, listed):
-            scopes = Scopes(tx, vaults, home.config.access, self._caches, listed)
+            scopes = Scopes(tx, vaults, home.grants, self._caches, listed)
             here = {vault.id for vault in home.vaults}
             others = [vault for vault in vaults if vault.id not in here]
             index = PostgresIndex(scopes, [*home.vaults, *others], recipe)

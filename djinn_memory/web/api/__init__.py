@@ -1,0 +1,1 @@
+"""The HTTP API: one route for each operation, for programs with a key."""

@@ -1,0 +1,130 @@
+"""The application of the HTTP server: its routes, and the layers around them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from djinn_memory import __version__
+from djinn_memory.errors import DjinnError
+from djinn_memory.operations import OPERATIONS
+from djinn_memory.web.api.guard import COOKIE, Visitors
+from djinn_memory.web.api.idempotency import once
+from djinn_memory.web.api.operations import ALIASES, Alias, Runner, given_in, respond
+from djinn_memory.web.api.problems import Denied, response_to
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+GZIP_BYTES = 1000
+"""Bytes of an answer below which compressing it saves nothing."""
+
+
+def application(
+    routes: Sequence[BaseRoute],
+    origins: Sequence[str],
+    running: Callable[[], AbstractAsyncContextManager[None]],
+) -> Starlette:
+    """An application with these routes. `running` surrounds the time in which it serves.
+
+    Pages of `origins` may read its answers.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with running():
+            yield
+
+    layers = [Middleware(GZipMiddleware, minimum_size=GZIP_BYTES)]
+    if origins:
+        every = ("*",)
+        layers.insert(
+            0,
+            Middleware(
+                CORSMiddleware, allow_origins=origins, allow_methods=every, allow_headers=every
+            ),
+        )
+    handlers = {Denied: _failed, DjinnError: _failed, HTTPException: _not_routed}
+    return Starlette(
+        routes=routes, middleware=layers, exception_handlers=handlers, lifespan=lifespan
+    )
+
+
+def operation_routes(runner: Runner) -> list[BaseRoute]:
+    """A route for each readable address, and the one that serves all operations."""
+    routes = [
+        Route(alias.path, once(_aliased(runner, alias)), methods=[alias.method])
+        for alias in ALIASES
+    ]
+
+    async def named(request: Request) -> Response:
+        name = request.path_params["operation"].replace("/", ".")
+        verb = OPERATIONS.get(name)
+        if verb is None:
+            raise Denied(HTTPStatus.NOT_FOUND, f"no operation {name[:100]!r}; see /docs")
+        if request.method != "POST" and (verb.writes or verb.logs):
+            why = f"{name} writes, so send it by POST"
+            raise Denied(HTTPStatus.METHOD_NOT_ALLOWED, why, headers={"Allow": "POST"})
+        return await _answer(runner, request, name, {})
+
+    return [*routes, Route("/v1/{operation:path}", once(named), methods=["GET", "POST"])]
+
+
+def _aliased(runner: Runner, alias: Alias) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        return await _answer(runner, request, alias.operation, alias.names)
+
+    return answer
+
+
+async def _answer(
+    runner: Runner, request: Request, name: str, names: Mapping[str, str]
+) -> Response:
+    given = await given_in(request, OPERATIONS[name], names)
+    return respond(request, await runner.answer(request.scope["caller"], name, given))
+
+
+def entry_routes(visitors: Visitors) -> list[BaseRoute]:
+    """The routes that need no key."""
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    async def login(request: Request) -> Response:
+        cookie = visitors.log_in(request.query_params.get("token", ""))
+        if cookie is None:
+            why = (
+                "the login address is used or unknown; `djinn serve` prints a new one at its start"
+            )
+            raise Denied(HTTPStatus.FORBIDDEN, why)
+        response = RedirectResponse("/docs", HTTPStatus.SEE_OTHER)
+        response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict")
+        response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    return [Route("/healthz", health), Route("/login", login)]
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Denied | DjinnError)
+    return response_to(error)
+
+
+async def _not_routed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, Denied):
+        return response_to(error.__cause__)
+    status = HTTPStatus(error.status_code)
+    why = error.detail
+    if status == HTTPStatus.NOT_FOUND:
+        why = f"nothing is at {request.url.path[:100]}; see /docs"
+    return response_to(Denied(status, why, headers=error.headers))

@@ -1,0 +1,250 @@
+"""Runs operations for requests: `POST /v1/OPERATION`, and readable addresses for some of them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from asyncio import wrap_future
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import UsageError
+from djinn_memory.operations import OPERATIONS, Verb
+from djinn_memory.operations.caller import Caller, Calls
+from djinn_memory.operations.checks import FieldType, field_types, fields_of, misfit
+from djinn_memory.web.api.problems import WORDING, Denied, encoded
+
+T = TypeVar("T")
+
+Fields = Mapping[str, Any]
+
+
+class Alias(NamedTuple):
+    """A readable path of an operation."""
+
+    method: str
+    path: str
+    operation: str
+    names: Mapping[str, str] = {}
+    """Fields of the request that have another name here, by that name."""
+
+
+_AGENT = {"agent_id": "agent"}
+
+ALIASES = (
+    Alias("GET", "/v1/memory/search", "search", _AGENT),
+    Alias("GET", "/v1/context", "context", _AGENT),
+    Alias("GET", "/v1/gaps", "gaps.list", _AGENT),
+    Alias("POST", "/v1/gaps", "gaps.report", _AGENT),
+    Alias("GET", "/v1/episodes", "episodes.list", _AGENT),
+    Alias("POST", "/v1/episodes", "episodes.record_interaction", _AGENT),
+    Alias("GET", "/v1/entities", "entities.list", _AGENT),
+    Alias("POST", "/v1/entities", "entities.add", _AGENT),
+    Alias("GET", "/v1/facts", "facts.list", _AGENT),
+    Alias("POST", "/v1/facts", "facts.set", _AGENT),
+    Alias("GET", "/v1/working", "working.list", _AGENT),
+    Alias("POST", "/v1/working", "working.set", _AGENT),
+)
+
+OVER_ALL = {
+    "search": "hits",
+    "facts.list": "facts",
+    "facts.search": "facts",
+    "entities.list": "entities",
+    "sessions.list": "sessions",
+    "summary.show": "",
+}
+"""The operations that a key with the scope `read_all` runs over all agents, with the field of their
+rows; empty for an answer that is one row."""
+
+SIZE = 60
+"""Bytes of an answer below which an entity tag costs more than it saves."""
+
+
+def paths_in(verb: Verb) -> frozenset[str]:
+    """The fields of an operation's request that name files of this machine."""
+    return frozenset(name for name, kind in field_types(verb.request).items() if _is_path(kind))
+
+
+def _is_path(kind: FieldType) -> bool:
+    return Path in kind.kinds or bool(kind.element and _is_path(kind.element))
+
+
+class Runner:
+    """Runs operations in the queue of a home, for callers over HTTP."""
+
+    def __init__(self, calls: Calls[Djinn]) -> None:
+        self._calls = calls
+
+    async def do(
+        self, caller: Caller, name: str, fields: Fields, work: Callable[[Djinn, Caller], T]
+    ) -> T:
+        """Run work for a caller. Raises `DjinnError` in the words of the API."""
+        return await wrap_future(self._calls.submit(caller, name, fields, work, WORDING))
+
+    async def answer(self, caller: Caller, name: str, given: Fields) -> bytes:
+        """The answer of an operation as JSON. Raises `Denied` or `DjinnError`."""
+        verb = OPERATIONS[name]
+        allow(caller, verb, given)
+        fields, skip = _paged(verb, given)
+        everybody = bool(
+            caller.key and caller.key.scope == "read_all" and name in OVER_ALL
+            and not fields.get("agent")
+        )  # fmt: skip
+        if "agent" in field_types(verb.request) and fields.get("agent"):
+            caller = replace(caller, agent=str(fields["agent"])[:100])
+
+        def work(djinn: Djinn, caller: Caller) -> bytes:
+            if everybody:
+                data = _over_all(djinn, verb, fields)
+            else:
+                data = answered(djinn, caller, verb, fields)
+            return encoded({**data, **_next_page(data, skip)})
+
+        return await self.do(caller, name, fields, work)
+
+
+def allow(caller: Caller, verb: Verb, given: Fields) -> None:
+    """Raise `Denied` for an operation or a field that is not for this caller."""
+    if not caller.may_call(verb):
+        scope = "write" if verb.rights == "agent" else "administer"
+        why = f"{verb.name} needs a key with the scope {scope}"
+        if verb.writes and caller.read_only and not caller.key:
+            why = f"this server is read-only, so {verb.name} is not available"
+        raise Denied(HTTPStatus.FORBIDDEN, why)
+    if caller.rights == "person":
+        return
+    own = caller.own.keys()
+    closed = [name for name in given if name not in own and not caller.may_set(name)]
+    closed += [name for name in given if name in paths_in(verb)]
+    if closed:
+        why = f"{closed[0]} needs a key with the scope administer"
+        if closed[0] in paths_in(verb):
+            why += ", because it names a file of the server; upload the file instead"
+        raise Denied(HTTPStatus.FORBIDDEN, why, field=closed[0])
+
+
+def answered(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> dict[str, Any]:
+    """The answer of an operation with all problems, as data. Raises `DjinnError`."""
+    given = dict(fields)
+    if caller.rights == "agent" and "agent" in field_types(verb.request):
+        given["agent"] = djinn.home.agent(given.get("agent"))
+    if why := misfit(verb.request, given, field_types(verb.request)):
+        raise UsageError(why)
+    request = msgspec.convert(given, verb.request, dec_hook=lambda kind, text: kind(text))
+    answer = verb.bind(djinn)(request)
+    data: dict[str, Any] = msgspec.to_builtins(answer, enc_hook=str)
+    own = [*getattr(answer, "problems", ())]
+    others = [problem for problem in djinn.problems if problem not in own]
+    data["problems"] = msgspec.to_builtins([*others, *own])
+    return data
+
+
+def _over_all(djinn: Djinn, verb: Verb, fields: Fields) -> dict[str, Any]:
+    """The rows of all agents, with the agent as a column: null for what several agents see."""
+    rows: dict[bytes, dict[str, Any]] = {}
+    field = OVER_ALL[verb.name]
+    merged: dict[str, Any] = {}
+    for agent in djinn.home.config.agents:
+        answer = answered(djinn, Caller(agent), verb, {**fields, "agent": agent})
+        merged = merged or answer
+        for row in answer[field] if field else [answer]:
+            row.pop("rank", None)
+            same = rows.setdefault(msgspec.json.encode(row), {**row, "agent": agent})
+            if same["agent"] != agent:
+                same["agent"] = None
+    listed = [*rows.values()]
+    if verb.name == "search":
+        listed.sort(key=lambda row: -row["score"])
+        del listed[fields.get("limit") or djinn.home.config.search.limit :]
+        listed = [{"rank": rank, **row} for rank, row in enumerate(listed, 1)]
+    return {**(merged if field else {"problems": merged["problems"]}), field or "rows": listed}
+
+
+def _paged(verb: Verb, given: Fields) -> tuple[dict[str, Any], int]:
+    """The fields of a request without the cursor, and the rows that it skips."""
+    fields = dict(given)
+    cursor = fields.pop("cursor", None) if "skip" in field_types(verb.request) else None
+    if cursor is not None:
+        try:
+            fields["skip"] = int(
+                base64.urlsafe_b64decode(str(cursor)).decode().removeprefix("skip:")
+            )
+        except ValueError:
+            why = f"{cursor!s:.60}: no cursor; use `next_cursor` of the last answer"
+            raise UsageError(why, argument="cursor") from None
+    skip = fields.get("skip")
+    return fields, skip if isinstance(skip, int) else 0
+
+
+def _next_page(data: Mapping[str, Any], skip: int) -> dict[str, str]:
+    """The cursor of the next page in the answer of a list; nothing on the last page."""
+    rows = next((len(part) for key, part in data.items() if isinstance(part, list)), 0)
+    total = data.get("total")
+    if not isinstance(total, int) or not 0 < rows < total - skip:
+        return {}
+    return {"next_cursor": base64.urlsafe_b64encode(f"skip:{skip + rows}".encode()).decode()}
+
+
+async def given_in(request: Request, verb: Verb, names: Mapping[str, str]) -> dict[str, Any]:
+    """The fields in the body or the query of a request. Raises `UsageError`."""
+    if request.method in ("GET", "HEAD"):
+        given = _from_query(verb, request.query_params, names)
+    else:
+        given = await json_in(request)
+    return {names.get(name, name): value for name, value in given.items()}
+
+
+async def json_in(request: Request) -> dict[str, Any]:
+    """The JSON object in the body of a request; empty without a body. Raises `UsageError`."""
+    body = await request.body()
+    try:
+        given = msgspec.json.decode(body or b"{}")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the body is not JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise UsageError("the body is no JSON object; send the fields of the request as one")
+    return given
+
+
+def _from_query(verb: Verb, query: QueryParams, names: Mapping[str, str]) -> dict[str, Any]:
+    types = {
+        field.encode_name: field_types(verb.request)[field.name]
+        for field in fields_of(verb.request)
+    }
+    given: dict[str, Any] = {}
+    for name in dict.fromkeys(query.keys()):
+        kind = types.get(names.get(name, name), FieldType((str,)))
+        values = [_parsed(text, kind.element or kind) for text in query.getlist(name)]
+        given[name] = values if list in kind.kinds else values[-1]
+    return given
+
+
+def _parsed(text: str, kind: FieldType) -> object:
+    """A value in a query: numbers and truth values are written as in JSON."""
+    if {bool, int, float} & {*kind.kinds}:
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return text
+    return text
+
+
+def respond(request: Request, body: bytes, status: int = 200) -> Response:
+    """A response with JSON. A client that has the same answer of a GET gets none again."""
+    response = Response(body, status, media_type="application/json")
+    if request.method == "GET":
+        tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+        response.headers["ETag"] = tag
+    return response

@@ -1,0 +1,172 @@
+"""`djinn serve`: one process for a home, on a port of this machine and on a Unix socket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import uvicorn
+from msgspec import Struct
+
+from djinn_memory.errors import Busy, Refused, Remedy, Unavailable
+from djinn_memory.home.home import Home
+from djinn_memory.home.keys import read_keys
+from djinn_memory.mcp.server import calls_on, log
+from djinn_memory.operations.caller import Caller
+from djinn_memory.runtime import utc_now
+from djinn_memory.system.locks import lock
+from djinn_memory.web.api.app import application, entry_routes, operation_routes
+from djinn_memory.web.api.guard import Guard, Visitors
+from djinn_memory.web.api.operations import Runner
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+SOCKET = "api.sock"
+"""The name of the Unix socket in the state folder."""
+
+END_SECONDS = 20
+"""Seconds that running requests have to end after SIGTERM."""
+
+IDLE_SECONDS = 75
+"""Seconds after which a connection without a request is closed."""
+
+
+class ServeOptions(Struct, frozen=True):
+    """Where to serve a home, and what may be done."""
+
+    host: str = "127.0.0.1"
+    port: int = 8770
+    read_only: bool = False
+
+
+class Served(Struct, frozen=True):
+    """A server that is about to accept requests."""
+
+    url: str
+    """Its address."""
+    login: str
+    """The address that logs a browser in, once."""
+    socket: Path | None
+    """The Unix socket; None where there is none."""
+    process: int
+    """The process."""
+
+
+def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) -> None:
+    """Serve a home until SIGINT or SIGTERM. Running requests end first.
+
+    `ready` is called when clients can connect. Raises `Busy` if another process serves the home,
+    `Refused` for a host that others can reach without a key, and `Unavailable` for a used port.
+    """
+    if options.host not in LOOPBACK and not read_keys(home.keys_path):
+        raise Refused(
+            f"{options.host} can be reached by other machines, and there is no key",
+            Remedy("keys.add", {"name": None}, "add one"),
+        )
+    with _only_server(home) as announce:
+        listener = _listen(options)
+        port = listener.getsockname()[1]
+        url = f"http://{'localhost' if options.host == '::1' else options.host}:{port}"
+        local = _local_socket(home)
+        caller = Caller(
+            home.agent(None), client="http", rights="person", read_only=options.read_only
+        )
+        visitors = Visitors(home, caller, utc_now)
+        calls = calls_on(home, caller)
+        names = {*LOOPBACK, "[::1]", options.host} - {"0.0.0.0", "::"}
+        hosts = {f"{name}:{port}".lower() for name in names} | {*home.config.server.hosts}
+        runner = Runner(calls)
+
+        @asynccontextmanager
+        async def running() -> AsyncIterator[None]:
+            announce(url)
+            login = f"{url}/login?token={visitors.new_login()}"
+            ready(Served(f"{url}/", login, home.state / SOCKET if local else None, os.getpid()))
+            yield
+
+        app = application(
+            [*entry_routes(visitors), *operation_routes(runner)],
+            home.config.server.origins,
+            running,
+        )
+        config = uvicorn.Config(
+            Guard(app, visitors, hosts, ()),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=IDLE_SECONDS,
+            timeout_graceful_shutdown=END_SECONDS,
+        )
+        try:
+            _Http(config).run([each for each in (listener, local) if each])
+        finally:
+            calls.close()
+            if local:
+                with suppress(OSError):
+                    (home.state / SOCKET).unlink()
+
+
+class _Http(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End by a signal as usual, but without sending it to the process once more."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
+        yield
+
+
+@contextmanager
+def _only_server(home: Home) -> Iterator[Callable[[str], None]]:
+    """Lock out other servers of a home. Yields a function that stores the address."""
+    place = home.state / "serve.url"
+
+    def announce(url: str) -> None:
+        place.write_text(f"{url}/ (process {os.getpid()})", "utf-8")
+
+    try:
+        with lock(home.state / "serve.lock", timeout=0):
+            yield announce
+            with suppress(OSError):
+                place.unlink()
+    except Busy:
+        where = ""
+        with suppress(OSError):
+            where = f" at {place.read_text('utf-8')}"
+        raise Busy(f"{home.root} is served already{where}; stop that server, or use it") from None
+
+
+def _listen(options: ServeOptions) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        # It listens before the address is printed, so that its reader can connect at once.
+        return socket.create_server((options.host, options.port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        why = os.strerror(getattr(error, "errno", None) or 0)
+        port = f"{options.port}: {why}; choose another, or 0 for any"
+        raise Unavailable(port, argument="port") from None
+
+
+def _local_socket(home: Home) -> socket.socket | None:
+    """The Unix socket of a home, for its user alone; None where it cannot be made."""
+    path = home.state / SOCKET
+    if sys.platform == "win32":
+        return None
+    made = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        with suppress(FileNotFoundError):
+            path.unlink()
+        made.bind(str(path))
+        made.listen(2048)
+    except OSError as error:
+        made.close()
+        log(f"no Unix socket: {path}: {error.strerror or error}")
+        return None
+    finally:
+        os.umask(before)
+    return made
