@@ -11,15 +11,17 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
 from msgspec import Struct
 
-from djinn_memory.errors import Busy, Refused, Remedy, Unavailable
+from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.keys import read_keys
-from djinn_memory.mcp.server import calls_on, log
+from djinn_memory.home.server import claim
+from djinn_memory.mcp.server import calls_on, log, server
 from djinn_memory.operations.caller import Caller
+from djinn_memory.operations.keys import adopt_token
 from djinn_memory.runtime import utc_now
-from djinn_memory.system.locks import lock
 from djinn_memory.web.api.app import application, entry_routes, operation_routes
 from djinn_memory.web.api.guard import Guard, Visitors
 from djinn_memory.web.api.operations import Runner
@@ -39,9 +41,9 @@ IDLE_SECONDS = 75
 class ServeOptions(Struct, frozen=True):
     """Where to serve a home, and what may be done."""
 
-    host: str = "127.0.0.1"
-    port: int = 8770
-    read_only: bool = False
+    host: str
+    port: int
+    read_only: bool
 
 
 class Served(Struct, frozen=True):
@@ -63,12 +65,13 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
     `ready` is called when clients can connect. Raises `Busy` if another process serves the home,
     `Refused` for a host that others can reach without a key, and `Unavailable` for a used port.
     """
+    adopt_token(home)
     if options.host not in LOOPBACK and not read_keys(home.keys_path):
         raise Refused(
             f"{options.host} can be reached by other machines, and there is no key",
             Remedy("keys.add", {"name": None}, "add one"),
         )
-    with _only_server(home) as announce:
+    with claim(home) as announce:
         listener = _listen(options)
         port = listener.getsockname()[1]
         url = f"http://{'localhost' if options.host == '::1' else options.host}:{port}"
@@ -81,16 +84,21 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
         names = {*LOOPBACK, "[::1]", options.host} - {"0.0.0.0", "::"}
         hosts = {f"{name}:{port}".lower() for name in names} | {*home.config.server.hosts}
         runner = Runner(calls)
+        # The guard has checked the host and the origin already.
+        unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        memory = server(calls, caller)
+        mcp = memory.streamable_http_app(json_response=True, transport_security=unchecked)
 
         @asynccontextmanager
         async def running() -> AsyncIterator[None]:
-            announce(url)
+            announce(f"{url}/")
             login = f"{url}/login?token={visitors.new_login()}"
             ready(Served(f"{url}/", login, home.state / SOCKET if local else None, os.getpid()))
-            yield
+            async with memory.session_manager.run():
+                yield
 
         app = application(
-            [*entry_routes(visitors), *operation_routes(runner)],
+            [*entry_routes(visitors), *mcp.routes, *operation_routes(runner)],
             home.config.server.origins,
             running,
         )
@@ -118,26 +126,6 @@ class _Http(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.handle_exit)
         yield
-
-
-@contextmanager
-def _only_server(home: Home) -> Iterator[Callable[[str], None]]:
-    """Lock out other servers of a home. Yields a function that stores the address."""
-    place = home.state / "serve.url"
-
-    def announce(url: str) -> None:
-        place.write_text(f"{url}/ (process {os.getpid()})", "utf-8")
-
-    try:
-        with lock(home.state / "serve.lock", timeout=0):
-            yield announce
-            with suppress(OSError):
-                place.unlink()
-    except Busy:
-        where = ""
-        with suppress(OSError):
-            where = f" at {place.read_text('utf-8')}"
-        raise Busy(f"{home.root} is served already{where}; stop that server, or use it") from None
 
 
 def _listen(options: ServeOptions) -> socket.socket:
