@@ -22,7 +22,7 @@ from djinn_memory.mcp.server import calls_on, log, server
 from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.keys import adopt_token
 from djinn_memory.runtime import utc_now
-from djinn_memory.web.api.app import application, entry_routes, operation_routes
+from djinn_memory.web.api.app import application, description_routes, entry_routes, operation_routes
 from djinn_memory.web.api.guard import Guard, Visitors
 from djinn_memory.web.api.operations import Runner
 
@@ -98,7 +98,12 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
                 yield
 
         app = application(
-            [*entry_routes(visitors), *mcp.routes, *operation_routes(runner)],
+            [
+                *entry_routes(visitors),
+                *description_routes(),
+                *mcp.routes,
+                *operation_routes(runner),
+            ],
             home.config.server.origins,
             running,
         )

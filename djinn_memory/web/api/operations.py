@@ -42,7 +42,7 @@ _AGENT = {"agent_id": "agent"}
 
 ALIASES = (
     Alias("GET", "/v1/memory/search", "search", _AGENT),
-    Alias("GET", "/v1/context", "context", _AGENT),
+    Alias("GET", "/v1/context", "context", {**_AGENT, "query": "task"}),
     Alias("GET", "/v1/gaps", "gaps.list", _AGENT),
     Alias("POST", "/v1/gaps", "gaps.report", _AGENT),
     Alias("GET", "/v1/episodes", "episodes.list", _AGENT),
@@ -135,10 +135,16 @@ def allow(caller: Caller, verb: Verb, given: Fields) -> None:
 
 def answered(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> dict[str, Any]:
     """The answer of an operation with all problems, as data. Raises `DjinnError`."""
-    given = dict(fields)
-    if caller.rights == "agent" and "agent" in field_types(verb.request):
+    types = field_types(verb.request)
+    # Generated clients write null for a field that is left out.
+    given = {
+        name: value
+        for name, value in fields.items()
+        if value is not None or name not in types or types[name].nullable
+    }
+    if caller.rights == "agent" and "agent" in types:
         given["agent"] = djinn.home.agent(given.get("agent"))
-    if why := misfit(verb.request, given, field_types(verb.request)):
+    if why := misfit(verb.request, given, types):
         raise UsageError(why)
     request = msgspec.convert(given, verb.request, dec_hook=lambda kind, text: kind(text))
     answer = verb.bind(djinn)(request)
