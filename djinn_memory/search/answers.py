@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from datetime import UTC, datetime
+from typing import Any
 from weakref import WeakKeyDictionary
 
-import apsw
 import msgspec
 from msgspec import Struct
 
@@ -42,7 +42,8 @@ class _Kept(Struct):
     size: int = 0
 
 
-_KEPT: WeakKeyDictionary[apsw.Connection, _Kept] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Any, _Kept] = WeakKeyDictionary()
+"""By the connection to the index."""
 
 
 class Question:
