@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +19,7 @@ from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.watch.heard import Kind
 
 if TYPE_CHECKING:
+    from djinn_memory.home.home import Home
     from djinn_memory.watch.heard import Heard, Notice
     from djinn_memory.watch.service import InstalledService, RemovedService
 
@@ -85,10 +89,30 @@ def _run_watch(call: Call) -> InstalledService | RemovedService | None:
     display = _Lines(call.json) if lines else _Live()
     try:
         output.problems(djinn.problems)
-        djinn.watch(request.vaults, display.tell, heard)
+        with _running_commands(djinn.home, heard):
+            djinn.watch(request.vaults, display.tell, heard)
     finally:
         display.close()
     raise typer.Exit(0)
+
+
+@contextmanager
+def _running_commands(home: Home, heard: Heard) -> Iterator[None]:
+    """Run commands of other processes during the block."""
+    from djinn_memory.cli.warm.listener import listening
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.operations.caller import Calls
+    from djinn_memory.watch.heard import Notice
+
+    def warn(text: str) -> None:
+        heard.put(Notice("warning", text))
+
+    calls = Calls(home, partial(Djinn, resident=True), warn)
+    try:
+        with listening(home, calls):
+            yield
+    finally:
+        calls.close()
 
 
 @command(
