@@ -134,6 +134,11 @@ def _watch(call: Call, answer: InstalledService | RemovedService) -> None:
     it scans the vault every few seconds. A Postgres server inside a home, which `djinn sync init
     --embedded` makes, runs as long as the watch. Exits with 0 on Ctrl-C.
 
+    As long as it runs, it also runs `djinn search`, `recall`, `context`, `remember`, `show` and
+    `list` of this home, with the same output, so that they start faster. A command with other
+    settings in its environment, or one that starts a pager, runs by itself. If the watch ends in
+    the middle of a command, the command ends with 5.
+
     Examples:
         djinn watch
         djinn watch --vault notes --log

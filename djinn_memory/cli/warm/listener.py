@@ -109,7 +109,10 @@ def _receive(connection: socket.socket, calls: Calls[Djinn], process: Process) -
         request = json.loads(data)
 
         def serve(djinn: Djinn, _: Caller) -> None:
-            with connection, suppress(OSError):
+            with connection, suppress(OSError), ExitStack() as stack:
+                # A reader of the output waits until nobody has it open.
+                for file in files:
+                    stack.enter_context(file)
                 if process.fits(request, djinn.home):
                     _serve(djinn, connection, request, files)
 
