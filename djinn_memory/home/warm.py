@@ -3,7 +3,7 @@
 The process runs the work at most once, and the command knows whether it began:
 
     command  a line of JSON, with descriptors
-    process  READY   its worker thread is free and waits for GO, but no longer than the command
+    process  READY   it can run this, and waits for GO, but no longer than the command did
     command  GO      from here on the command does not do the work itself,
     process  NOT_BEGUN  unless the process says this,
              or a line of JSON when it is done

@@ -47,7 +47,7 @@ def listening(home: Home, calls: Calls[Djinn]) -> Iterator[None]:
             stack.enter_context(lock(home.state / "warm.lock", timeout=0))
             listener = stack.enter_context(_listener(home.state))
             threading.Thread(
-                target=_accept, args=(listener, calls, Process()), name="warm", daemon=True
+                target=_accept, args=(listener, home, calls, Process()), name="warm", daemon=True
             ).start()
         yield
 
@@ -79,7 +79,7 @@ def _listener(state: Path) -> Iterator[socket.socket]:
                 listener.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(listener: socket.socket, calls: Calls[Djinn], process: Process) -> None:
+def _accept(listener: socket.socket, home: Home, calls: Calls[Djinn], process: Process) -> None:
     while listener.fileno() >= 0:
         try:
             connection, _ = listener.accept()
@@ -88,11 +88,11 @@ def _accept(listener: socket.socket, calls: Calls[Djinn], process: Process) -> N
             time.sleep(0.05)
             continue
         threading.Thread(
-            target=_receive, args=(connection, calls, process), name="warm", daemon=True
+            target=_receive, args=(connection, home, calls, process), name="warm", daemon=True
         ).start()
 
 
-def _receive(connection: socket.socket, calls: Calls[Djinn], process: Process) -> None:
+def _receive(connection: socket.socket, home: Home, calls: Calls[Djinn], process: Process) -> None:
     """Read a request, and queue it. When it is dropped, its connection is closed."""
     # It is unreadable, its command is gone, or this process is ending.
     with suppress(OSError, ValueError, RuntimeError):
@@ -107,16 +107,46 @@ def _receive(connection: socket.socket, calls: Calls[Djinn], process: Process) -
                 return
             data += part
         request = json.loads(data)
+        if not process.fits(request, home):
+            return
+        connection.sendall(warm.READY)
+        try:
+            goes = connection.recv(1) == warm.GO
+        except TimeoutError:
+            goes = False
+        if not goes:
+            connection.sendall(warm.NOT_BEGUN)
+            return
+        turn = _Turn(connection)
 
         def serve(djinn: Djinn, _: Caller) -> None:
-            with connection, suppress(OSError), ExitStack() as stack:
-                # A reader of the output waits until nobody has it open.
-                for file in files:
-                    stack.enter_context(file)
-                if process.fits(request, djinn.home):
-                    _serve(djinn, connection, request, files)
+            # Its settings may have changed since.
+            if process.fits(request, djinn.home):
+                turn.take(djinn, request, files)
 
         calls.begin(_PERSON, serve, CommandWording())
+
+
+class _Turn:
+    """The place of a command in the queue. If it is dropped, the command does the work itself."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection: socket.socket | None = connection
+
+    def take(self, djinn: Djinn, request: dict[str, Any], files: list[FileIO]) -> None:
+        """Run the command."""
+        connection, self._connection = self._connection, None
+        with ExitStack() as stack, suppress(OSError):
+            # A reader of the output waits until nobody has it open.
+            for file in files:
+                stack.enter_context(file)
+            if connection:
+                _serve(djinn, connection, request, files)
+
+    def __del__(self) -> None:
+        with suppress(OSError):
+            if self._connection:
+                self._connection.sendall(warm.NOT_BEGUN)
 
 
 def _from_same_user(connection: socket.socket) -> bool:
@@ -130,16 +160,6 @@ def _from_same_user(connection: socket.socket) -> bool:
 def _serve(
     djinn: Djinn, connection: socket.socket, request: dict[str, Any], files: list[FileIO]
 ) -> None:
-    """Run a command, if it still waits for this."""
-    connection.settimeout(warm.BEGIN_SECONDS)
-    connection.sendall(warm.READY)
-    try:
-        begins = connection.recv(1) == warm.GO
-    except TimeoutError:
-        begins = False
-    if not begins:
-        connection.sendall(warm.NOT_BEGUN)
-        return
     connection.settimeout(None)
     thread_run = ThreadRun()
     try:
@@ -148,8 +168,9 @@ def _serve(
             answer = run(djinn, request, files)
     except KeyboardInterrupt:
         answer = {"code": INTERRUPTED}
-    connection.sendall(json.dumps(answer).encode() + b"\n")
-    connection.shutdown(socket.SHUT_RDWR)
+    with connection:
+        connection.sendall(json.dumps(answer).encode() + b"\n")
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _hear(connection: socket.socket, thread_run: ThreadRun) -> None:
