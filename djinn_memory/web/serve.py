@@ -7,19 +7,20 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from msgspec import Struct
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.keys import read_keys
 from djinn_memory.home.server import claim
 from djinn_memory.mcp.server import calls_on, log, server
-from djinn_memory.operations.caller import Caller
+from djinn_memory.operations.caller import Caller, Calls
 from djinn_memory.operations.keys import adopt_token
 from djinn_memory.runtime import utc_now
 from djinn_memory.web.api.app import application, description_routes, entry_routes, operation_routes
@@ -59,10 +60,15 @@ class Served(Struct, frozen=True):
     """The process."""
 
 
-def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) -> None:
+def serve(
+    home: Home,
+    options: ServeOptions,
+    ready: Callable[[Served], None],
+    beside: Callable[[Calls[Djinn]], AbstractContextManager[None]],
+) -> None:
     """Serve a home until SIGINT or SIGTERM. Running requests end first.
 
-    `ready` is called when clients can connect. Raises `Busy` if another process serves the home,
+    `ready` is called when clients can connect. `beside` serves others by the same queue of calls. Raises `Busy` if another process serves the home,
     `Refused` for a host that others can reach without a key, and `Unavailable` for a used port.
     """
     adopt_token(home)
@@ -116,7 +122,8 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
             timeout_graceful_shutdown=END_SECONDS,
         )
         try:
-            _Http(config).run([each for each in (listener, local) if each])
+            with beside(calls):
+                _Http(config).run([each for each in (listener, local) if each])
         finally:
             calls.close()
             if local:
