@@ -68,7 +68,8 @@ def serve(
 ) -> None:
     """Serve a home until SIGINT or SIGTERM. Running requests end first.
 
-    `ready` is called when clients can connect. `beside` serves others by the same queue of calls. Raises `Busy` if another process serves the home,
+    `ready` is called when clients can connect. `beside` serves others by the same queue of calls.
+    Raises `Busy` if another process serves the home,
     `Refused` for a host that others can reach without a key, and `Unavailable` for a used port.
     """
     adopt_token(home)
