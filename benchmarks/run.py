@@ -14,7 +14,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (
     "install.py", "speed.py", "quality.py", "documents.py", "watch.py", "verbs.py", "warm.py",
-    "agent.py", "server.py", "thresholds.py", "multilingual.py", "journal.py", "context.py",
+    "agent.py", "server.py", "serve.py", "thresholds.py", "multilingual.py", "journal.py",
+    "context.py",
     "tasks.py", "imports.py", "calendars.py", "hook.py", "dates.py", "dated_questions.py",
     "entities.py", "habits.py", "extraction.py", "domains.py", "hostile.py", "sync.py",
     "postgres.py", "graph.py", "two_hop.py", "graph_view.py",

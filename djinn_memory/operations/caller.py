@@ -6,7 +6,7 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
@@ -53,8 +53,19 @@ class ToolCall(Struct, frozen=True):
     milliseconds: float
 
 
-def record(state: State, call: ToolCall) -> Problem | None:
-    """Append a call to the ledger, without secrets. Returns the problem if it cannot be written."""
+def record(state: State, calls: Sequence[ToolCall]) -> Problem | None:
+    """Append calls to the ledger, without secrets. Returns the problem if that is not possible."""
+    errors: tuple[type[Exception], ...] = (DjinnError, OSError, *STORE_ERRORS)
+    try:
+        # The next call waits for this record; what the calls did itself is on the disk already.
+        state.ledger.append([*map(_event, calls)], durable=False)
+    except errors as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return Problem("ledger", f"this call is not in the audit: {why}")
+    return None
+
+
+def _event(call: ToolCall) -> Event:
     kind, _, reason = call.outcome.partition(": ")
     data = {
         "agent": call.agent,
@@ -64,14 +75,7 @@ def record(state: State, call: ToolCall) -> Problem | None:
         "outcome": f"{kind}: {_audited(reason)}" if reason else kind,
         "milliseconds": round(call.milliseconds, 1),
     }
-    errors: tuple[type[Exception], ...] = (DjinnError, OSError, *STORE_ERRORS)
-    try:
-        # The next call waits for this record; what the call did itself is on the disk already.
-        state.ledger.append([Event("tool.called", _audited(call.tool), data)], durable=False)
-    except errors as error:
-        why = getattr(error, "strerror", None) or str(error)
-        return Problem("ledger", f"this call is not in the audit: {why}")
-    return None
+    return Event("tool.called", _audited(call.tool), data)
 
 
 def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,6 +122,10 @@ FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
 
 _FOR_PERSONS = frozenset({"allow_secret", "backend"})
 """Fields that only a person may set."""
+
+MOST_UNRECORDED = 20
+"""Finished calls that are recorded together while others wait. A record each costs as much as a
+repeated search."""
 
 SWITCH_SECONDS = 0.0005
 """Maximum time in seconds that one thread keeps the interpreter from the other. Python's default is
@@ -168,6 +176,8 @@ class Calls(Generic[H]):
         self._marks = self._file_marks()
         self._log = log
         self._logged: set[str] = set()
+        self._unanswered: set[Future[Any]] = set()
+        self._finished: list[ToolCall] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="djinn")
         sys.setswitchinterval(SWITCH_SECONDS)
 
@@ -206,23 +216,23 @@ class Calls(Generic[H]):
                 ) from None
             finally:
                 milliseconds = (time.monotonic() - began) * 1000
-                call = ToolCall(
-                    name,
-                    caller.agent,
-                    caller.client,
-                    caller.session,
-                    arguments,
-                    outcome,
-                    milliseconds,
-                )
+                self._finished.append(
+                    ToolCall(
+                        name, caller.agent, caller.client, caller.session, arguments, outcome,
+                        milliseconds,
+                    )
+                )  # fmt: skip
                 try:
                     # After the answer, which need not wait for the disk.
-                    self._thread.submit(self._audit, call)
+                    self._thread.submit(self._audit)
                 except RuntimeError:
                     # The server is closing, and the executor takes no more work.
-                    self._audit(call)
+                    self._audit(last=True)
 
-        return self._thread.submit(run)
+        future = self._thread.submit(run)
+        self._unanswered.add(future)
+        future.add_done_callback(self._unanswered.discard)
+        return future
 
     def begin(self, caller: Caller, work: Callable[[H, Caller], object], words: Wording) -> None:
         """Run work whose result nobody awaits. The next call meets the same failure again."""
@@ -239,6 +249,7 @@ class Calls(Generic[H]):
 
     def close(self) -> None:
         """Wait for the running call, drop waiting calls, and close the home."""
+        self._thread.submit(self._audit, last=True)
         self._thread.submit(lambda: self._home.runtime.close())
         self._thread.shutdown(wait=True)
 
@@ -261,10 +272,15 @@ class Calls(Generic[H]):
         paths = home.config_path, user_path(), trust_path(), home.keys_path
         return [file_version(path) for path in paths]
 
-    def _audit(self, call: ToolCall) -> None:
-        """Record a call. This works even with invalid settings."""
+    def _audit(self, *, last: bool = False) -> None:
+        """Record the finished calls, unless others wait. This works even with invalid settings."""
+        if not last and self._unanswered and len(self._finished) < MOST_UNRECORDED:
+            return
+        calls, self._finished = self._finished, []
+        if not calls:
+            return
         try:
-            problem = record(self._home.runtime.state, call)
+            problem = record(self._home.runtime.state, calls)
         except (DjinnError, OSError) as error:
             self._log_once(str(error))
         else:

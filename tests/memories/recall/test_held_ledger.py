@@ -87,7 +87,7 @@ def test_an_answer_that_cannot_be_logged_has_a_problem(
         lambda opened: opened.wake(task="kettle").problems,
         lambda opened: opened.memories.show("Kettle") and opened.problems,
         lambda opened: [
-            record(opened.runtime.state, ToolCall("search", "me", None, None, {}, "done", 1.0))
+            record(opened.runtime.state, [ToolCall("search", "me", None, None, {}, "done", 1.0)])
         ],
     ):
         opened = Djinn(home)
