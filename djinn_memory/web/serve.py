@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -21,6 +22,8 @@ from djinn_memory.operations.caller import Caller
 from djinn_memory.runtime import utc_now
 from djinn_memory.system.locks import lock
 from djinn_memory.web.api.app import application, entry_routes, operation_routes
+from djinn_memory.web.api.documents import memories, rag
+from djinn_memory.web.api.documents.pages import page_routes
 from djinn_memory.web.api.guard import Guard, Visitors
 from djinn_memory.web.api.operations import Runner
 
@@ -81,6 +84,9 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
         names = {*LOOPBACK, "[::1]", options.host} - {"0.0.0.0", "::"}
         hosts = {f"{name}:{port}".lower() for name in names} | {*home.config.server.hosts}
         runner = Runner(calls)
+        uploads = home.state / "uploads"
+        # A server that was killed may have left some.
+        shutil.rmtree(uploads, ignore_errors=True)
 
         @asynccontextmanager
         async def running() -> AsyncIterator[None]:
@@ -90,12 +96,18 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
             yield
 
         app = application(
-            [*entry_routes(visitors), *operation_routes(runner)],
+            [
+                *entry_routes(visitors),
+                *memories.memory_routes(runner, uploads),
+                *rag.rag_routes(runner, uploads),
+                *page_routes(runner),
+                *operation_routes(runner),
+            ],
             home.config.server.origins,
             running,
         )
         config = uvicorn.Config(
-            Guard(app, visitors, hosts, ()),
+            Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD)),
             log_level="warning",
             access_log=False,
             server_header=False,
