@@ -13,11 +13,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (
-    "install.py", "speed.py", "quality.py", "documents.py", "watch.py", "verbs.py", "agent.py",
-    "server.py", "thresholds.py", "multilingual.py", "journal.py", "context.py", "tasks.py",
-    "imports.py", "calendars.py", "hook.py", "dates.py", "dated_questions.py", "entities.py",
-    "habits.py", "extraction.py", "domains.py", "hostile.py", "sync.py", "postgres.py", "graph.py",
-    "two_hop.py", "graph_view.py",
+    "install.py", "speed.py", "quality.py", "documents.py", "watch.py", "verbs.py", "warm.py",
+    "agent.py", "server.py", "thresholds.py", "multilingual.py", "journal.py", "context.py",
+    "tasks.py", "imports.py", "calendars.py", "hook.py", "dates.py", "dated_questions.py",
+    "entities.py", "habits.py", "extraction.py", "domains.py", "hostile.py", "sync.py",
+    "postgres.py", "graph.py", "two_hop.py", "graph_view.py",
 )  # fmt: skip
 TARGET = HERE.parent / "docs" / "benchmarks.md"
 

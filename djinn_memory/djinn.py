@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from djinn_memory.memories.verbs import Memories
     from djinn_memory.memories.working.verbs import WorkingMemory
     from djinn_memory.memories.writing.remember import RememberResult
+    from djinn_memory.operations.keys import Keys
     from djinn_memory.sync.verbs import Sync
     from djinn_memory.upkeep.backups import Backups
     from djinn_memory.upkeep.lint import LintReport
@@ -111,6 +112,8 @@ class Djinn(Namespace):
     """Changes that djinn made to notes, and their undoing."""
     backups: Backups
     """Operations on backups of the home."""
+    keys: Keys
+    """Keys of programs that call the HTTP server."""
     sync: Sync
     """Synchronization with a Postgres server."""
 

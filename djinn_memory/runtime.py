@@ -115,7 +115,8 @@ class Runtime:
         """The embedder and the reranker of this home."""
         from djinn_memory.embedding.registry import ModelRegistry
 
-        return ModelRegistry(self.home, self.progress)
+        # A process that runs many commands replaces `progress`.
+        return ModelRegistry(self.home, lambda progress: self.progress(progress))
 
     @cached_property
     def state(self) -> State:

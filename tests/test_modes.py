@@ -13,7 +13,6 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.setup import add_agent, add_vault, init
-from djinn_memory.mcp.http import _stored
 from djinn_memory.store.salvage import recover
 from djinn_memory.system.files import create_private
 from djinn_memory.upkeep.requests import DoctorFinding
@@ -83,7 +82,7 @@ def _operations(djinn: Djinn, tmp_path: Path) -> Iterator[Callable[[], object]]:
     yield lambda: djinn.documents.remove("report", **settings)
     yield lambda: djinn.memories.delete("Lamp", **settings)
     yield lambda: djinn.index(rebuild=True)
-    yield lambda: _stored(djinn.home.state)
+    yield lambda: djinn.keys.add("laptop")
     yield lambda: recover(djinn.home.ledger_path)
     yield lambda: djinn.home.index_path.write_bytes(b"no database" * 1000)
     yield lambda: djinn.search("lamp", **settings)

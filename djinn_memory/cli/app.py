@@ -17,6 +17,7 @@ from typer.models import CommandInfo
 
 from djinn_memory import __version__
 from djinn_memory.cli import INTERRUPTED, INTERRUPTION, completion, output, parsing, tree
+from djinn_memory.cli.command import resident
 from djinn_memory.cli.help import write_help
 from djinn_memory.cli.mistakes import explain, unknown_command
 from djinn_memory.cli.output import say, talk
@@ -194,7 +195,8 @@ def common(
 
 def _tell_timings(began: float, waited_before: float) -> None:
     took, waited = time.monotonic() - began, seconds_waited() - waited_before
-    talk(f"timings: {took:.3f} s in total, {waited:.3f} s of it waiting for locks")
+    by = f"process {os.getpid()}, which was running already" if resident.get() else "this process"
+    talk(f"timings: {took:.3f} s in total, {waited:.3f} s of it waiting for locks; run by {by}")
 
 
 def root() -> Any:
@@ -218,6 +220,12 @@ def main() -> int:
         return _run()
 
 
+def fail(error: DjinnError) -> int:
+    """Report an error outside a command. Returns the exit code."""
+    with using_wording(CommandWording()):
+        return _report_error(error)
+
+
 def _run() -> int:
     try:
         code = root()(prog_name="djinn", standalone_mode=False)
@@ -234,7 +242,9 @@ def _run() -> int:
         code = INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # The reader, such as `head`, has what it wanted; without this Python complains at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         code = 0
     except OSError as error:
         code = _report_os_error(error)

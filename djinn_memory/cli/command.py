@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from contextvars import ContextVar
 from functools import cached_property
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -26,6 +27,10 @@ from djinn_memory.operations.wording import CommandWording
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
     from djinn_memory.models import Problem, Progress, ProgressCallback
+
+
+resident: ContextVar[Djinn | None] = ContextVar("resident", default=None)
+"""The home of a process that runs this command among others, and keeps the home open."""
 
 
 class NoRequest(Struct, frozen=True):
@@ -85,7 +90,11 @@ class Call:
         """The home that the command line names."""
         from djinn_memory.djinn import Djinn
 
-        djinn = Djinn.open(self.ctx.obj, self.progress or _rebuilding(quiet=self.json))
+        progress = self.progress or _rebuilding(quiet=self.json)
+        if djinn := resident.get():
+            djinn.runtime.progress = progress
+            return djinn
+        djinn = Djinn.open(self.ctx.obj, progress)
         if self.progress:
             interruptible()
         self.ctx.call_on_close(djinn.close)
@@ -295,7 +304,8 @@ def interruptible() -> None:
     """Turn Ctrl-C into an exception from here on, so that a long run or a question can clean up."""
     import signal
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not resident.get():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _rebuilding(*, quiet: bool) -> ProgressCallback:

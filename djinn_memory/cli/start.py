@@ -9,6 +9,10 @@ import sys
 
 from djinn_memory.cli import INTERRUPTED, INTERRUPTION
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from djinn_memory.operations import Verb
+
 
 def main() -> None:
     """Run `djinn`."""
@@ -20,7 +24,6 @@ def main() -> None:
     # missing part, and crash later.
     signal.signal(signal.SIGINT, _end)
     import gc
-    from contextlib import suppress
 
     from djinn_memory.cli import streams
 
@@ -36,22 +39,13 @@ def main() -> None:
 
             code = answer(root())
         else:
-            if _embeds(sys.argv[1:]):
-                _warm()
-            from djinn_memory.cli.app import main as run
-
-            code = run()
+            code = _command(sys.argv[1:])
     except KeyboardInterrupt:
         _end()
     except Exception:
         sys.excepthook(*sys.exc_info())
         code = 1
-    why = streams.finish()
-    if why:
-        done = "" if code else "; the command itself has finished"
-        with suppress(OSError):
-            os.write(2, f"error: stdout could not be written: {why}{done}\n".encode())
-        code = code or 5
+    code = streams.finish(code)
     # Everything is closed and written. To take a thousand modules and a model apart, only to end,
     # takes 45 ms, and onnxruntime aborts if it is taken apart while it still loads.
     os._exit(code)
@@ -91,18 +85,107 @@ def _end(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
-def _embeds(words: list[str]) -> bool:
-    """Whether a command line embeds a text. A wrong guess only costs time."""
+def _command(words: list[str]) -> int:
+    verb, home, rest = _verb(words)
+    helps = {"-h", "--help"} & {*rest}
+    if verb and verb.name in WARM and not helps and not _needs_terminal(verb, rest):
+        code = _served(home, words, verb)
+        if code is not None:
+            return code
+    if verb and not helps and _embeds(verb, rest):
+        _warm()
+    from djinn_memory.cli.app import main
+
+    return main()
+
+
+WARM = ("search", "recall", "context", "remember", "memories.show", "memories.list")
+"""The commands that a process which keeps the home open can run."""
+
+PAGED = ("recall", "context", "memories.show")
+"""Those that start a pager, which only works beside the shell."""
+
+
+def _verb(words: list[str]) -> tuple[Verb | None, list[str], list[str]]:
+    """The verb of a command line, the words that name the home, and those from the verb on."""
     from djinn_memory.operations import VERBS
 
     words = [word for word in words if word != "--timings"]
-    rest = words[_home_words(words) :]
-    if {"-h", "--help", "--mode=words"} & {*rest} or "--mode words" in " ".join(rest):
-        return False
+    count = _home_words(words)
+    home, rest = words[:count], words[count:]
     named = {" ".join(rest[:2]), *rest[:1]}
     verb = next((verb for verb in VERBS.values() if {verb.command, verb.short} & named), None)
-    return verb is not None and any(
-        field in verb.positional or any(word.startswith(f"--{field}") for word in rest)
+    return verb, home, rest
+
+
+def _needs_terminal(verb: Verb, words: list[str]) -> bool:
+    pages = verb.name in PAGED and "--no-pager" not in words and os.isatty(1)
+    return pages or (READ_STDIN in words and os.isatty(0))
+
+
+READ_STDIN = "-"
+"""The word in place of a text that is read from stdin."""
+
+
+def _served(home: list[str], words: list[str], verb: Verb) -> int | None:
+    """Have the process that keeps the home open run a command. Returns its exit code.
+
+    None means that it did not begin, if there is such a process at all.
+    """
+    from djinn_memory.home import warm
+    from djinn_memory.home.location import root_of, state_folder
+
+    named = "".join(home[-1:]).removeprefix("--home=")
+    if home and not named:
+        return None
+    try:
+        root = root_of(named)
+    except OSError:
+        # The working folder is gone.
+        return None
+    state = root and state_folder(root)
+    if not state or not warm.listens(state) or (READ_STDIN in words and not _hold_stdin()):
+        return None
+    try:
+        answer = warm.ask(state, {"root": root, "words": words}, (0, 1, 2))
+    except warm.ConnectionLostError:
+        from djinn_memory.cli.app import fail
+        from djinn_memory.errors import Unavailable
+
+        done = "the memory may be written; look for it before you repeat the command"
+        return fail(
+            Unavailable(
+                "the process that ran this command has ended, see `djinn help watch`: "
+                + (done if verb.writes else "run the command again")
+            )
+        )
+    return None if answer is None else int(answer["code"])
+
+
+def _hold_stdin() -> bool:
+    """Read all of stdin and open it again at its begin, so that no process waits for its writer."""
+    if not hasattr(os, "memfd_create"):
+        return False
+    held = os.memfd_create("stdin")
+    left = MOST_STDIN
+    while left > 0 and (part := os.read(0, min(left, 1 << 20))):
+        left -= os.write(held, part)
+    os.lseek(held, 0, os.SEEK_SET)
+    os.dup2(held, 0)
+    os.close(held)
+    return True
+
+
+MOST_STDIN = 60_000_000
+"""Bytes of stdin that are read. A command refuses fewer."""
+
+
+def _embeds(verb: Verb, words: list[str]) -> bool:
+    """Whether a command embeds a text. A wrong guess only costs time."""
+    if "--mode=words" in words or "--mode words" in " ".join(words):
+        return False
+    return any(
+        field in verb.positional or any(word.startswith(f"--{field}") for word in words)
         for field in verb.embeds
     )
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
+
+NAMES = ("stdin", "stdout", "stderr")
 
 
 class _Output(io.FileIO):
@@ -31,7 +35,7 @@ class _Output(io.FileIO):
 
 def prepare() -> None:
     """Prepare the three standard streams. Call this before any other file is opened."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    for number, name in enumerate(NAMES):
         if getattr(sys, name) is None:
             # A closed descriptor would go to the next file that is opened, a database perhaps.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
@@ -40,13 +44,68 @@ def prepare() -> None:
     sys.stdout, sys.stderr = _wrapped(sys.stdout), _wrapped(sys.stderr)
 
 
-def finish() -> str | None:
-    """Flush stdout. Returns the reason if it could not be written, else None."""
+def finish(code: int) -> int:
+    """Flush stdout. Returns the exit code of a command that ends with `code`.
+
+    If stdout could not be written, this prints the reason.
+    """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()
     failure = getattr(getattr(sys.stdout.buffer, "raw", None), "failure", None)
-    return (failure.strerror or str(failure)) if failure else None
+    if not failure:
+        return code
+    done = "" if code else "; the command itself has finished"
+    why = failure.strerror or str(failure)
+    with suppress(OSError):
+        os.write(sys.stderr.fileno(), f"error: stdout could not be written: {why}{done}\n".encode())
+    return code or 5
+
+
+class ThreadStream:
+    """A standard stream that a thread can replace for itself alone.
+
+    It has no weak references, so that Typer makes no lasting wrapper of it.
+    """
+
+    __slots__ = ("_local", "_shared")
+
+    def __init__(self, shared: Any) -> None:
+        self._shared = shared
+        self._local = threading.local()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(self._local, "stream", self._shared), name)
+
+    @contextmanager
+    def replaced(self, stream: Any) -> Iterator[None]:
+        """Use another stream in this thread during the block."""
+        self._local.stream = stream
+        try:
+            yield
+        finally:
+            del self._local.stream
+
+
+@contextmanager
+def replaced(files: Sequence[io.FileIO]) -> Iterator[None]:
+    """Use descriptors as the standard streams of this thread, as `prepare` makes them."""
+    with ExitStack() as stack:
+        for number, (name, file) in enumerate(zip(NAMES, files, strict=True)):
+            stream = getattr(sys, name)
+            if not isinstance(stream, ThreadStream):
+                stream = ThreadStream(stream)
+                setattr(sys, name, stream)
+            made: Any = open(  # noqa: SIM115
+                file.fileno(),
+                "w" if number else "r",
+                buffering=1 if name == "stderr" else -1,
+                encoding=stream.encoding,
+                closefd=False,
+            )
+            made = _wrapped(made) if number else made
+            stack.enter_context(stream.replaced(made))
+        yield
 
 
 def _wrapped(stream: Any) -> io.TextIOWrapper:

@@ -100,6 +100,7 @@ MOVED = {
     "consolidate": "pattern find",
     "contradiction": "review",
     "contradiction settle": "review accept",
+    "mcp --http": "serve",
     "outcome": "episode outcome",
     "proposal": "review",
     "schema": "help --json",

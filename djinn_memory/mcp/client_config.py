@@ -39,12 +39,12 @@ def client_config(
 ) -> ClientConfig:
     """The block for a client, with absolute paths.
 
-    It includes djinn's environment variables, except the token of an HTTP server. Raises
-    `Unavailable` for a path that such a file cannot contain.
+    It includes djinn's environment variables. Raises `Unavailable` for a path that such a file
+    cannot contain.
     """
     args = ["-P", "-m", "djinn_memory", "--home", str(home.root), "mcp", "--agent", agent]
     args += ["--read-only"] * read_only
-    variables = {key: text for key, text in own_variables().items() if key != "DJINN_MCP_TOKEN"}
+    variables = own_variables()
     write, place = _FORMATS[client]
     text = write(args, variables)
     try:

@@ -53,7 +53,10 @@ helps comes first next time. End with `sleep`. Never store passwords or keys."""
 
 
 def server(calls: Calls[Djinn], caller: Caller) -> Server[Any]:
-    """The server of the memory of the caller's agent, for any transport."""
+    """The server of the memory of the caller's agent, for any transport.
+
+    Over HTTP, the caller in the scope of each request takes its place.
+    """
     handlers = _Handlers(calls, caller)
     return Server(
         "djinn",
@@ -76,19 +79,20 @@ class _Handlers:
     def __init__(self, calls: Calls[Djinn], served: Caller) -> None:
         self._calls = calls
         self._served = served
-        self._callers: dict[tuple[str | None, str], Caller] = {}
+        self._callers: dict[tuple[str | None, ...], Caller] = {}
         self._tools = {tool.name: tool for tool in TOOLS}
 
-    async def list_tools(self, _: Ctx, __: Any) -> types.ListToolsResult:
-        offered = [tool for tool in TOOLS if tool.allowed(self._served)]
-        return types.ListToolsResult(tools=[_described(tool, self._served) for tool in offered])
+    async def list_tools(self, ctx: Ctx, _: Any) -> types.ListToolsResult:
+        caller = self._program(ctx)
+        offered = [tool for tool in TOOLS if tool.allowed(caller)]
+        return types.ListToolsResult(tools=[_described(tool, caller) for tool in offered])
 
     async def call_tool(
         self, ctx: Ctx, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         arguments = params.arguments or {}
         tool = self._tools.get(params.name)
-        words = ToolWording(tool, TOOLS, self._served)
+        words = ToolWording(tool, TOOLS, self._program(ctx))
 
         def work(djinn: Djinn, caller: Caller) -> types.CallToolResult:
             if tool is None:
@@ -137,7 +141,7 @@ class _Handlers:
 
     async def _run(self, ctx: Ctx, method: str, arguments: dict[str, Any], work: Work[T]) -> T:
         """Run a request that is not a tool call, with the protocol's own errors."""
-        words = ToolWording(None, TOOLS, self._served)
+        words = ToolWording(None, TOOLS, self._program(ctx))
         try:
             return await self._submit(ctx, method, arguments, work, words)
         except DjinnError as error:
@@ -149,15 +153,29 @@ class _Handlers:
         caller = self._caller(ctx)
         return await wrap_future(self._calls.submit(caller, name, arguments, work, words))
 
+    def _program(self, ctx: Ctx) -> Caller:
+        """Who sends a request. A model has no more rights than an agent, whatever its key allows.
+
+        With several agents, the address names the one to use: `/mcp?agent=finn`.
+        """
+        if ctx.request is None:
+            return self._served
+        caller: Caller = ctx.request.scope["caller"]
+        agent = ctx.request.query_params.get("agent", caller.agent)
+        return replace(caller, agent=agent, rights="agent")
+
     def _caller(self, ctx: Ctx) -> Caller:
-        """The client of a request. Several clients of an HTTP server have a key each."""
+        """The client of a request. Clients of an HTTP server have a session each."""
+        served = self._program(ctx)
         key: str | None = ctx.request.headers.get("mcp-session-id") if ctx.request else None
         given = ctx.session.client_params
         name = "".join(filter(str.isprintable, given.client_info.name)) if given else ""
         name = mask(" ".join(name.split()))[:MOST_NAME]
-        caller = self._callers.pop((key, name), None)
+        identity = served.client, served.agent, key, name
+        caller = self._callers.pop(identity, None)
+        caller = caller or replace(served, client=name or served.client)
         # The dictionary is in the order of the last calls.
-        self._callers[key, name] = caller = caller or replace(self._served, client=name or None)
+        self._callers[identity] = caller
         if len(self._callers) > MOST_CALLERS:
             del self._callers[next(iter(self._callers))]
         return caller

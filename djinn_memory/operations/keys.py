@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -18,9 +19,14 @@ from djinn_memory.home.keys import Key, Scope, edit_keys, read_keys
 from djinn_memory.home.settings import NAME
 from djinn_memory.notes.dates import date_field, moment, over
 from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.runtime import utc_now
+from djinn_memory.system.files import read_regular
 
 PREFIX = "djinn_"
 """The beginning of each secret, by which people and scanners recognize it."""
+
+MIN_TOKEN = 16
+"""Minimum characters of a token of an earlier version. Shorter ones could be guessed."""
 
 _UNGUARDED = Meta(extra={"guarded": False})
 
@@ -158,6 +164,23 @@ class Keys(Namespace, name="keys"):
     def _entry(self, key: Key) -> KeyEntry:
         fields = {name: part for name, part in asdict(key).items() if name != "digest"}
         return KeyEntry(**fields, expired=over(key.expires, self.runtime.now()))
+
+
+def adopt_token(home: Home) -> None:
+    """Make the token of an MCP server of an earlier version a key, so that its clients go on."""
+    path = home.state / "mcp-token"
+    with suppress(FileNotFoundError):
+        token = read_regular(path).decode("ascii", "replace").strip()
+        key = Key(
+            name="mcp",
+            scope="write",
+            agents=(home.agent(None),),
+            created=moment(utc_now()),
+            digest=digest(token),
+        )
+        if len(token) >= MIN_TOKEN:
+            edit_keys(home.keys_path, lambda keys: [*keys, key])
+        path.unlink()
 
 
 def digest(secret: str) -> str:

@@ -239,6 +239,9 @@ class Index(Protocol):
         It takes a third of the time of `links` for all memories. Sorted by source.
         """
 
+    def shown(self, parts: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """The memories to which `edges` with these parts in their shown texts lead, by the text."""
+
     def ends(self) -> npt.NDArray[np.int64]:
         """Source, target and line of each of all `edges`, a row each, in a third of their time."""
 

@@ -43,12 +43,23 @@ def search(
     """
     began = clock.monotonic()
     search = _parse(runtime, options, rescorer, excerpt, planes)
+    question = None
+    if runtime.state.change_watch and not (rescorer or planes) and excerpt is None:
+        # Imported here: a process that answers one question has no earlier answers.
+        from djinn_memory.search.answers import Question
+
+        question = Question(search, options)
+        if known := question.known():
+            return replace(known, milliseconds=(clock.monotonic() - began) * 1000)
     for stage in BEFORE:
         stage(search)
     with search.source.index(search.vaults) as search.index:
         for stage in STAGES:
             stage(search)
-        return _result(search, options.query, began)
+        answer = _result(search, options.query, began)
+        if question:
+            question.keep(answer)
+        return answer
 
 
 def _expand(search: Search) -> None:

@@ -33,6 +33,11 @@ class SearchSource:
         """The vaults that an agent sees, or those of them in `only`."""
         return self._runtime.home.scope(agent, only)
 
+    def prepare(self, agent: str | None) -> None:
+        """Complete what others began to write, before the notes are compared with the index."""
+        self._runtime.take_in(agent)
+        self._runtime.recover_changes()
+
     def refresh(
         self, agent: str | None, vaults: Sequence[Vault], spare: Spare | None
     ) -> tuple[int, Sequence[Problem]]:
@@ -40,8 +45,7 @@ class SearchSource:
 
         Returns how many changed files are left, and the problems.
         """
-        self._runtime.take_in(agent)
-        self._runtime.recover_changes()
+        self.prepare(agent)
         return sweep(self._runtime.state, vaults, spare)
 
     def space(self, vaults: Sequence[Vault]) -> VectorSpace | None:

@@ -180,6 +180,8 @@ class AskedTime(Protocol):
     """The values that facts and properties had then, by memory. `held` finds them."""
     answered: set[int]
     """Entities with a statement that answers the question wholly. `held` finds them."""
+    read_notes: bool
+    """Whether `held` read notes, which may tell of other times than the index knows."""
 
     def put_first(self, search: Search) -> None:
         """Put the candidates of that time first."""

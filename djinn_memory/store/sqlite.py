@@ -294,6 +294,16 @@ def rows(connection: apsw.Connection, sql: str, values: Sequence[object] = ()) -
     return connection.execute(sql, tuple(values)).fetchall()
 
 
+def version(connection: apsw.Connection) -> int:
+    """A number that changes with every commit to the file, by this connection or another.
+
+    Inside a transaction it is that of the state that the transaction sees.
+    """
+    # Only who reads learns of another state.
+    rows(connection, "select exists (select 1 from sqlite_schema)")
+    return connection.data_version("main")
+
+
 def write_row(
     connection: apsw.Connection, table: str, row: Mapping[str, object], number: int | None = None
 ) -> int:

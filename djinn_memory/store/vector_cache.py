@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from djinn_memory.models import Calibration, Vectors
-from djinn_memory.store.sqlite import Schema, connect, empty_log, transaction
+from djinn_memory.store.sqlite import Schema, connect, empty_log, transaction, version
 
 SCHEMA = Schema(
     Path(__file__).parent / "vector_cache_schema",
@@ -110,9 +110,8 @@ class EmbeddingCache:
 
     @property
     def version(self) -> int:
-        """A number that changes when another process writes to the file."""
-        number: int = self._connection.pragma("data_version")
-        return number
+        """A number that changes with every commit to the file."""
+        return version(self._connection)
 
     def close(self) -> None:
         """Release the file."""

@@ -118,6 +118,12 @@ class ChangeWatch:
         """Whether all of `vaults` are certainly as they were at their last scan."""
         return all(vault in self._queues and self._queues[vault].empty() for vault in vaults)
 
+    def scans(self, vaults: Sequence[Vault]) -> tuple[float | None, ...] | None:
+        """When `vaults` were last scanned; None unless they are certainly unchanged since then."""
+        if not self.unchanged(vaults):
+            return None
+        return tuple(self._queues[vault].scanned for vault in vaults)
+
     def listen(self, vaults: Sequence[Vault]) -> None:
         """Start collecting the events of `vaults`."""
         for vault in vaults:

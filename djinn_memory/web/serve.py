@@ -8,20 +8,23 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
 from msgspec import Struct
 
-from djinn_memory.errors import Busy, Refused, Remedy, Unavailable
+from djinn_memory.djinn import Djinn
+from djinn_memory.errors import Refused, Remedy, Unavailable
 from djinn_memory.home.home import Home
 from djinn_memory.home.keys import read_keys
-from djinn_memory.mcp.server import calls_on, log
-from djinn_memory.operations.caller import Caller
+from djinn_memory.home.server import claim
+from djinn_memory.mcp.server import calls_on, log, server
+from djinn_memory.operations.caller import Caller, Calls
+from djinn_memory.operations.keys import adopt_token
 from djinn_memory.runtime import utc_now
-from djinn_memory.system.locks import lock
-from djinn_memory.web.api.app import application, entry_routes, operation_routes
+from djinn_memory.web.api.app import application, description_routes, entry_routes, operation_routes
 from djinn_memory.web.api.documents import memories, rag
 from djinn_memory.web.api.documents.pages import page_routes
 from djinn_memory.web.api.guard import Guard, Visitors
@@ -42,9 +45,9 @@ IDLE_SECONDS = 75
 class ServeOptions(Struct, frozen=True):
     """Where to serve a home, and what may be done."""
 
-    host: str = "127.0.0.1"
-    port: int = 8770
-    read_only: bool = False
+    host: str
+    port: int
+    read_only: bool
 
 
 class Served(Struct, frozen=True):
@@ -60,18 +63,25 @@ class Served(Struct, frozen=True):
     """The process."""
 
 
-def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) -> None:
+def serve(
+    home: Home,
+    options: ServeOptions,
+    ready: Callable[[Served], None],
+    beside: Callable[[Calls[Djinn]], AbstractContextManager[None]],
+) -> None:
     """Serve a home until SIGINT or SIGTERM. Running requests end first.
 
-    `ready` is called when clients can connect. Raises `Busy` if another process serves the home,
+    `ready` is called when clients can connect. `beside` serves others by the same queue of calls.
+    Raises `Busy` if another process serves the home,
     `Refused` for a host that others can reach without a key, and `Unavailable` for a used port.
     """
+    adopt_token(home)
     if options.host not in LOOPBACK and not read_keys(home.keys_path):
         raise Refused(
             f"{options.host} can be reached by other machines, and there is no key",
             Remedy("keys.add", {"name": None}, "add one"),
         )
-    with _only_server(home) as announce:
+    with claim(home) as announce:
         listener = _listen(options)
         port = listener.getsockname()[1]
         url = f"http://{'localhost' if options.host == '::1' else options.host}:{port}"
@@ -87,13 +97,18 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
         uploads = home.state / "uploads"
         # A server that was killed may have left some.
         shutil.rmtree(uploads, ignore_errors=True)
+        # The guard has checked the host and the origin already.
+        unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        memory = server(calls, caller)
+        mcp = memory.streamable_http_app(json_response=True, transport_security=unchecked)
 
         @asynccontextmanager
         async def running() -> AsyncIterator[None]:
-            announce(url)
+            announce(f"{url}/")
             login = f"{url}/login?token={visitors.new_login()}"
             ready(Served(f"{url}/", login, home.state / SOCKET if local else None, os.getpid()))
-            yield
+            async with memory.session_manager.run():
+                yield
 
         app = application(
             [
@@ -101,6 +116,8 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
                 *memories.memory_routes(runner, uploads),
                 *rag.rag_routes(runner, uploads),
                 *page_routes(runner),
+                *description_routes(),
+                *mcp.routes,
                 *operation_routes(runner),
             ],
             home.config.server.origins,
@@ -115,7 +132,8 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
             timeout_graceful_shutdown=END_SECONDS,
         )
         try:
-            _Http(config).run([each for each in (listener, local) if each])
+            with beside(calls):
+                _Http(config).run([each for each in (listener, local) if each])
         finally:
             calls.close()
             if local:
@@ -130,26 +148,6 @@ class _Http(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.handle_exit)
         yield
-
-
-@contextmanager
-def _only_server(home: Home) -> Iterator[Callable[[str], None]]:
-    """Lock out other servers of a home. Yields a function that stores the address."""
-    place = home.state / "serve.url"
-
-    def announce(url: str) -> None:
-        place.write_text(f"{url}/ (process {os.getpid()})", "utf-8")
-
-    try:
-        with lock(home.state / "serve.lock", timeout=0):
-            yield announce
-            with suppress(OSError):
-                place.unlink()
-    except Busy:
-        where = ""
-        with suppress(OSError):
-            where = f" at {place.read_text('utf-8')}"
-        raise Busy(f"{home.root} is served already{where}; stop that server, or use it") from None
 
 
 def _listen(options: ServeOptions) -> socket.socket:

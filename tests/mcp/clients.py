@@ -26,7 +26,6 @@ from djinn_memory.operations.caller import Caller, Calls
 from tests.processes.commands import HANG
 
 T = TypeVar("T")
-TOKEN = "a-token-of-the-tests"
 
 
 def asked(
@@ -74,19 +73,22 @@ def over_stdio(home: Home, *options: str, **more: Any) -> Client:
 
 
 @contextmanager
-def http_server(home: Home, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server over HTTP, and its address."""
+def http_server(home: Home, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A server over HTTP, its address for MCP, and a key for finn."""
+    with Djinn(home) as djinn:
+        key = djinn.keys.add("test", scope="write", agents=["finn"]).secret
+    words = [sys.executable, "-m", "djinn_memory", "--home", str(home.root), "serve"]
     running = subprocess.Popen(
-        command(home, "--http", "--port", "0", *options),
+        [*words, "--port", "0", *options],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, **environment(DJINN_MCP_TOKEN=TOKEN)},
+        env={**os.environ, **environment()},
     )  # fmt: skip
     try:
         assert running.stderr
-        line = running.stderr.readline()
-        address = re.search(r"http://\S+/mcp", line)
-        assert address, line + running.stderr.read()
-        yield running, address[0]
+        said = [running.stderr.readline() for _ in range(3)]
+        address = re.search(r"http://\S+/", said[0])
+        assert address, "".join(said) + running.stderr.read()
+        yield running, f"{address[0]}mcp", key
     finally:
         if running.poll() is None:
             running.send_signal(signal.SIGTERM)
@@ -94,9 +96,9 @@ def http_server(home: Home, *options: str) -> Iterator[tuple[subprocess.Popen[st
 
 
 @asynccontextmanager
-async def over_http(address: str, mode: str = "auto") -> AsyncIterator[Client]:
+async def over_http(address: str, key: str, mode: str = "auto") -> AsyncIterator[Client]:
     """A client of a server over HTTP."""
-    headers = {"Authorization": f"Bearer {TOKEN}"}
+    headers = {"Authorization": f"Bearer {key}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=HANG) as http,
         Client(streamable_http_client(address, http_client=http), mode=mode) as client,

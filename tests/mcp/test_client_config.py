@@ -16,7 +16,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
 from djinn_memory.mcp.client_config import ClientName, client_config
 from tests.conftest import Run
-from tests.mcp.clients import TOKEN, call, environment
+from tests.mcp.clients import call, environment
 
 KEYS = {
     "claude": "mcpServers", "claude-desktop": "mcpServers", "codex": "mcp_servers",
@@ -64,12 +64,10 @@ def test_a_block_bears_any_name(
 ) -> None:
     home, _ = init(tmp_path / 'a "b" \\ ü 😀 \x7f c')
     monkeypatch.setenv("DJINN_CACHE", 'C:\\models "x"')
-    monkeypatch.setenv("DJINN_MCP_TOKEN", TOKEN)
     text = client_config(client, home, "me", read_only=True).text
     server = server_of(client, text)
     assert server["args"][3:] == ["--home", str(home.root), "mcp", "--agent", "me", "--read-only"]
     assert server["env"]["DJINN_CACHE"] == 'C:\\models "x"'
-    assert TOKEN not in text
 
 
 def test_a_name_that_no_settings_can_hold(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_answers_name_the_domain_of_a_memory(pair: Home) -> None:
 def test_ingest(pair: Home, tmp_path: Path) -> None:
     report = tmp_path / "tide.txt"
     report.write_text("The tide table of the harbour, for the keeper.\n")
-    (pair.state / "mcp-token").write_text("a token that is nobody's\n")
+    (pair.state / "keys.json").write_text("[]")
     hers = pair.root / "vaults" / "grace"
     (hers / "hers.txt").write_text("Only grace reads this.\n")
 
@@ -129,7 +129,7 @@ def test_ingest(pair: Home, tmp_path: Path) -> None:
         assert hidden == missing.replace("no.txt", "hers.txt")
         every = await call(client, "ingest", paths=[str(pair.root)], recursive=True)
         assert not [file for file in every["files"] if "grace" in str(file)]
-        assert "is hidden" in await refused(client, "ingest", paths=[str(pair.state / "mcp-token")])
+        assert "is hidden" in await refused(client, "ingest", paths=[str(pair.state / "keys.json")])
 
     asked(pair, work)
 

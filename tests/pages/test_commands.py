@@ -30,7 +30,7 @@ NOT_RUN = {
     r"git pull|make |pip |pipx ": "installs from package indexes; tests/test_install.py does",
     r"djinn .*--ocr": "needs tesseract; tests/documents has the tests of OCR",
     r"djinn open (?!.*--print)": "starts an editor",
-    r"djinn mcp --http": "runs until it is stopped; tests/mcp/test_transports.py has its tests",
+    r"djinn serve": "runs until it is stopped; tests/web/api has its tests",
     r"djinn --install-completion": "asks the shell that runs it; tests/cli/test_completion.py does",
     r"python ": "is for those who work on djinn",
 }

@@ -58,7 +58,11 @@ class Site:
             self.fault(f"{arguments} hung: {err}")
         if process.returncode or scary(err):
             self.fault(f"{arguments} exit {process.returncode}: {err}")
-        waits = re.findall(r"^timings: .* ([\d.]+) s of it waiting for locks$", err, re.MULTILINE)
+        waits = re.findall(
+            r"^timings: .* ([\d.]+) s of it waiting for locks; run by this process$",
+            err,
+            re.MULTILINE,
+        )
         with self._lock:
             self.waits += map(float, waits)
             kind = " ".join(str(one) for one in arguments[:2] if str(one).isalpha())

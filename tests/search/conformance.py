@@ -186,6 +186,7 @@ class IndexConformance:
         assert (edge.source, edge.target, edge.text, edge.field) == (kettle, tide, "the Ebb", None)
         assert index.edges(["nothing", "ebb"]) == [edge]
         assert index.edges(["tide"]) == index.edges([]) == []
+        assert index.shown(["ebb"])["the Ebb"] == {tide}
         [link] = [link for link in index.links([kettle]) if link.target == tide]
         assert edge.line == link.line
         assert index.ends().tolist() == [[kettle, tide, link.line]]

@@ -313,6 +313,12 @@ class MemoryIndex:
             if shown is None or any(part in (each.label or "").lower() for part in shown)
         ]
 
+    def shown(self, parts: Sequence[str]) -> dict[str, set[int]]:
+        edges = self.edges(parts)
+        return {
+            edge.text: {each.target for each in edges if each.text == edge.text} for edge in edges
+        }
+
     def ends(self) -> npt.NDArray[np.int64]:
         return np.array([edge[:3] for edge in self.edges()], np.int64).reshape(-1, 3)
 

@@ -14,7 +14,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.cli.command import Call, NoRequest, command
 from djinn_memory.cli.output import clean, say, say_verbatim, talk
-from djinn_memory.errors import Unavailable, UsageError
+from djinn_memory.errors import Unavailable
+from djinn_memory.home.server import address_of
 from djinn_memory.mcp.client_config import NAME, ClientName, client_config
 from djinn_memory.memories.hooks import requests
 from djinn_memory.search.narrowing import AgentName
@@ -125,16 +126,6 @@ class _ServeAgents(Struct, frozen=True):
 
     agent: AgentName = None
     read_only: Annotated[bool, Meta(description="Leave out the tools that write.")] = False
-    http: Annotated[
-        bool,
-        Meta(
-            description="Serve over HTTP on 127.0.0.1. Clients need the token in DJINN_MCP_TOKEN, "
-            "else the token in the file `mcp-token` of the state folder."
-        ),
-    ] = False
-    port: Annotated[
-        int, Meta(ge=0, le=65535, description="The port for --http. 0 chooses a free port.")
-    ] = 8765
     print_config: Annotated[
         ClientName | None,
         Meta(
@@ -147,7 +138,7 @@ class _ServeAgents(Struct, frozen=True):
 def _serve(call: Call) -> None:
     djinn, request = call.djinn, call.request
     if request.print_config:
-        _print_config(djinn.home, request)
+        _print_config(djinn.home, request.print_config, request)
         return
     if find_spec("mcp") is None:
         raise Unavailable("the Python package mcp is missing; reinstall djinn-memory")
@@ -155,12 +146,6 @@ def _serve(call: Call) -> None:
     from djinn_memory.operations.caller import Caller
 
     caller = Caller(djinn.home.agent(request.agent), read_only=request.read_only)
-    if request.http:
-        from djinn_memory.home.config import variable
-        from djinn_memory.mcp import http
-
-        http.serve(djinn.home, caller, request.port, variable("DJINN_MCP_TOKEN"))
-        return
     if sys.stdin.isatty():
         talk("Normally started by an MCP client. Press Ctrl-C to stop.")
     from djinn_memory.mcp.server import serve_stdio
@@ -168,16 +153,12 @@ def _serve(call: Call) -> None:
     serve_stdio(djinn.home, caller)
 
 
-def _print_config(home: Home, request: _ServeAgents) -> None:
-    if request.http or request.print_config is None:
-        raise UsageError(
-            "cannot be combined with --http, because the client starts the server",
-            argument="print_config",
-        )
+def _print_config(home: Home, client: ClientName, request: _ServeAgents) -> None:
     agent = home.agent(request.agent)
-    block = client_config(request.print_config, home, agent, read_only=request.read_only)
+    block = client_config(client, home, agent, read_only=request.read_only)
     say_verbatim(block.text.removesuffix("\n"))
     talk(f"{block.place} If the file has settings already, add the entry `{NAME}` to them.")
+    talk(f"Clients that connect over HTTP use {address_of(home)}mcp with a key of `djinn key add`.")
 
 
 @command("mcp", request=_ServeAgents, prints=NoRequest, run=_serve)
@@ -186,12 +167,12 @@ def _mcp(call: Call, answer: Struct) -> None:
 
     An MCP client starts this command and talks to it over stdin and stdout. The agent is fixed
     here: the client sees that agent's own vault and the shared vaults, whatever it requests.
+    Clients that connect over HTTP use `djinn serve`.
 
     Examples:
         djinn mcp
         djinn mcp --agent finn --read-only
         djinn mcp --print-config claude > .mcp.json
-        DJINN_MCP_TOKEN=... djinn mcp --http --port 8765
     """
 
 

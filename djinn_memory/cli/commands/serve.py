@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
@@ -11,6 +12,8 @@ from djinn_memory.cli.command import Call, NoRequest, command
 from djinn_memory.cli.output import clean, say, say_verbatim, talk
 
 if TYPE_CHECKING:
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.operations.caller import Calls
     from djinn_memory.operations.keys import AddedKey, KeyEntry, KeyList
     from djinn_memory.web.serve import Served
 
@@ -33,6 +36,7 @@ class _Serve(Struct, frozen=True):
 
 
 def _run(call: Call) -> None:
+    from djinn_memory.cli.warm.listener import listening
     from djinn_memory.web.serve import LOOPBACK, ServeOptions, serve
 
     request = call.request
@@ -48,7 +52,13 @@ def _run(call: Call) -> None:
 
             webbrowser.open(served.login)
 
-    serve(call.djinn.home, ServeOptions(request.host, request.port, request.read_only), ready)
+    home = call.djinn.home
+
+    def warm(calls: Calls[Djinn]) -> AbstractContextManager[None]:
+        # A command may write, which this server would refuse.
+        return nullcontext() if request.read_only else listening(home, calls)
+
+    serve(home, ServeOptions(request.host, request.port, request.read_only), ready, warm)
 
 
 @command("serve", request=_Serve, prints=NoRequest, run=_run)

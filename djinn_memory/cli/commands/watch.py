@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +19,7 @@ from djinn_memory.cli.output import clean, say, talk
 from djinn_memory.watch.heard import Kind
 
 if TYPE_CHECKING:
+    from djinn_memory.home.home import Home
     from djinn_memory.watch.heard import Heard, Notice
     from djinn_memory.watch.service import InstalledService, RemovedService
 
@@ -85,10 +89,30 @@ def _run_watch(call: Call) -> InstalledService | RemovedService | None:
     display = _Lines(call.json) if lines else _Live()
     try:
         output.problems(djinn.problems)
-        djinn.watch(request.vaults, display.tell, heard)
+        with _running_commands(djinn.home, heard):
+            djinn.watch(request.vaults, display.tell, heard)
     finally:
         display.close()
     raise typer.Exit(0)
+
+
+@contextmanager
+def _running_commands(home: Home, heard: Heard) -> Iterator[None]:
+    """Run commands of other processes during the block."""
+    from djinn_memory.cli.warm.listener import listening
+    from djinn_memory.djinn import Djinn
+    from djinn_memory.operations.caller import Calls
+    from djinn_memory.watch.heard import Notice
+
+    def warn(text: str) -> None:
+        heard.put(Notice("warning", text))
+
+    calls = Calls(home, partial(Djinn, resident=True), warn)
+    try:
+        with listening(home, calls):
+            yield
+    finally:
+        calls.close()
 
 
 @command(
@@ -109,6 +133,11 @@ def _watch(call: Call, answer: InstalledService | RemovedService) -> None:
     setting `inbox` into documents. Where the system does not report changes, as on a network drive,
     it scans the vault every few seconds. A Postgres server inside a home, which `djinn sync init
     --embedded` makes, runs as long as the watch. Exits with 0 on Ctrl-C.
+
+    As long as it runs, it also runs `djinn search`, `recall`, `context`, `remember`, `show` and
+    `list` of this home, with the same output, so that they start faster. A command with other
+    settings in its environment, or one that starts a pager, runs by itself. If the watch ends in
+    the middle of a command, the command ends with 5.
 
     Examples:
         djinn watch

@@ -56,11 +56,25 @@ def answer(root: str, entry: dict[str, Any], spool: Spool) -> str:
     timer = threading.Timer(SECONDS, give_up)
     timer.daemon = True
     timer.start()
-    text = _context(root, entry, spool)
+    text = reply(_opened(root), entry, spool)
     if not answered.acquire(blocking=False):
         # The process is about to end.
         time.sleep(SECONDS)
-    return _output(own_name(entry), text)
+    return text
+
+
+def _opened(root: str) -> Runtime:
+    from pathlib import Path
+
+    from djinn_memory.home.home import Home
+    from djinn_memory.runtime import Runtime
+
+    return Runtime(Home(Path(root)))
+
+
+def reply(runtime: Runtime, entry: dict[str, Any], spool: Spool) -> str:
+    """As `answer`, from an opened home and without a limit of time. This sets its `intake`."""
+    return _output(own_name(entry), _context(runtime, entry, spool))
 
 
 def _record_start(spool: Spool, entry: dict[str, Any]) -> None:
@@ -91,17 +105,15 @@ def _cut(text: str, limit: int) -> str:
     return text[: limit - 4].rpartition("\n")[0] + "\n..."
 
 
-def _context(root: str, entry: dict[str, Any], spool: Spool) -> str:
+def _context(runtime: Runtime, entry: dict[str, Any], spool: Spool) -> str:
     from functools import partial
-    from pathlib import Path
 
     from djinn_memory.errors import using_wording
-    from djinn_memory.home.home import Home
     from djinn_memory.memories.hooks.intake import take_in
     from djinn_memory.operations.wording import CommandWording
-    from djinn_memory.runtime import Runtime
 
-    runtime = Runtime(Home(Path(root)))
+    # Changes that were interrupted are taken back by commands, which may take longer.
+    runtime.recovery = None
     runtime.intake = partial(take_in, seconds=INTAKE_SECONDS)
     with using_wording(CommandWording()), runtime.busy():
         agent = runtime.home.agent(entry["agent"] or None)

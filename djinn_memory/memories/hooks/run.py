@@ -15,6 +15,8 @@ import signal
 import sys
 import time
 
+from djinn_memory.home import warm
+from djinn_memory.home.location import is_home, settings, state_folder
 from djinn_memory.memories.hooks import payloads
 from djinn_memory.memories.hooks.spool import Spool
 
@@ -93,9 +95,9 @@ def _options(words: list[str]) -> dict[str, str]:
 def _record(root: str, options: dict[str, str], stdout: int) -> None:
     """Record the event in the spool of a home, or count it there as skipped."""
     data = _input()
-    if not _is_home(root):
+    if not os.path.isabs(root) or not is_home(root):
         return
-    state = _state_folder(root)
+    state = state_folder(root)
     if state is None:
         return
     spool = Spool(state)
@@ -116,7 +118,7 @@ def _record(root: str, options: dict[str, str], stdout: int) -> None:
         _append(spool, entry, cut)
     answers = event in ANSWERS and client not in SILENT
     if answers and (event == "SessionStart" or _recalls(root)):
-        _answer(root, entry, spool, stdout)
+        _answer(root, state, entry, spool, stdout)
     elif event == "SessionEnd" and not _mentions_extract(root):
         _extract(root, state, spool)
 
@@ -128,21 +130,41 @@ def _append(spool: Spool, entry: dict[str, Any], cut: bool) -> None:
         spool.skip(error.strerror or type(error).__name__)
 
 
-def _answer(root: str, entry: dict[str, Any], spool: Spool, stdout: int) -> None:
+def _answer(root: str, state: str, entry: dict[str, Any], spool: Spool, stdout: int) -> None:
     """Print the context for an event, unless this fails or takes too long."""
     try:
-        from djinn_memory.memories.hooks.answers import answer
-
-        # When the time is up this does not return.
-        text = answer(root, entry, spool)
+        text, why = _served(root, state, entry) or (_by_itself(root, entry, spool), "")
     except Exception as error:
+        text, why = "", f"{type(error).__name__}: {error}"
+    if why:
         if entry["event"] == "SessionStart":
             _append(spool, entry, cut=False)
-        spool.fail(f"{entry['event']}: {type(error).__name__}: {error}")
+        spool.fail(f"{entry['event']}: {why}")
         return
     data = text.encode("utf-8", "replace")
     while data:
         data = data[os.write(stdout, data) :]
+
+
+def _by_itself(root: str, entry: dict[str, Any], spool: Spool) -> str:
+    from djinn_memory.memories.hooks.answers import answer
+
+    # When the time is up this does not return.
+    return answer(root, entry, spool)
+
+
+def _served(root: str, state: str, entry: dict[str, Any]) -> tuple[str, str] | None:
+    """The context from a process that keeps the home open, or why it failed; None without one."""
+    if not warm.listens(state):
+        return None
+    from djinn_memory.memories.hooks.answers import SECONDS
+
+    try:
+        request = {"root": os.path.realpath(root), "entry": entry}
+        answer = warm.ask(state, request, seconds=SECONDS)
+    except TimeoutError:
+        return "", f"no answer within {SECONDS:g} s"
+    return (answer.get("text", ""), answer.get("error", "")) if answer else None
 
 
 def _extract(root: str, state: str, spool: Spool) -> None:
@@ -203,32 +225,9 @@ def _whole(data: bytes) -> bool:
     return True
 
 
-MOST_BYTES = 1_000_000
-
-
-def _is_home(root: str) -> bool:
-    """Whether a folder is a home."""
-    return os.path.isabs(root) and os.path.isfile(_config(root))
-
-
-def _state_folder(root: str) -> str | None:
-    """The state folder of a home; None if its settings are broken."""
-    if not any("state_dir" in line for line in _settings(root)):
-        return os.path.join(root, ".djinn")
-    try:
-        from pathlib import Path
-
-        from djinn_memory.home.home import Home
-
-        return str(Home(Path(root)).state)
-    except Exception:
-        # The reason has no place to go to: `djinn doctor` says it too.
-        return None
-
-
 def _recalls(root: str) -> bool:
     """Whether `hooks.recall` is on."""
-    if not _mentions_recall(_settings(root)) and "DJINN_HOOKS__RECALL" not in os.environ:
+    if not _mentions_recall(settings(root)) and "DJINN_HOOKS__RECALL" not in os.environ:
         return False
     try:
         from pathlib import Path
@@ -257,21 +256,6 @@ def _mentions_recall(lines: list[str]) -> bool:
 def _mentions_extract(root: str) -> bool:
     """Whether the settings may switch the extraction off. Then another command starts it."""
     variables = ("DJINN_SESSIONS__EXTRACT", "DJINN_UPKEEP__SKIP")
-    return any("extract" in line for line in _settings(root)) or any(
+    return any("extract" in line for line in settings(root)) or any(
         name in os.environ for name in variables
     )
-
-
-def _settings(root: str) -> list[str]:
-    """The lines of the settings that are no comments."""
-    try:
-        with open(_config(root), "rb") as file:
-            text = file.read(MOST_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return []
-    lines = text.lstrip("\ufeff").splitlines()
-    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _config(root: str) -> str:
-    return os.path.join(root, "config.yaml")

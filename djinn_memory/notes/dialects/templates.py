@@ -20,13 +20,22 @@ def is_template(root: Path, path: str) -> bool:
     return any(path == place or path.startswith((f"{place}/", f"{place}.md")) for place in places)
 
 
+def settings_changed(root: Path) -> tuple[int | None, ...]:
+    """When the files of these settings of a vault were changed; None for a file that is absent."""
+    return tuple(_changed(root / name) for name, _ in _SETTINGS)
+
+
+def _changed(file: Path) -> int | None:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
 def _place(file: Path, key: str) -> str:
     """The path in a file of settings, without slashes around it; empty if there is none."""
-    try:
-        changed = file.stat().st_mtime_ns
-    except OSError:
-        return ""
-    return _read(file, key, changed)
+    changed = _changed(file)
+    return "" if changed is None else _read(file, key, changed)
 
 
 @lru_cache(maxsize=256)

@@ -39,6 +39,12 @@ words of a title that answers."""
 LINK_TEXT = 0.5
 """Weight of the words in the shown texts of links to a memory, in units of their rarity."""
 
+MOST_TEXTS = 50_000
+"""Number of these texts whose stems a long-lived process caches: about 20 MB."""
+
+_CONTENT: dict[tuple[str, ...], dict[str, frozenset[str]]] = {}
+"""The stems of these texts, by the languages of an index."""
+
 LEADING = 20
 """Maximum number of memories that are found by the texts of links to them."""
 
@@ -157,7 +163,7 @@ class WordsLeg(Leg):
 
     def _opened(self, search: Search, selection: Selection) -> list[ChunkRef]:
         """The first chunks of memories with a link whose text has words of the question."""
-        best = sorted(self._called, key=lambda key: -self._called[key])[:LEADING]
+        best = sorted(self._called, key=lambda key: (-self._called[key], key))[:LEADING]
         memories = search.allowed(selection, best)
         refs = [
             ChunkRef(memory.first_chunk, key, (memory.vault, memory.path, 1, 0))
@@ -179,15 +185,21 @@ def _called(search: Search) -> dict[int, float]:
     parts = {stem[: min(BEGINNING, len(stem) - 1)] if stem.isascii() else "" for stem in asked}
     called: dict[int, float] = {}
     worth: dict[str, float] = {}
-    for target, text in {(edge.target, edge.text) for edge in search.index.edges([*parts])}:
-        stems = content(vocabulary, text)
+    known = _CONTENT.setdefault(vocabulary.languages, {})
+    if len(known) > MOST_TEXTS:
+        known.clear()
+    for text, targets in search.index.shown([*parts]).items():
+        stems = known.get(text)
+        if stems is None:
+            stems = known[text] = content(vocabulary, text)
         if asked.isdisjoint(stems):
             continue
         for stem in stems - worth.keys():
             worth[stem] = vocabulary.rarity((stem,))
         said = sum(worth[stem] for stem in stems & asked)
         share = said / (sum(worth[stem] for stem in stems) or 1.0)
-        called[target] = max(called.get(target, 0.0), LINK_TEXT * said * share)
+        for target in targets:
+            called[target] = max(called.get(target, 0.0), LINK_TEXT * said * share)
     return called
 
 

@@ -55,6 +55,7 @@ class Now:
         self.now = moment(search.runtime.now())
         self.values: dict[int, ValueThen] = {}
         self.answered: set[int] = set()
+        self.read_notes = False
 
     def put_first(self, search: Search) -> None:
         """Nothing: the present is preferred by `prefer_current`."""
@@ -103,6 +104,7 @@ class Now:
         from djinn_memory.notes.note import parse
         from djinn_memory.search.time.statements import holding, joined
 
+        self.read_notes = True
         best: list[PastValue] = []
         with suppress(OSError, DjinnError):
             note = parse(memory.path, search.source.read(vault, memory.path), vault.dialect)
@@ -133,6 +135,7 @@ class Now:
             return True
         from djinn_memory.notes.note import parse
 
+        self.read_notes = True
         with suppress(OSError, DjinnError):
             note = parse(memory.path, search.source.read(vault, memory.path), vault.dialect)
             listed = then([*statements(note.text)], at if asks_for_time else self.now, self.windows)

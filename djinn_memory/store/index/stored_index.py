@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import UNSET
@@ -202,6 +202,10 @@ class StoredIndex(ABC, Generic[P]):
     def edges(self, shown: Sequence[str] | None = None) -> list[Edge]:
         """The links between different memories; see `Index.edges`."""
         return self._links.edges(shown)
+
+    def shown(self, parts: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """The targets of links by their shown texts; see `Index.shown`."""
+        return self._links.shown(parts)
 
     def ends(self) -> npt.NDArray[np.int64]:
         """The ends and lines of all edges; see `Index.ends`."""

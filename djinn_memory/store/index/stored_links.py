@@ -125,6 +125,13 @@ class StoredLinks(ABC, Generic[P]):
         edges.sort(key=lambda edge: (edge.source, edge.line, edge.target))
         return edges
 
+    def shown(self, parts: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """The targets of such links by their shown texts; see `Index.shown`."""
+        targets: dict[str, set[int]] = {}
+        for edge in self.edges(parts):
+            targets.setdefault(edge.text, set()).add(edge.target)
+        return targets
+
     def ends(self) -> npt.NDArray[np.int64]:
         """See `Index.ends`."""
         import numpy as np

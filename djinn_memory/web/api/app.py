@@ -6,22 +6,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from djinn_memory import __version__
 from djinn_memory.errors import DjinnError
 from djinn_memory.operations import OPERATIONS
+from djinn_memory.web.api import openapi
 from djinn_memory.web.api.guard import COOKIE, Visitors
 from djinn_memory.web.api.idempotency import once
 from djinn_memory.web.api.operations import ALIASES, Alias, Runner, given_in, respond
-from djinn_memory.web.api.problems import Denied, response_to
+from djinn_memory.web.api.problems import Denied, encoded, response_to
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -81,9 +83,24 @@ def operation_routes(runner: Runner) -> list[BaseRoute]:
 
 def _aliased(runner: Runner, alias: Alias) -> Endpoint:
     async def answer(request: Request) -> Response:
-        return await _answer(runner, request, alias.operation, alias.names)
+        # A profile is the purpose of a recall.
+        recalls = alias.operation == "search" and "profile" in request.query_params
+        return await _answer(runner, request, "recall" if recalls else alias.operation, alias.names)
 
     return answer
+
+
+def description_routes() -> list[BaseRoute]:
+    """The description of the API, for programs and for people."""
+
+    async def document(request: Request) -> Response:
+        return respond(request, encoded(await to_thread.run_sync(openapi.description)))
+
+    async def page(request: Request) -> Response:
+        text = await to_thread.run_sync(openapi.page)
+        return HTMLResponse(text, headers={"Content-Security-Policy": openapi.POLICY})
+
+    return [Route("/openapi.json", document), Route("/docs", page)]
 
 
 async def _answer(

@@ -45,7 +45,7 @@ _AGENT = {"agent_id": "agent"}
 
 ALIASES = (
     Alias("GET", "/v1/memory/search", "search", _AGENT),
-    Alias("GET", "/v1/context", "context", _AGENT),
+    Alias("GET", "/v1/context", "context", {**_AGENT, "query": "task"}),
     Alias("GET", "/v1/gaps", "gaps.list", _AGENT),
     Alias("POST", "/v1/gaps", "gaps.report", _AGENT),
     Alias("GET", "/v1/episodes", "episodes.list", _AGENT),
@@ -126,12 +126,15 @@ def allow(caller: Caller, verb: Verb, given: Fields) -> None:
         raise Denied(HTTPStatus.FORBIDDEN, why)
     if caller.rights == "person":
         return
-    own = caller.own.keys()
-    closed = [name for name in given if name not in own and not caller.may_set(name)]
-    closed += [name for name in given if name in paths_in(verb)]
+    paths = paths_in(verb)
+    # Generated clients send false and null for what is left out.
+    used = [name for name, value in given.items() if value not in (None, False, [], ())]
+    closed = [
+        name for name in used if name in paths or not (name in caller.own or caller.may_set(name))
+    ]
     if closed:
         why = f"{closed[0]} needs a key with the scope administer"
-        if closed[0] in paths_in(verb):
+        if closed[0] in paths:
             why += ", because it names a file of the server; upload the file instead"
         raise Denied(HTTPStatus.FORBIDDEN, why, field=closed[0])
 
@@ -160,9 +163,16 @@ def request_in(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> Any:
 
 def converted(kind: type[S], given: Fields) -> S:
     """A struct with these fields. Raises `UsageError` if they do not fit."""
-    if why := misfit(kind, given, field_types(kind)):
+    types = field_types(kind)
+    # Generated clients write null for a field that is left out.
+    present = {
+        name: value
+        for name, value in given.items()
+        if value is not None or name not in types or types[name].nullable
+    }
+    if why := misfit(kind, present, types):
         raise UsageError(why)
-    return msgspec.convert(given, kind, dec_hook=lambda kind, text: kind(text))
+    return msgspec.convert(present, kind, dec_hook=lambda kind, text: kind(text))
 
 
 def _over_all(djinn: Djinn, verb: Verb, fields: Fields) -> dict[str, Any]:

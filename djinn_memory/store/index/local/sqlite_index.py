@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import apsw
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from djinn_memory.models import Vault
 from djinn_memory.notes.link_resolution import LinkTarget, NameSearch
 from djinn_memory.store.index import compartments, links, memories
 from djinn_memory.store.index.local.sqlite_tables import SqlitePart, SqliteSelections
-from djinn_memory.store.index.local.sqlite_vectors import SqliteVectorIndex, TokenSigns
+from djinn_memory.store.index.local.sqlite_vectors import SqliteVectorIndex, TokenSigns, holds
 from djinn_memory.store.index.records import (
     ChunkRef,
     Edge,
@@ -44,7 +45,7 @@ from djinn_memory.store.index.words import (
     languages,
     lone,
 )
-from djinn_memory.store.sqlite import Row, peek, rows
+from djinn_memory.store.sqlite import Row, peek, rows, version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -298,6 +299,16 @@ _ENDS = (
 )
 
 
+_SHOWN = (
+    f"select distinct label, target_memory_id {_TARGETED} "
+    "and label is not null and target_memory_id <> link.memory_id"
+)
+
+_HELD: WeakKeyDictionary[apsw.Connection, tuple[int, dict[str, dict[str, set[int]]]]]
+_HELD = WeakKeyDictionary()
+"""The shown texts of links by their reader, for one version of the file of a connection."""
+
+
 def _shared(row: Iterable[Any]) -> Iterator[Any]:
     """The values of a row. Equal texts, which many links have, are in memory once."""
     return (sys.intern(value) if isinstance(value, str) else value for value in row)
@@ -344,6 +355,21 @@ class _SqliteLinks(StoredLinks[SqlitePart]):
         where = "" if shown is None else f" and ({likes})"
         rows = self._part.rows(_EDGES + where, [*bound, *(f"%{part}%" for part in shown or ())])
         return ((key, Edge(*_shared(row))) for key, *row in rows)
+
+    def shown(self, parts: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """See `StoredLinks`. A process that answers many questions keeps all texts."""
+        connection, readable = self._part.connection, self._part.compartments
+        if not holds(connection) or self.seen:
+            return super().shown(parts)
+        now = version(connection)
+        if _HELD.get(connection, (None,))[0] != now:
+            _HELD[connection] = now, {}
+        bound, known = (readable, list(self._part.vaults)), _HELD[connection][1]
+        if str(bound) not in known:
+            texts = known[str(bound)] = {}
+            for text, target in self._part.rows(_SHOWN, bound):
+                texts.setdefault(text, set()).add(target)
+        return known[str(bound)]
 
     def ends(self) -> npt.NDArray[np.int64]:
         """See `StoredLinks`. Numbers come as text, since to make 60,000 rows takes longer."""

@@ -21,7 +21,7 @@ from djinn_memory.store.index import vectors
 from djinn_memory.store.index.local.sqlite_tables import SQLITE, SqliteSelections
 from djinn_memory.store.index.records import ChunkRef, Measurement, Selection
 from djinn_memory.store.index.vectors import VectorSpace
-from djinn_memory.store.sqlite import rows
+from djinn_memory.store.sqlite import rows, version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,7 @@ class _HeldVectors(Struct):
 
     space: VectorSpace
     state: int
-    """SQLite's data version of the file. It changes with every commit by another connection."""
+    """The version of the file."""
     compartments: dict[int, list[Block]] = field(default_factory=dict)
     rows: dict[int, Vectors] = field(default_factory=dict)
     """Vectors by window id."""
@@ -52,6 +52,11 @@ _HELD: WeakKeyDictionary[apsw.Connection, _HeldVectors | None] = WeakKeyDictiona
 def hold(connection: apsw.Connection) -> None:
     """Keep the vectors that this connection reads in memory while the connection is open."""
     _HELD[connection] = None
+
+
+def holds(connection: apsw.Connection) -> bool:
+    """Whether this connection keeps what it reads in memory."""
+    return connection in _HELD
 
 
 def products(vectors: Vectors, query: Vectors) -> Vectors:
@@ -117,9 +122,7 @@ def _held(connection: apsw.Connection, space: VectorSpace) -> _HeldVectors | Non
     """The vectors in memory for a space, or None if this connection keeps none."""
     if connection not in _HELD:
         return None
-    # Only who reads learns of another state; inside a transaction it is what that sees.
-    connection.execute("select exists (select 1 from sqlite_schema)").fetchall()
-    state = connection.data_version("main")
+    state = version(connection)
     held = _HELD.get(connection)
     if held is None or (held.space.number, held.state) != (space.number, state):
         held = _HELD[connection] = _HeldVectors(space, state)

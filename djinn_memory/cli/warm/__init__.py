@@ -1,0 +1,1 @@
+"""Runs commands of other processes in one that keeps the home open."""

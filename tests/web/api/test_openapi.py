@@ -1,0 +1,100 @@
+"""The description of the API is valid, complete, and enough for a generated client."""
+
+from __future__ import annotations
+
+import compileall
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+from openapi_spec_validator import validate
+
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
+from djinn_memory.operations import OPERATIONS
+from djinn_memory.web.api.openapi import description, example, page
+from tests.web.api.servers import add_key, serving
+
+
+def test_it_is_openapi() -> None:
+    document = json.loads(msgspec.json.encode(description()))
+    validate(document)
+    assert document["openapi"].startswith("3.1")
+    assert {f"/v1/{name}" for name in OPERATIONS} <= document["paths"].keys()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_its_examples_are_requests(name: str) -> None:
+    request = OPERATIONS[name].request
+    msgspec.convert(example(OPERATIONS[name]), request, dec_hook=lambda kind, text: kind(text))
+
+
+def test_the_page_lists_every_operation_without_network() -> None:
+    text = page()
+    assert all(f'id="{name}"' in text for name in OPERATIONS)
+    assert "http" not in text and "<script" not in text
+
+
+def test_a_generated_client(tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compiles, and calls ten operations on a server."""
+    key = add_key(home, "generated", "--scope", "write")
+    with serving(home) as server:
+        document = tmp_path / "openapi.json"
+        with server.client(key) as http:
+            document.write_bytes(http.get("/openapi.json").content)
+        made = tmp_path / "djinn_client"
+        command = [Path(sys.executable).with_name("openapi-python-generator"), document, made]
+        subprocess.run([*command, "--library", "httpx"], check=True, capture_output=True)
+        assert compileall.compile_dir(made, quiet=1)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        round_trip(server.url, key)
+
+
+def round_trip(url: str, key: str) -> None:
+    def service(noun: str) -> Any:
+        return importlib.import_module(f"djinn_client.services.{noun}_service")
+
+    models: Any = importlib.import_module("djinn_client.models")
+    config = importlib.import_module("djinn_client.api_config").APIConfig(
+        base_path=url, access_token=key
+    )
+    everyday, memories, facts = service("everyday"), service("memories"), service("facts")
+    title = "Use Postgres"
+    new = models.NewMemory(type="decision", title=title, text="It has row locks.")
+    made = everyday.remember(config, data=new)
+    assert made.action == "created"
+    hits = everyday.search(config, data=models.SearchOptions(query="row locks")).hits
+    assert [hit.id for hit in hits] == [made.id]
+    assert everyday.get_search(config, query="row locks").hits[0].title == title
+    recalled = everyday.recall(config, data=models.RecallOptions(query="row locks"))
+    rating = models.RatingRequest(target=recalled.request_id, useful=[1])
+    assert everyday.rate(config, data=rating).judged
+    assert memories.memories_show(config, data=models.ShowMemory(name=made.id)).title == title
+    renamed = models.RenameMemory(name=made.id, title="Keep Postgres")
+    assert memories.memories_rename(config, data=renamed).memory.title == "Keep Postgres"
+    listed = memories.memories_list(config, data=models.ListMemories())
+    assert [memory.title for memory in listed.memories] == ["Keep Postgres"]
+    fact = models.SetFact(category="server", key="port", value="8080")
+    assert facts.facts_set(config, data=fact).action == "created"
+    asked = models.GetFact(category="server", key="port")
+    assert facts.facts_get(config, data=asked).value == "8080"
+    deleted = memories.memories_delete(config, data=models.DeleteMemory(name="Keep Postgres"))
+    assert deleted.moved_to
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made, _ = init(tmp_path / "home")
+    return made
+
+
+def test_it_needs_a_key(home: Home) -> None:
+    with serving(home) as server, httpx2.Client(base_url=server.url) as http:
+        assert http.get("/openapi.json").status_code == 401
+        assert http.get("/docs").status_code == 401
