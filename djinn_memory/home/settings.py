@@ -78,6 +78,9 @@ class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
     dialect: Dialect = "obsidian"
     contexts: dict[str, str] = field(default_factory=dict)
     domain: Name | None = None
+    chunk_strategy: Strategy | None = None
+    chunk_size: Annotated[int, Meta(ge=64, le=5000)] | None = None
+    chunk_overlap: Annotated[int, Meta(ge=0, le=2500)] | None = None
 
 
 class ChannelConfig(Struct, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from djinn_memory.errors import ConfigError, DjinnError, NotFound, Refused, Remedy, UsageError
@@ -176,16 +176,20 @@ def _free(folder: Path, name: str) -> str:
 def add_vault(
     home: Home,
     name: str,
-    path: Path,
+    path: Path | None,
     *,
     read_only: bool = False,
     agent: str | None = None,
     dialect: Dialect = "obsidian",
+    settings: Mapping[str, object] = {},
 ) -> Vault:
-    """Add an existing folder of notes as a vault; `Refused` when the folder or name is in use."""
+    """Add an existing folder of notes as a vault; `Refused` when the folder or name is in use.
+
+    Without a path, a folder in the home is created. `settings` are further keys of the vault.
+    """
     _check_name(name, "vault")
-    folder = expand(path).resolve()
-    if not folder.is_dir():
+    folder = expand(path or home.root / "vaults" / name).resolve()
+    if path and not folder.is_dir():
         raise NotFound(f"the folder {path} does not exist; check the path")
     if folder == folder.parent:
         raise Refused(f"{path} is the root of a disk; add a folder of notes")
@@ -199,7 +203,9 @@ def add_vault(
         for vault in home.vaults:
             if vault.root.resolve() == folder:
                 raise Refused(f"{folder} is already vault {vault.name}")
-        yield ("vaults", name, "path"), str(folder)
+        if path is None:
+            make_folder(folder)
+        yield ("vaults", name, "path"), str(folder) if path else f"vaults/{name}"
         yield ("vaults", name, "id"), _new_id()
         if agent is not None:
             yield ("vaults", name, "for"), home.agent(agent)
@@ -207,6 +213,8 @@ def add_vault(
             yield ("vaults", name, "read_only"), True
         if dialect != "obsidian":
             yield ("vaults", name, "dialect"), dialect
+        for key, value in settings.items():
+            yield ("vaults", name, key), value
 
     home.revise(entry)
     return home.named((name,))[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -24,6 +25,8 @@ from djinn_memory.operations.caller import Caller, Calls
 from djinn_memory.operations.keys import adopt_token
 from djinn_memory.runtime import utc_now
 from djinn_memory.web.api.app import application, description_routes, entry_routes, operation_routes
+from djinn_memory.web.api.documents import memories, rag
+from djinn_memory.web.api.documents.pages import page_routes
 from djinn_memory.web.api.guard import Guard, Visitors
 from djinn_memory.web.api.operations import Runner
 
@@ -91,6 +94,9 @@ def serve(
         names = {*LOOPBACK, "[::1]", options.host} - {"0.0.0.0", "::"}
         hosts = {f"{name}:{port}".lower() for name in names} | {*home.config.server.hosts}
         runner = Runner(calls)
+        uploads = home.state / "uploads"
+        # A server that was killed may have left some.
+        shutil.rmtree(uploads, ignore_errors=True)
         # The guard has checked the host and the origin already.
         unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         memory = server(calls, caller)
@@ -107,6 +113,9 @@ def serve(
         app = application(
             [
                 *entry_routes(visitors),
+                *memories.memory_routes(runner, uploads),
+                *rag.rag_routes(runner, uploads),
+                *page_routes(runner),
                 *description_routes(),
                 *mcp.routes,
                 *operation_routes(runner),
@@ -115,7 +124,7 @@ def serve(
             running,
         )
         config = uvicorn.Config(
-            Guard(app, visitors, hosts, ()),
+            Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD)),
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -54,16 +54,17 @@ MOST_WORKERS = 4
 """Maximum number of workers. A worker may use a gigabyte, and all share one disk."""
 
 
-def plan_of(home: Home, options: ChunkOptions) -> Plan:
+def plan_of(home: Home, vault: Vault, options: ChunkOptions) -> Plan:
     """The chunking plan. Raises `UsageError` for a size out of range or an unknown model."""
-    settings = home.config.documents
+    settings, own = home.config.documents, home.config.vaults[vault.name]
     model = options.model_context or settings.model_context
-    return plan(
-        options.strategy or settings.strategy,
-        window=context_window(model, settings.model_contexts),
-        size=options.chunk_size,
-        overlap=options.chunk_overlap,
-    )
+    strategy = options.strategy or own.chunk_strategy or settings.strategy
+    size, overlap = options.chunk_size, options.chunk_overlap
+    # The numbers of a vault are those of its strategy.
+    if size is None and overlap is None and options.strategy in (None, own.chunk_strategy):
+        size, overlap = own.chunk_size, own.chunk_overlap
+    window = context_window(model, settings.model_contexts)
+    return plan(strategy, window=window, size=size, overlap=overlap)
 
 
 def ingest(
@@ -95,7 +96,7 @@ def ingest(
     if not vault.root.is_dir() and not vault.root.is_relative_to(home.root):
         # A disk is not plugged in. Files that are written now would be hidden when it is.
         raise NotFound(f"the folder of vault {vault.name} does not exist: {vault.root}; restore it")
-    run = IngestRun(state, models, vault, options, plan_of(home, options), tell, ask)
+    run = IngestRun(state, models, vault, options, plan_of(home, vault, options), tell, ask)
     for path, error in missing:
         run.settle(FileOutcome(path, PurePosixPath(path).name, "failed", str(error)))
     # The index says which documents there are, so it must know all of them.

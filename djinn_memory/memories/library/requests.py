@@ -161,6 +161,12 @@ class DocumentEntry(Struct, frozen=True):
     """The absolute path of a file that failed."""
     domain: str | None = None
     """The domain, such as `work`; null for a document without one."""
+    author: str | None = None
+    """The author in its metadata."""
+    subject: str | None = None
+    """The subject in its metadata."""
+    embedding_model: str | None = None
+    """The model of its vectors when it was divided into chunks."""
 
 
 class DocumentList(Struct, frozen=True):

@@ -56,7 +56,10 @@ from djinn_memory.system.locks import is_locked
 _RUN = re.compile(r"[0-9a-f-]{36}")
 """The id of a run. It becomes a file name, so an id in a foreign ledger must have this form."""
 
-_TEXTS = ("content_type", "document_type", "chunk_strategy", "uploaded_at", "processed_at")
+_TEXTS = (
+    "content_type", "document_type", "chunk_strategy", "uploaded_at", "processed_at", "author",
+    "subject", "embedding_model",
+)  # fmt: skip
 _NUMBERS = ("total_pages", "chunk_size", "file_size_bytes")
 """Numeric front matter of a document that a list shows."""
 
@@ -183,7 +186,7 @@ class Documents(Namespace, name="documents"):
             with suppress(ValidationError):
                 last = convert(document.fields.get("chunk_strategy"), Strategy)
                 request = replace(request, strategy=last)
-        plan = plan_of(self._state.home, request)
+        plan = plan_of(self._state.home, vault, request)
         place = f"{vault.name}/{path}"
 
         def cut(data: bytes) -> bytes:

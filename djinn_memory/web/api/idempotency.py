@@ -34,7 +34,7 @@ def once(endpoint: Endpoint) -> Endpoint:
         if not given or request.method in ("GET", "HEAD"):
             return await endpoint(request)
         identity = (str(request.scope["caller"].client), request.method, request.url.path, given)
-        content = hashlib.sha256(await request.body()).hexdigest()
+        content = await _fingerprint(request)
         kept = first.get(identity)
         if kept is None:
             task = asyncio.ensure_future(endpoint(request))
@@ -58,3 +58,13 @@ def once(endpoint: Endpoint) -> Endpoint:
             done.exception()
 
     return answer
+
+
+async def _fingerprint(request: Request) -> str:
+    """What differs between bodies: the hash of one, or the size of a form with a file.
+
+    Such a form is larger than memory should hold, and its boundary differs from time to time.
+    """
+    if request.headers.get("content-type", "").startswith("multipart/"):
+        return request.headers.get("content-length", "")
+    return hashlib.sha256(await request.body()).hexdigest()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -18,12 +19,14 @@ from starlette.responses import Response
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
+from djinn_memory.home.access import is_own
 from djinn_memory.operations import OPERATIONS, Verb
 from djinn_memory.operations.caller import Caller, Calls
 from djinn_memory.operations.checks import FieldType, field_types, fields_of, misfit
 from djinn_memory.web.api.problems import WORDING, Denied, encoded
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 Fields = Mapping[str, Any]
 
@@ -138,24 +141,38 @@ def allow(caller: Caller, verb: Verb, given: Fields) -> None:
 
 def answered(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> dict[str, Any]:
     """The answer of an operation with all problems, as data. Raises `DjinnError`."""
-    types = field_types(verb.request)
-    # Generated clients write null for a field that is left out.
-    given = {
-        name: value
-        for name, value in fields.items()
-        if value is not None or name not in types or types[name].nullable
-    }
-    if caller.rights == "agent" and "agent" in types:
-        given["agent"] = djinn.home.agent(given.get("agent"))
-    if why := misfit(verb.request, given, types):
-        raise UsageError(why)
-    request = msgspec.convert(given, verb.request, dec_hook=lambda kind, text: kind(text))
-    answer = verb.bind(djinn)(request)
+    answer = verb.bind(djinn)(request_in(djinn, caller, verb, fields))
     data: dict[str, Any] = msgspec.to_builtins(answer, enc_hook=str)
     own = [*getattr(answer, "problems", ())]
     others = [problem for problem in djinn.problems if problem not in own]
     data["problems"] = msgspec.to_builtins([*others, *own])
     return data
+
+
+def request_in(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> Any:
+    """The request of an operation with these fields. Raises `DjinnError`.
+
+    An agent may also be named by the id of its own vault, which is its `user_id` on a server.
+    """
+    given, home = dict(fields), djinn.home
+    if "agent" in field_types(verb.request) and (caller.rights == "agent" or given.get("agent")):
+        own = (vault for vault in home.vaults if is_own(vault) and vault.id == given.get("agent"))
+        given["agent"] = home.agent(next((vault.agent for vault in own), given.get("agent")))
+    return converted(verb.request, given)
+
+
+def converted(kind: type[S], given: Fields) -> S:
+    """A struct with these fields. Raises `UsageError` if they do not fit."""
+    types = field_types(kind)
+    # Generated clients write null for a field that is left out.
+    present = {
+        name: value
+        for name, value in given.items()
+        if value is not None or name not in types or types[name].nullable
+    }
+    if why := misfit(kind, present, types):
+        raise UsageError(why)
+    return msgspec.convert(present, kind, dec_hook=lambda kind, text: kind(text))
 
 
 def _over_all(djinn: Djinn, verb: Verb, fields: Fields) -> dict[str, Any]:
@@ -207,7 +224,7 @@ def _next_page(data: Mapping[str, Any], skip: int) -> dict[str, str]:
 async def given_in(request: Request, verb: Verb, names: Mapping[str, str]) -> dict[str, Any]:
     """The fields in the body or the query of a request. Raises `UsageError`."""
     if request.method in ("GET", "HEAD"):
-        given = _from_query(verb, request.query_params, names)
+        given = values_in(verb.request, request.query_params, names)
     else:
         given = await json_in(request)
     return {names.get(name, name): value for name, value in given.items()}
@@ -225,16 +242,16 @@ async def json_in(request: Request) -> dict[str, Any]:
     return given
 
 
-def _from_query(verb: Verb, query: QueryParams, names: Mapping[str, str]) -> dict[str, Any]:
-    types = {
-        field.encode_name: field_types(verb.request)[field.name]
-        for field in fields_of(verb.request)
-    }
+def values_in(
+    kind: type[Struct], query: QueryParams, names: Mapping[str, str] = {}
+) -> dict[str, Any]:
+    """The values in a query for a struct, whose fields have other `names` there."""
+    types = {field.encode_name: field_types(kind)[field.name] for field in fields_of(kind)}
     given: dict[str, Any] = {}
     for name in dict.fromkeys(query.keys()):
-        kind = types.get(names.get(name, name), FieldType((str,)))
-        values = [_parsed(text, kind.element or kind) for text in query.getlist(name)]
-        given[name] = values if list in kind.kinds else values[-1]
+        declared = types.get(names.get(name, name), FieldType((str,)))
+        values = [_parsed(text, declared.element or declared) for text in query.getlist(name)]
+        given[name] = values if list in declared.kinds else values[-1]
     return given
 
 
