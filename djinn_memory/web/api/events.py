@@ -89,12 +89,13 @@ class Events:
                     f"{MOST_LISTENERS} clients listen already",
                     headers={"Retry-After": "60"},
                 )
-            events = self._events(request)
+            events = self.heard(request)
             return EventSourceResponse(events, ping=PING_SECONDS, send_timeout=SEND_SECONDS)
 
         return [Route("/events", listen, methods=["GET"])]
 
-    async def _events(self, request: Request) -> AsyncIterator[dict[str, Any]]:
+    async def heard(self, request: Request) -> AsyncIterator[dict[str, Any]]:
+        """The events for the client of a request, until its key is revoked or it falls behind."""
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
         self._listeners[queue] = request.scope["caller"]
         try:

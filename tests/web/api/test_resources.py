@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -15,10 +16,15 @@ from typing import NamedTuple
 import httpx2
 import numpy as np
 import pytest
+from starlette.requests import Request
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
+from djinn_memory.operations.caller import Caller
+from djinn_memory.runtime import utc_now
+from djinn_memory.web.api.events import MOST_WAITING, Events
+from djinn_memory.web.api.guard import Visitors
 from tests.web.api.servers import RunningServer, serving
 
 LAMP = "---\ntitle: Lamp\ntype: lesson\n---\nIt turns. See [[Pier]].\n"
@@ -188,6 +194,35 @@ def test_listeners_hear_that_the_index_changed(place: Place) -> None:
         lines = (line for line in stream.iter_lines() if line.startswith(("event", "data")))
         assert [next(lines), next(lines)] == ["event: index", "data: {}"]
     assert httpx2.get(f"{place.server.url}/events").status_code == 401
+
+
+def test_a_revoked_key_hears_nothing_more(place: Place) -> None:
+    secret = place.admin.post("/v1/keys/add", json={"name": "old", "scope": "read"}).json()[
+        "secret"
+    ]
+    with place.server.client(secret) as client, client.stream("GET", "/events") as stream:
+        assert place.admin.post("/v1/keys/revoke", json={"name": "old"}).status_code == 200
+        (place.shared / "bell.md").write_text("A bell.\n")
+        place.writer.get("/v1/notes/shared/bell.md")
+        assert not any(line.startswith("event") for line in stream.iter_lines())
+
+
+def test_a_listener_that_falls_behind_is_disconnected(tmp_path: Path) -> None:
+    home, _ = init(tmp_path / "home", ("me",))
+    events = Events(home, Visitors(home, Caller("me", rights="person"), utc_now))
+    # A request over the Unix socket.
+    scope = {"type": "http", "server": ("", None), "headers": [], "caller": Caller("me")}
+
+    async def listen() -> int:
+        heard = events.heard(Request(scope))
+        first = asyncio.ensure_future(anext(heard))
+        await asyncio.sleep(0)
+        for number in range(MOST_WAITING + 10):
+            events.publish("job", {"number": number})
+        await first
+        return 1 + len([event async for event in heard])
+
+    assert asyncio.run(listen()) == MOST_WAITING
 
 
 def test_metrics_name_routes_and_no_paths(place: Place, lamp: str) -> None:
