@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +29,8 @@ from djinn_memory.memories.editing.requests import (
     MemoryMove,
     MoveMemory,
     RenameMemory,
+    WriteMemory,
+    WrittenMemory,
 )
 from djinn_memory.memories.linking.requests import (
     FindMentions,
@@ -49,6 +50,7 @@ from djinn_memory.models import Filters, Memory, MemoryRef, Problem, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
+from djinn_memory.notes.note_file import content_hash
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import unknown_values
@@ -268,6 +270,18 @@ class Memories(Namespace, name="memories"):
 
         return edit(self.runtime, request)
 
+    @operation(WriteMemory, writes=True)
+    def write(self, request: WriteMemory) -> WrittenMemory:
+        """Write the whole text of a note, in one change that `djinn undo` takes back.
+
+        Raises `Changed` when the note's digest differs from the given one, `UsageError` for front
+        matter that is not valid YAML, and `Refused` for a new note whose place is taken, for text
+        that looks like a secret, for a section of a journal, and for a read-only vault.
+        """
+        from djinn_memory.memories.editing.text import write
+
+        return write(self.runtime, request)
+
     @operation(FindRelated, positional=("name",))
     def related(self, request: FindRelated) -> RelatedMemories:
         """Find memories that are near in meaning to a memory, and not linked with it either way.
@@ -380,7 +394,7 @@ class Memories(Namespace, name="memories"):
     def _digest(self, memory: Memory) -> str:
         [vault] = self.runtime.home.named((memory.vault,))
         try:
-            return hashlib.blake2b(disk.read(vault, memory.path), digest_size=16).hexdigest()
+            return content_hash(disk.read(vault, memory.path)).hex()
         except (OSError, DjinnError):
             return ""
 

@@ -110,6 +110,11 @@ def walk(
     return listing
 
 
+def takes(vault: Vault, path: str, exclude: Sequence[str] = ()) -> bool:
+    """Whether a file at a path would be a note of the vault."""
+    return bool(path) and _Walk(vault, _spec(exclude), [], VaultListing([])).takes(path)
+
+
 def _outermost(paths: Collection[str]) -> Iterator[str]:
     """The paths that are not inside another of the paths."""
     outer = set(paths)
@@ -129,16 +134,25 @@ class _Walk(Struct):
 
     def visit_path(self, path: str) -> None:
         """Visit a path, if a walk from the root would reach it."""
-        parts = PurePosixPath(path).parts
-        for depth in range(1, len(parts)):
-            above = "/".join(parts[:depth])
-            if hidden(parts[depth - 1]) or self._excludes(above):
-                return
-            if (self.vault.root / above).is_symlink():
-                return
-        if parts:
-            folder = "".join(f"{part}/" for part in parts[:-1])
-            self.visit(self.vault.root / path, folder)
+        *above, name = PurePosixPath(path).parts or ("",)
+        if name and self._enters(above):
+            self.visit(self.vault.root / path, "".join(f"{part}/" for part in above))
+
+    def takes(self, path: str) -> bool:
+        """Whether a file at a path would be a note."""
+        *above, name = PurePosixPath(path).parts
+        is_note = name.endswith(".md") and not hidden(name) and not self._ignores(path)
+        return is_note and "/".join((*above, name)) == path and self._enters(above)
+
+    def _enters(self, folders: Sequence[str]) -> bool:
+        """Whether a walk from the root would enter a folder, given by its parts."""
+        for depth, name in enumerate(folders, 1):
+            folder = "/".join(folders[:depth])
+            if name == ".." or hidden(name) or self._excludes(folder):
+                return False
+            if (self.vault.root / folder).is_symlink():
+                return False
+        return True
 
     def visit(self, entry: os.DirEntry[str] | Path, folder: str) -> None:
         """Add an entry of a folder to the listing or to the waiting folders."""

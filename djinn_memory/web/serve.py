@@ -27,8 +27,13 @@ from djinn_memory.runtime import utc_now
 from djinn_memory.web.api.app import application, description_routes, entry_routes, operation_routes
 from djinn_memory.web.api.documents import memories, rag
 from djinn_memory.web.api.documents.pages import page_routes
+from djinn_memory.web.api.events import Events
+from djinn_memory.web.api.graph import graph_routes
 from djinn_memory.web.api.guard import Guard, Visitors
+from djinn_memory.web.api.metrics import Meter
+from djinn_memory.web.api.notes import note_routes
 from djinn_memory.web.api.operations import Runner
+from djinn_memory.web.api.scoring import scoring_routes
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -97,6 +102,7 @@ def serve(
         uploads = home.state / "uploads"
         # A server that was killed may have left some.
         shutil.rmtree(uploads, ignore_errors=True)
+        events, meter = Events(home, visitors), Meter()
         # The guard has checked the host and the origin already.
         unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         memory = server(calls, caller)
@@ -107,24 +113,26 @@ def serve(
             announce(f"{url}/")
             login = f"{url}/login?token={visitors.new_login()}"
             ready(Served(f"{url}/", login, home.state / SOCKET if local else None, os.getpid()))
-            async with memory.session_manager.run():
+            async with memory.session_manager.run(), events.following():
                 yield
 
-        app = application(
-            [
-                *entry_routes(visitors),
-                *memories.memory_routes(runner, uploads),
-                *rag.rag_routes(runner, uploads),
-                *page_routes(runner),
-                *description_routes(),
-                *mcp.routes,
-                *operation_routes(runner),
-            ],
-            home.config.server.origins,
-            running,
-        )
+        routes = [
+            *entry_routes(visitors),
+            *description_routes(),
+            *mcp.routes,
+            *events.routes(),
+            *meter.routes(runner),
+            *memories.memory_routes(runner, uploads),
+            *rag.rag_routes(runner, uploads),
+            *page_routes(runner),
+            *note_routes(runner),
+            *scoring_routes(runner),
+            *graph_routes(runner),
+            *operation_routes(runner),
+        ]
+        app = application(routes, home.config.server.origins, running)
         config = uvicorn.Config(
-            Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD)),
+            meter.around(Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD)), routes),
             log_level="warning",
             access_log=False,
             server_header=False,

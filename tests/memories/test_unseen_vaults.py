@@ -209,6 +209,8 @@ ASKED: list[Question] = [
     ("memories.rename", {"name": "Buoys", "title": "Three buoys"}),
     ("memories.move", {"name": "Three buoys", "to": "sea"}),
     ("memories.edit", {"name": "Three buoys", "tags": ["lit"]}),
+    ("memories.write", {"name": "finn:sea/mole.md", "text": "The mole is lit."}),
+    ("memories.write", {"name": "Three buoys", "text": "Two.", "digest": "0"}),
     ("entities.edit", {"name": "Pier", "confidence": 0.8}),
     ("patterns.consolidate", {"min_age": "0d", "dry_run": True}),
     ("patterns.consolidate", {"min_age": "0d"}),

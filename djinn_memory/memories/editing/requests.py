@@ -63,6 +63,25 @@ class EditMemory(Struct, frozen=True):
     allow_secret: AllowSecret = False
 
 
+class WriteMemory(Struct, frozen=True):
+    """Write the whole text of a note, with its front matter."""
+
+    name: Annotated[
+        MemoryName,
+        Meta(description="The note; for a new one `vault:path`, which ends in `.md`."),
+    ]
+    text: Annotated[str, Meta(description="The text with its front matter.")]
+    digest: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(
+            description="The digest of the text that this one replaces, as `memories.find` and "
+            "this operation return it. Without one, a new note is written."
+        ),
+    ] = None
+    agent: AgentName = None
+    allow_secret: AllowSecret = False
+
+
 class LinksLeft(Struct, frozen=True):
     """Links in a vault that were not changed. They lead to the note by an alias."""
 
@@ -109,5 +128,24 @@ class MemoryEdit(Struct, frozen=True):
     """Whether anything differs from before."""
     diff: str
     """The changes, as a unified diff."""
+    problems: tuple[Problem, ...] = ()
+    """Problems that keep the note from being searchable at once."""
+
+
+class WrittenMemory(Struct, frozen=True):
+    """A note whose whole text was written."""
+
+    vault: str
+    """The name of the vault."""
+    path: str
+    """The path of the note in it."""
+    id: str | None
+    """The id of the note, if it has one."""
+    created: bool
+    """Whether the note is new."""
+    digest: str
+    """The digest of its file, which the next request to write it must name."""
+    change: str | None = None
+    """The id of the change, for `djinn undo`; null if nothing differs from before."""
     problems: tuple[Problem, ...] = ()
     """Problems that keep the note from being searchable at once."""

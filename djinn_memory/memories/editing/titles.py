@@ -18,7 +18,7 @@ from djinn_memory.notes.vault import hidden
 from djinn_memory.system.choices import one_of
 from djinn_memory.system.files import inside
 
-_NOT_IN_NAMES = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f\x7f]+')
+NOT_IN_NAMES = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f\x7f]+')
 """Characters that some system, or a link, does not allow in the name of a file."""
 
 MAX_NAME = 200
@@ -49,7 +49,7 @@ def stem_for(vault: Vault, path: str, data: bytes, title: str) -> str:
     own = parse("\0.md", data, vault.dialect).title == parse(path, data, vault.dialect).title
     if own and slug(stem) == stem:
         return slug(title)
-    name = " ".join(_NOT_IN_NAMES.sub(" ", title).split()).strip(". ")
+    name = " ".join(NOT_IN_NAMES.sub(" ", title).split()).strip(". ")
     return name.encode()[:MAX_NAME].decode(errors="ignore").strip() or slug(title)
 
 

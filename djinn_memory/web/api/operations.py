@@ -41,21 +41,21 @@ class Alias(NamedTuple):
     """Fields of the request that have another name here, by that name."""
 
 
-_AGENT = {"agent_id": "agent"}
+AGENT = {"agent_id": "agent"}
 
 ALIASES = (
-    Alias("GET", "/v1/memory/search", "search", _AGENT),
-    Alias("GET", "/v1/context", "context", {**_AGENT, "query": "task"}),
-    Alias("GET", "/v1/gaps", "gaps.list", _AGENT),
-    Alias("POST", "/v1/gaps", "gaps.report", _AGENT),
-    Alias("GET", "/v1/episodes", "episodes.list", _AGENT),
-    Alias("POST", "/v1/episodes", "episodes.record_interaction", _AGENT),
-    Alias("GET", "/v1/entities", "entities.list", _AGENT),
-    Alias("POST", "/v1/entities", "entities.add", _AGENT),
-    Alias("GET", "/v1/facts", "facts.list", _AGENT),
-    Alias("POST", "/v1/facts", "facts.set", _AGENT),
-    Alias("GET", "/v1/working", "working.list", _AGENT),
-    Alias("POST", "/v1/working", "working.set", _AGENT),
+    Alias("GET", "/v1/memory/search", "search", AGENT),
+    Alias("GET", "/v1/context", "context", {**AGENT, "query": "task"}),
+    Alias("GET", "/v1/gaps", "gaps.list", AGENT),
+    Alias("POST", "/v1/gaps", "gaps.report", AGENT),
+    Alias("GET", "/v1/episodes", "episodes.list", AGENT),
+    Alias("POST", "/v1/episodes", "episodes.record_interaction", AGENT),
+    Alias("GET", "/v1/entities", "entities.list", AGENT),
+    Alias("POST", "/v1/entities", "entities.add", AGENT),
+    Alias("GET", "/v1/facts", "facts.list", AGENT),
+    Alias("POST", "/v1/facts", "facts.set", AGENT),
+    Alias("GET", "/v1/working", "working.list", AGENT),
+    Alias("POST", "/v1/working", "working.set", AGENT),
 )
 
 OVER_ALL = {
@@ -103,8 +103,6 @@ class Runner:
             caller.key and caller.key.scope == "read_all" and name in OVER_ALL
             and not fields.get("agent")
         )  # fmt: skip
-        if "agent" in field_types(verb.request) and fields.get("agent"):
-            caller = replace(caller, agent=str(fields["agent"])[:100])
 
         def work(djinn: Djinn, caller: Caller) -> bytes:
             if everybody:
@@ -113,7 +111,24 @@ class Runner:
                 data = answered(djinn, caller, verb, fields)
             return encoded({**data, **_next_page(data, skip)})
 
-        return await self.do(caller, name, fields, work)
+        return await self.do(_for_agent(caller, verb, fields), name, fields, work)
+
+    async def packed(
+        self, caller: Caller, name: str, given: Fields, pack: Callable[[Any], bytes]
+    ) -> bytes:
+        """The answer of an operation in the form that `pack` gives it."""
+        verb = OPERATIONS[name]
+        allow(caller, verb, given)
+        caller = _for_agent(caller, verb, given)
+        return await self.do(
+            caller, name, given, lambda djinn, caller: pack(performed(djinn, caller, verb, given))
+        )
+
+
+def _for_agent(caller: Caller, verb: Verb, fields: Fields) -> Caller:
+    if "agent" in field_types(verb.request) and fields.get("agent"):
+        return replace(caller, agent=str(fields["agent"])[:100])
+    return caller
 
 
 def allow(caller: Caller, verb: Verb, given: Fields) -> None:
@@ -139,9 +154,14 @@ def allow(caller: Caller, verb: Verb, given: Fields) -> None:
         raise Denied(HTTPStatus.FORBIDDEN, why, field=closed[0])
 
 
+def performed(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> Any:
+    """The answer of an operation. Raises `DjinnError`."""
+    return verb.bind(djinn)(request_in(djinn, caller, verb, fields))
+
+
 def answered(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> dict[str, Any]:
     """The answer of an operation with all problems, as data. Raises `DjinnError`."""
-    answer = verb.bind(djinn)(request_in(djinn, caller, verb, fields))
+    answer = performed(djinn, caller, verb, fields)
     data: dict[str, Any] = msgspec.to_builtins(answer, enc_hook=str)
     own = [*getattr(answer, "problems", ())]
     others = [problem for problem in djinn.problems if problem not in own]

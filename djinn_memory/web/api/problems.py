@@ -91,18 +91,22 @@ class Denied(Exception):
         *,
         field: str | None = None,
         headers: Mapping[str, str] | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
+        """`more` are further members of the problem document."""
         super().__init__(detail)
         self.status = status
         self.field = field
         self.headers = headers
+        self.more = more or {}
 
 
 def response_to(error: DjinnError | Denied) -> Response:
     """The response for an error."""
     if isinstance(error, Denied):
         word = error.status.phrase.lower().replace(" ", "_")
-        return _response(error.status, word, str(error), error.field, (), error.headers)
+        why = str(error)
+        return _response(error.status, word, why, error.field, (), error.headers, error.more)
     status = _STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR)
     remedies = tuple(
         RemedyDetail(clause, remedy.operation or None, dict(remedy.arguments))
@@ -120,9 +124,10 @@ def _response(
     field: str | None,
     remedies: tuple[RemedyDetail, ...],
     headers: Mapping[str, str] | None,
+    more: Mapping[str, Any] = {},
 ) -> Response:
     shown = ProblemDetail(f"urn:djinn:{word}", status.phrase, status, detail, field, remedies)
-    return Response(encoded(shown), status, headers, MEDIA_TYPE)
+    return Response(encoded({**msgspec.to_builtins(shown), **more}), status, headers, MEDIA_TYPE)
 
 
 def encoded(value: object) -> bytes:

@@ -1,0 +1,110 @@
+"""`GET /events`: tells clients that something changed, as server-sent events.
+
+An event says what kind of thing changed and nothing of its content: a client asks for that with its
+key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from djinn_memory.home.home import Home
+from djinn_memory.operations.caller import Caller
+from djinn_memory.system.files import file_version
+from djinn_memory.web.api.guard import Visitors
+from djinn_memory.web.api.problems import Denied, encoded
+
+SECONDS = 1.0
+"""Seconds between two looks at the index."""
+
+PING_SECONDS = 15
+"""Seconds after which a comment keeps a quiet connection open."""
+
+SEND_SECONDS = 30.0
+"""Maximum seconds that a listener may take to receive an event."""
+
+MOST_LISTENERS = 100
+MOST_WAITING = 50
+"""Maximum events that wait for a listener. One that falls behind is disconnected, and reconnects.
+"""
+
+
+class Events:
+    """Passes events to listeners."""
+
+    def __init__(self, home: Home, visitors: Visitors) -> None:
+        self._home = home
+        self._visitors = visitors
+        self._listeners: dict[asyncio.Queue[dict[str, Any]], Caller] = {}
+
+    def publish(self, kind: str, data: Mapping[str, Any], client: str | None = None) -> None:
+        """Tell all listeners of an event, or only persons and the program of that name."""
+        event = {"event": kind, "data": encoded(data).decode()}
+        for queue, caller in [*self._listeners.items()]:
+            if client is None or caller.rights == "person" or caller.client == client:
+                try:
+                    queue.put_nowait(event)
+                except asyncio.QueueFull:
+                    del self._listeners[queue]
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Tell of changes of the index in the meantime."""
+        task = asyncio.create_task(self._follow())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _follow(self) -> None:
+        index = self._home.index_path
+        files = index, Path(f"{index}-wal")
+        before = [file_version(file) for file in files]
+        while True:
+            await asyncio.sleep(SECONDS)
+            now = [file_version(file) for file in files]
+            if now != before:
+                self.publish("index", {})
+            before = now
+
+    def routes(self) -> list[BaseRoute]:
+        """The route of the events."""
+
+        async def listen(request: Request) -> Response:
+            if len(self._listeners) >= MOST_LISTENERS:
+                raise Denied(
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    f"{MOST_LISTENERS} clients listen already",
+                    headers={"Retry-After": "60"},
+                )
+            events = self.heard(request)
+            return EventSourceResponse(events, ping=PING_SECONDS, send_timeout=SEND_SECONDS)
+
+        return [Route("/events", listen, methods=["GET"])]
+
+    async def heard(self, request: Request) -> AsyncIterator[dict[str, Any]]:
+        """The events for the client of a request, until its key is revoked or it falls behind."""
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
+        self._listeners[queue] = request.scope["caller"]
+        try:
+            while queue in self._listeners or not queue.empty():
+                event = await queue.get()
+                # The key may be revoked by now.
+                self._visitors.caller(request)
+                yield event
+        except Denied:
+            return
+        finally:
+            self._listeners.pop(queue, None)

@@ -1,0 +1,70 @@
+"""`GET /v1/graph`: the answer of `graph.view` as arrays that a program uses as they are.
+
+The body is the length of a header as a little-endian uint32, the header as JSON, and the arrays,
+whose offsets count from the end of the header.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from djinn_memory.memories.graph.requests import GraphView
+from djinn_memory.operations import OPERATIONS
+from djinn_memory.web.api.operations import AGENT, Runner, given_in
+from djinn_memory.web.api.problems import encoded
+
+
+def graph_routes(runner: Runner) -> list[BaseRoute]:
+    """The route of the graph."""
+
+    async def show(request: Request) -> Response:
+        given = await given_in(request, OPERATIONS["graph.view"], AGENT)
+        body = await runner.packed(request.scope["caller"], "graph.view", given, packed)
+        return Response(body, media_type="application/octet-stream")
+
+    return [Route("/v1/graph", show, methods=["GET"])]
+
+
+def packed(view: GraphView) -> bytes:
+    """A view as a header and arrays."""
+    places = {node.address: number for number, node in enumerate(view.nodes)}
+    kinds, types = (
+        {name: number for number, name in enumerate(names)}
+        for names in (
+            sorted({node.type or "" for node in view.nodes}),
+            sorted({e.type for e in view.edges}),
+        )
+    )
+    arrays = {
+        "spots": np.array([node.spot for node in view.nodes], "<f4").reshape(-1, 3),
+        "flat": np.array([node.flat for node in view.nodes], "<f4").reshape(-1, 2),
+        "edges": np.array(
+            [(places[edge.source], places[edge.target]) for edge in view.edges], "<u4"
+        ).reshape(-1, 2),
+        "kinds": np.array([kinds[node.type or ""] for node in view.nodes], "<u2"),
+        "types": np.array([types[edge.type] for edge in view.edges], "<u2"),
+    }
+    header: dict[str, Any] = {
+        "ids": [*places],
+        "titles": [node.title for node in view.nodes],
+        "kinds": [*kinds],
+        "types": [*types],
+        "total": view.total,
+        "total_links": view.total_links,
+        "arrays": {},
+    }
+    offset = 0
+    for name, array in arrays.items():
+        dtype, shape = array.dtype.str, array.shape
+        header["arrays"][name] = {"dtype": dtype, "shape": shape, "offset": offset}
+        offset += array.nbytes
+    text = encoded(header)
+    # Arrays of numbers of four bytes begin at a multiple of four.
+    text += b" " * (-len(text) % 4)
+    return b"".join([struct.pack("<I", len(text)), text, *(a.tobytes() for a in arrays.values())])
