@@ -119,6 +119,9 @@ FOREIGN = frozenset({"agent", "agent_id", "home", "user"})
 _FOR_PERSONS = frozenset({"allow_secret", "backend"})
 """Fields that only a person may set."""
 
+WRITING = frozenset({"close"})
+"""Fields with which an operation that only reads writes, too."""
+
 SWITCH_SECONDS = 0.0005
 """Maximum time in seconds that one thread keeps the interpreter from the other. Python's default is
 ten times as long."""
@@ -145,6 +148,8 @@ class Caller(Struct):
 
     def may_set(self, field: str) -> bool:
         """Whether the caller may set a field of a request."""
+        if self.read_only and field in WRITING:
+            return False
         return self.rights == "person" or field not in {*self.own, *_FOR_PERSONS}
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import uvicorn
 from msgspec import Struct
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from djinn_memory.errors import Busy, Refused, Remedy, Unavailable
 from djinn_memory.home.home import Home
@@ -33,7 +35,10 @@ END_SECONDS = 20
 """Seconds that running requests have to end after SIGTERM."""
 
 IDLE_SECONDS = 75
-"""Seconds after which a connection without a request is closed."""
+"""Seconds after which a connection is closed on which no new request has arrived whole."""
+
+MOST_FILES = 65_536
+"""The number of open files that the process asks for. Each connection is one."""
 
 
 class ServeOptions(Struct, frozen=True):
@@ -68,6 +73,7 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
             f"{options.host} can be reached by other machines, and there is no key",
             Remedy("keys.add", {"name": None}, "add one"),
         )
+    _allow_connections()
     with _only_server(home) as announce:
         listener = _listen(options)
         port = listener.getsockname()[1]
@@ -96,6 +102,8 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
         )
         config = uvicorn.Config(
             Guard(app, visitors, hosts, ()),
+            http=_Connection,
+            ws="none",
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -111,6 +119,21 @@ def serve(home: Home, options: ServeOptions, ready: Callable[[Served], None]) ->
                     (home.state / SOCKET).unlink()
 
 
+class _Connection(H11Protocol):
+    """Closes a connection on which a request does not arrive, or too slowly."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.scope)
+
+    def _close_if_idle(self, before: object) -> None:
+        """Close the connection if it has had no request since `before`."""
+        if self.scope is before and (self.cycle is None or self.cycle.response_complete):
+            self.timeout_keep_alive_handler()
+        elif not self.transport.is_closing():
+            self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.scope)
+
+
 class _Http(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -118,6 +141,15 @@ class _Http(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.handle_exit)
         yield
+
+
+def _allow_connections() -> None:
+    """Raise the limit of open files. Systems begin with some hundreds, and allow many more."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_FILES)), hard))
 
 
 @contextmanager

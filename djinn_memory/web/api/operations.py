@@ -19,7 +19,7 @@ from starlette.responses import Response
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.operations import OPERATIONS, Verb
-from djinn_memory.operations.caller import Caller, Calls
+from djinn_memory.operations.caller import WRITING, Caller, Calls
 from djinn_memory.operations.checks import FieldType, field_types, fields_of, misfit
 from djinn_memory.web.api.problems import WORDING, Denied, encoded
 
@@ -118,7 +118,8 @@ def allow(caller: Caller, verb: Verb, given: Fields) -> None:
     if not caller.may_call(verb):
         scope = "write" if verb.rights == "agent" else "administer"
         why = f"{verb.name} needs a key with the scope {scope}"
-        if verb.writes and caller.read_only and not caller.key:
+        may_write = not caller.key or caller.key.scope in ("write", "administer")
+        if verb.writes and caller.read_only and may_write:
             why = f"this server is read-only, so {verb.name} is not available"
         raise Denied(HTTPStatus.FORBIDDEN, why)
     if caller.rights == "person":
@@ -127,7 +128,8 @@ def allow(caller: Caller, verb: Verb, given: Fields) -> None:
     closed = [name for name in given if name not in own and not caller.may_set(name)]
     closed += [name for name in given if name in paths_in(verb)]
     if closed:
-        why = f"{closed[0]} needs a key with the scope administer"
+        scope = "write" if closed[0] in WRITING else "administer"
+        why = f"{closed[0]} needs a key with the scope {scope}"
         if closed[0] in paths_in(verb):
             why += ", because it names a file of the server; upload the file instead"
         raise Denied(HTTPStatus.FORBIDDEN, why, field=closed[0])
@@ -138,8 +140,9 @@ def answered(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> dict[s
     given = dict(fields)
     if caller.rights == "agent" and "agent" in field_types(verb.request):
         given["agent"] = djinn.home.agent(given.get("agent"))
-    if why := misfit(verb.request, given, field_types(verb.request)):
-        raise UsageError(why)
+    field, why = misfit(verb.request, given, field_types(verb.request))
+    if why:
+        raise UsageError(why, argument=field)
     request = msgspec.convert(given, verb.request, dec_hook=lambda kind, text: kind(text))
     answer = verb.bind(djinn)(request)
     data: dict[str, Any] = msgspec.to_builtins(answer, enc_hook=str)
@@ -151,17 +154,21 @@ def answered(djinn: Djinn, caller: Caller, verb: Verb, fields: Fields) -> dict[s
 
 def _over_all(djinn: Djinn, verb: Verb, fields: Fields) -> dict[str, Any]:
     """The rows of all agents, with the agent as a column: null for what several agents see."""
-    rows: dict[bytes, dict[str, Any]] = {}
+    rows: dict[object, dict[str, Any]] = {}
     field = OVER_ALL[verb.name]
     merged: dict[str, Any] = {}
-    for agent in djinn.home.config.agents:
+    for agent in djinn.home.agents:
         answer = answered(djinn, Caller(agent), verb, {**fields, "agent": agent})
         merged = merged or answer
         for row in answer[field] if field else [answer]:
             row.pop("rank", None)
-            same = rows.setdefault(msgspec.json.encode(row), {**row, "agent": agent})
-            if same["agent"] != agent:
-                same["agent"] = None
+            # A memory has another score for each agent that sees it.
+            place = [row.get(part) for part in ("vault", "path", "block", "lines")]
+            key = msgspec.json.encode(place if "path" in row else row)
+            same = rows.get(key)
+            if same is None or row.get("score", 0) > same.get("score", 0):
+                rows[key] = row
+            rows[key]["agent"] = None if same else agent
     listed = [*rows.values()]
     if verb.name == "search":
         listed.sort(key=lambda row: -row["score"])
@@ -209,7 +216,7 @@ async def json_in(request: Request) -> dict[str, Any]:
     body = await request.body()
     try:
         given = msgspec.json.decode(body or b"{}")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"the body is not JSON: {error}") from None
     if not isinstance(given, dict):
         raise UsageError("the body is no JSON object; send the fields of the request as one")
