@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from djinn_memory.errors import Remedy
+from djinn_memory.home.access import limited_by
 from djinn_memory.home.home import Home
 from djinn_memory.models import Filters, Problem, Progress, ProgressCallback, Vault, silent
 from djinn_memory.store.busy import ANSWER_SECONDS, within
@@ -160,7 +161,9 @@ class Runtime:
     def take_in(self, agent: str | None) -> None:
         """Record the entries that hooks have added, before `agent` reads."""
         if self.intake:
-            self.intake(self, agent)
+            # Hooks record into vaults that the key of the running call may not open.
+            with limited_by(None):
+                self.intake(self, agent)
 
     def recover_changes(self) -> None:
         """Take back changes of notes that were interrupted, before the notes are read."""

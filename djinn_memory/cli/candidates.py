@@ -145,6 +145,13 @@ def _gaps(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
     return open_gaps(djinn.home.ledger_path, djinn.home.agent(line.agent))
 
 
+def _programs(djinn: Djinn, line: CompletionLine) -> Iterable[str]:
+    from djinn_memory.home.keys import read_keys
+
+    return [key.name for key in read_keys(djinn.home.keys_path)]
+
+
+programs = _of_home(_programs)
 gaps = _of_home(_gaps)
 changes = _of_home(
     lambda djinn, line: [change.id for change in djinn.changes.list(agent=line.agent).changes]

@@ -48,6 +48,7 @@ class Field(NamedTuple):
 
 FIELDS = {
     "agent": Field("NAME", candidates.agents),
+    "agents": Field("NAME", candidates.agents),
     "vaults": Field("NAME", candidates.vaults),
     "types": Field("TYPE", candidates.types),
     "tags": Field("TAG", candidates.tags),

@@ -48,6 +48,12 @@ def limited_by(key: Key | None) -> Iterator[None]:
         limits.reset(before)
 
 
+def is_limited() -> bool:
+    """Whether the key of the running call hides a part of what its agents see."""
+    key = limits.get()
+    return bool(key and (key.vaults or key.domains))
+
+
 def opened(vaults: Sequence[Vault]) -> Sequence[Vault]:
     """Those of some vaults that the key of the running call opens."""
     key = limits.get()

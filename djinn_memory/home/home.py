@@ -220,11 +220,16 @@ class Home(Struct, frozen=True, dict=True):
             for name, entry in entries.items()
         )
 
-    def agent(self, name: str | None) -> str:
-        """`name`, or the default agent for None; `NotFound` lists the known agents."""
+    @property
+    def agents(self) -> list[str]:
+        """The agents that the running call may name."""
         key = access.limits.get()
         opened = key.agents if key else ()
-        known = [each for each in opened or self.config.agents if each in self.config.agents]
+        return [name for name in opened or self.config.agents if name in self.config.agents]
+
+    def agent(self, name: str | None) -> str:
+        """`name`, or the default agent for None; `NotFound` lists the known agents."""
+        known = self.agents
         if name is None and known:
             return known[0]
         if name not in known:
@@ -250,8 +255,17 @@ class Home(Struct, frozen=True, dict=True):
         return _select([self._seen_by(vault, agent) for vault in opened], only)
 
     def _seen_by(self, vault: Vault, agent: str) -> Vault:
-        reader = access.reader_of(agent, access.limits.get())
+        reader = self._reader(agent)
         return replace(vault, reader=reader) if reader in self.grants else vault
+
+    def _reader(self, agent: str) -> str:
+        """The name under which the domains are granted that `agent` sees in the running call."""
+        key = access.limits.get()
+        reader = access.reader_of(agent, key)
+        if key and reader != agent and reader not in self.grants:
+            # The index hides nothing from a reader that it does not know.
+            raise Refused(f"the key {key.name} was revoked")
+        return reader
 
     def visible(self, agent: str | None, only: Sequence[str] = ()) -> tuple[Vault, ...]:
         """As `scope`. With None as the agent, all vaults of the home."""
@@ -263,8 +277,7 @@ class Home(Struct, frozen=True, dict=True):
 
     def domains(self, agent: str | None) -> tuple[str, ...]:
         """The domains that an agent knows: those that were granted, else those of the settings."""
-        reader = access.reader_of(self.agent(agent), access.limits.get())
-        granted = self.grants.get(reader)
+        granted = self.grants.get(self._reader(self.agent(agent)))
         return tuple(self.config.domains if granted is None else granted)
 
     def check_domains(self, domains: Iterable[str], agent: str) -> None:
@@ -274,7 +287,8 @@ class Home(Struct, frozen=True, dict=True):
         is the same for a domain that is hidden from the agent and for one that does not exist.
         """
         known = self.domains(agent)
-        limited = access.reader_of(agent, access.limits.get()) in self.grants
+        reader = self._reader(agent)
+        limited = reader in self.grants
         keys = {access.domain_key(name) for name in known}
         for domain in domains:
             if not domain.strip():
@@ -284,10 +298,9 @@ class Home(Struct, frozen=True, dict=True):
             listed = ", ".join(known) or "none"
             why = f"{domain!r} is no domain; known: {listed}"
             if limited:
-                why = (
-                    f"{domain!r} is no domain of {agent}; "
-                    f"access.{agent} in config.yaml grants: {listed}"
-                )
+                grants = f"access.{agent} in config.yaml grants" if reader == agent else "it opens"
+                whose = agent if reader == agent else "this key"
+                why = f"{domain!r} is no domain of {whose}; {grants}: {listed}"
             raise UsageError(why, argument="domain")
 
     def domain_to_write(
@@ -315,8 +328,8 @@ class Home(Struct, frozen=True, dict=True):
                 access.domain_key(name): each.domain for name, each in self.config.channels.items()
             }
             default = channels.get(access.domain_key(channel)) or default
-        reader = access.reader_of(agent, access.limits.get())
-        if default is not None and access.hides(access.grants_of(self.grants), reader, [default]):
+        hidden = access.excluded(access.grants_of(self.grants), [default] if default else [])
+        if self._reader(agent) in hidden:
             raise Refused(
                 f"what {agent} writes here gets a domain that {agent} may not see; "
                 "name a domain that it may see"

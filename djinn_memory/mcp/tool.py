@@ -158,8 +158,9 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         }
         action = str(given.get("action", self.default))
         likely = self.offered(action) if action in self.by_action else ()
-        if why := misfit(self._type, given, [self.argument_names[name] for name in likely]):
-            raise UsageError(f"{self.name}: {why}")
+        name, why = misfit(self._type, given, [self.argument_names[name] for name in likely])
+        if why:
+            raise UsageError(f"{self.name}: {name}: {why}")
         return msgspec.convert(given, self._type)
 
     def offered(self, action: str) -> dict[str, FieldInfo]:

@@ -127,6 +127,9 @@ MOST_UNRECORDED = 20
 """Finished calls that are recorded together while others wait. A record each costs as much as a
 repeated search."""
 
+WRITING = frozenset({"close"})
+"""Fields with which an operation that only reads writes, too."""
+
 SWITCH_SECONDS = 0.0005
 """Maximum time in seconds that one thread keeps the interpreter from the other. Python's default is
 ten times as long."""
@@ -153,6 +156,8 @@ class Caller(Struct):
 
     def may_set(self, field: str) -> bool:
         """Whether the caller may set a field of a request."""
+        if self.read_only and field in WRITING:
+            return False
         return self.rights == "person" or field not in {*self.own, *_FOR_PERSONS}
 
     @property

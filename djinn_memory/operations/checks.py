@@ -189,8 +189,10 @@ def unknown_fields(kind: type[Struct], names: Iterable[str]) -> str:
     return "; ".join(parts)
 
 
-def misfit(kind: type[Struct], given: Mapping[str, Any], likely: Collection[str] = ()) -> str:
-    """Why JSON arguments do not fit a struct, with the name of one argument; empty if they fit.
+def misfit(
+    kind: type[Struct], given: Mapping[str, Any], likely: Collection[str] = ()
+) -> tuple[str, str]:
+    """The JSON argument that does not fit a struct, and why it does not; empty if all fit.
 
     An unknown argument most likely means one of `likely`.
     """
@@ -199,14 +201,14 @@ def misfit(kind: type[Struct], given: Mapping[str, Any], likely: Collection[str]
         wrong = "".join(filter(str.isprintable, name))[:100]
         near = meant(wrong, likely) or meant(wrong, known)
         advice = f"did you mean {near}?" if near else f"known: {', '.join(known)}"
-        return f"{wrong}: no such argument; {advice}"
+        return wrong, f"no such argument; {advice}"
     for name, field in known.items():
         if name not in given and field.required:
-            return f"missing required field {name}"
+            return name, "missing required field"
         declared = field_types(kind)[field.name]
         if name in given and (fault := _fault(declared, given[name], name, whole=True)):
-            return f"{fault.where}: {fault.short}"
-    return ""
+            return fault.where, fault.short
+    return "", ""
 
 
 def _fault(kind: FieldType, value: Any, where: str, *, whole: bool) -> _Fault | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import apsw
 
 from djinn_memory.errors import DjinnError, IndexMissing, Unavailable
+from djinn_memory.home import access
 from djinn_memory.home.home import Home
 from djinn_memory.models import Problem, Vault
 from djinn_memory.notes.vault import hidden
@@ -105,7 +106,8 @@ class State:
             with explained(self.home.index_path), sqlite.snapshot(self.index):
                 # A process that still has other settings may divide the index in between.
                 if not limited or self._divided():
-                    yield SqliteIndex(self.index, vaults, self.home.vaults, self._token_signs)
+                    every = access.opened(self.home.vaults)
+                    yield SqliteIndex(self.index, vaults, every, self._token_signs)
                     return
         raise Unavailable(
             "another process uses other settings of access; restart it, then run this again"

@@ -252,12 +252,14 @@ class _Watch:
         try:
             home = Home(self._home.root)
             home.named(self._names)
-            self._next = home if home.config != self._home.config else None
+            new, used = ((each.config, each.grants) for each in (home, self._home))
+            self._next = home if new != used else None
         except (DjinnError, OSError) as error:
             self._warn(f"the previous settings stay in effect: {error}")
 
     def _marks(self) -> object:
-        return [file_version(path) for path in (self._home.config_path, user_path())]
+        paths = self._home.config_path, user_path(), self._home.keys_path
+        return [file_version(path) for path in paths]
 
     def _work(self) -> None:
         if self._ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from msgspec import Struct
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Refused, Remedy, Unavailable
@@ -44,7 +46,10 @@ END_SECONDS = 20
 """Seconds that running requests have to end after SIGTERM."""
 
 IDLE_SECONDS = 75
-"""Seconds after which a connection without a request is closed."""
+"""Seconds after which a connection is closed on which no new request has arrived whole."""
+
+MOST_FILES = 65_536
+"""The number of open files that the process asks for. Each connection is one."""
 
 
 class ServeOptions(Struct, frozen=True):
@@ -86,6 +91,7 @@ def serve(
             f"{options.host} can be reached by other machines, and there is no key",
             Remedy("keys.add", {"name": None}, "add one"),
         )
+    _allow_connections()
     with claim(home) as announce:
         listener = _listen(options)
         port = listener.getsockname()[1]
@@ -133,6 +139,8 @@ def serve(
         app = application(routes, home.config.server.origins, running)
         config = uvicorn.Config(
             meter.around(Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD)), routes),
+            http=_Connection,
+            ws="none",
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -149,6 +157,21 @@ def serve(
                     (home.state / SOCKET).unlink()
 
 
+class _Connection(H11Protocol):
+    """Closes a connection on which a request does not arrive, or too slowly."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.scope)
+
+    def _close_if_idle(self, before: object) -> None:
+        """Close the connection if it has had no request since `before`."""
+        if self.scope is before and (self.cycle is None or self.cycle.response_complete):
+            self.timeout_keep_alive_handler()
+        elif not self.transport.is_closing():
+            self.loop.call_later(IDLE_SECONDS, self._close_if_idle, self.scope)
+
+
 class _Http(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -156,6 +179,15 @@ class _Http(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.handle_exit)
         yield
+
+
+def _allow_connections() -> None:
+    """Raise the limit of open files. Systems begin with some hundreds, and allow many more."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_FILES)), hard))
 
 
 def _listen(options: ServeOptions) -> socket.socket:

@@ -241,6 +241,18 @@ def test_values_are_those_that_the_agent_sees(kept: Home, ask: Ask) -> None:
     assert ask(kept.root, "entity", "list", "--kind", "") == kinds
 
 
+def test_values_for_keys(kept: Home, ask: Ask) -> None:
+    assert ask(kept.root, "key", "revoke", "") == []
+    for name in ("laptop", "notes-app"):
+        Djinn(kept).keys.add(name)
+    assert ask(kept.root, "key", "revoke", "") == ["laptop", "notes-app"]
+    assert ask(kept.root, "key", "revoke", "not") == ["notes-app"]
+    add = ("key", "add", "new")
+    assert ask(kept.root, *add, "--agent", "") == ["finn", "grace"]
+    assert {"shared", "finn", "grace"} <= {*ask(kept.root, *add, "--vault", "")}
+    assert ask(kept.root, *add, "--scope", "re") == ["read", "read_all"]
+
+
 @pytest.mark.few(8)
 @pytest.mark.parametrize(
     "words",

@@ -281,6 +281,9 @@ RUNS = {
     "lint": [["lint"], ["lint", "--fix"]],
     "undo": [["undo", "--list"], ["undo", "--dry-run"], ["undo", "--yes"], ["undo", "--list"]],
     "maintain": [["maintain"], ["maintain", "--dry-run"]],
+    "key add": [["key", "add", "laptop"], ["key", "add", "all", "--scope", "read_all"]],
+    "key list": [["key", "list"]],
+    "key revoke": [["key", "revoke", "laptop"]],
     "config show": [["config", "show"]],
     "config get": [["config", "get", key] for key in ("search.limit", "search", "embedding.url")],
     "config set": [

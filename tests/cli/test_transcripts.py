@@ -59,6 +59,7 @@ REPLACED = (
     (r",0\.\d{4},", ",N,"),
     (r"(BM25|cosine|gives|best) [+-]?\d+\.\d+", r"\1 N"),
     (r"\brec_[0-9a-z]{10}\b", "rec_ID"),
+    (r"\bdjinn_[\w-]{43}(?!\w)", "djinn_SECRET"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
     (r"(?m)^home \S+ +UUID", "home HOST  UUID"),
     (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),

@@ -364,7 +364,7 @@ def test_scores(pair: Home) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("search", {}, "missing required field query"),
+        ("search", {}, "query: missing required field"),
         ("search", {"query": "x", "limit": 99}, "limit: give a whole number up to 50"),
         ("search", {"query": 7}, "query: expected str, got int"),
         ("search", {"query": ""}, "query: give a text"),

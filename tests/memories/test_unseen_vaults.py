@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import DjinnError
+from djinn_memory.home.access import limited_by
 from djinn_memory.home.home import Home
+from djinn_memory.home.keys import Key
 from djinn_memory.home.setup import add_vault, init
 from djinn_memory.operations import OPERATIONS
 from tests import grace
@@ -275,9 +277,15 @@ def write_stale(home: Home) -> None:
 
 
 def answers(
-    template: Path, *stages: tuple[Deed, ...], more: Sequence[Question] = ()
+    template: Path,
+    *stages: tuple[Deed, ...],
+    more: Sequence[Question] = (),
+    key: Key | None = None,
 ) -> list[tuple[str, str]]:
-    """What finn is answered to each question, which come first, after each stage of deeds."""
+    """What finn is answered to each question, which come first, after each stage of deeds.
+
+    With a key the questions are asked by a program that has it.
+    """
     # Always at one path, which some answers hold.
     place = shutil.copytree(template, template.with_name("place"), symlinks=True)
     given: list[tuple[str, str]] = []
@@ -289,7 +297,8 @@ def answers(
                 Fixed.step("finn", number)
                 _date(place / "home" / "vaults" / "finn")
                 djinn.problems.clear()
-                given += ask_all(djinn, place, [*ASKED, *more])
+                with limited_by(key):
+                    given += ask_all(djinn, place, [*ASKED, *more])
             return given
     finally:
         shutil.rmtree(place)
@@ -314,7 +323,7 @@ def ask_all(djinn: Djinn, place: Path, questions: Sequence[Question]) -> list[tu
         for key, value in fields.items():
             if isinstance(value, re.Pattern):
                 matches = (value.search(text) for _, text in given)
-                fields[key] = next(match[0] for match in matches if match)
+                fields[key] = next((match[0] for match in matches if match), "none")
         given.append((f"{name} {asked}", answer(djinn, name, fields)))
     return given
 

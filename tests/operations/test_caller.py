@@ -28,6 +28,7 @@ def test_what_a_caller_may_do() -> None:
     for field in ("agent", "session", "allow_secret", "backend"):
         assert person.may_set(field) and not agent.may_set(field)
     assert agent.may_set("query")
+    assert agent.may_set("close") and not reader.may_set("close")
 
 
 def test_calls_of_several_threads_run_one_after_the_other(home: Home) -> None:

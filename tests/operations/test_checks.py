@@ -53,7 +53,7 @@ def test_hostile_arguments(tool: Tool) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "missing required field title"),
+        ({}, "title: missing required field"),
         ({"a\nb" * 100: 1}, f"{('ab' * 100)[:100]}: no such argument; known: "),
         ({"title": {"a": [1]}}, "title: expected str, got object"),
         ({"tags": ["a", 7]}, "tags[1]: expected str, got int"),

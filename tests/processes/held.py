@@ -66,6 +66,7 @@ READS = {
     "config show": "config show",
     "config get": "config get agents",
     "config path": "config path",
+    "key list": "key list",
     "help": "help search",
     "mcp": "mcp --print-config claude",
 }
@@ -117,6 +118,8 @@ WRITES = {
     "session working clear": "session working clear cursor",
     "session working share": "session working share cursor --to grace",
     "config set": "config set search.limit 7",
+    "key add": "key add laptop",
+    "key revoke": "key revoke notes-app",
 }
 """Commands that write little, by name."""
 
@@ -236,6 +239,7 @@ def prepare(place: Path, sample: Path) -> dict[str, str]:
     do("session", "working", "set", "cursor", "line 7", "--ttl", "36000")
     do("gap", "report", "Why the kettle sings.")
     do("gap", "report", "Why the lamp is dark.")
+    do("key", "add", "notes-app")
     do("agent", "summary", "set", "Anna keeps the kettle.")
     do("memory", "delete", "Gone", "--yes")
     do("config", "set", "upkeep.stale_at", "0.00001")

@@ -77,6 +77,7 @@ READING: tuple[Call, ...] = (
     ("sync.stats", {}, NO_SERVER),
     ("sync.facts", {"query": "anna"}, NO_SERVER),
     ("summary.show", {}, "no summary yet"),
+    ("keys.list", {}, "keys"),
     ("episodes.list", {}, "The lamp is dark"),
     ("episodes.show", {"name": "{episode}"}, "restart the lamp"),
     ("episodes.stats", {}, "interaction"),
@@ -150,6 +151,8 @@ WRITING: tuple[Call, ...] = (
     ("changes.undo", {}, "chg_"),
     ("maintain", {}, "latin.md"),
     ("backups.create", {"file": Path("{folder}/backup.tar.gz")}, "backup.tar.gz"),
+    ("keys.add", {"name": "laptop", "vaults": ("archive",)}, "djinn_"),
+    ("keys.revoke", {"name": "laptop"}, "archive"),
     ("sleep", {"summary": "Done."}, "handoff"),
 )
 """Operations that write."""

@@ -16,6 +16,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Busy
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_vault
+from djinn_memory.store.index import compartments
 from djinn_memory.store.sqlite import peek
 from djinn_memory.watch.heard import ALL, FileChanged
 from tests.indexing.content import content
@@ -127,6 +128,22 @@ def test_a_vault_that_is_added_is_followed(home: Home, watching: Watching, tmp_p
     watching.until(lambda: watching.has("b.md", "kettle"))
     (other / "b.md").write_text("zephyr")
     watching.until(lambda: watching.has("b.md", "zephyr"))
+
+
+def test_the_domains_of_a_key_are_known(home: Home, watching: Watching, shared: Path) -> None:
+    """Otherwise the index would be divided anew by each process in turn."""
+    with closing(Djinn(home)) as djinn:
+        for number in range(2):
+            djinn.keys.add(f"key-{number}", domains=["work"])
+            (shared / f"{number}.md").write_text("kettle")
+            watching.until(
+                lambda: (
+                    compartments.grants(djinn.runtime.state.index)
+                    == compartments.folded(djinn.home.grants)
+                )
+            )
+            watching.until(lambda number=number: watching.has(f"{number}.md", "kettle"))
+            watching.until_idle()
 
 
 def test_settings_that_are_broken_for_a_moment(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from djinn_memory.cli import output
+from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, NoRequest, command
 from djinn_memory.cli.output import clean, say, say_verbatim, talk
+from djinn_memory.cli.request_options import Field
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
@@ -115,7 +116,7 @@ def _limits(key: KeyEntry) -> str:
     return ", ".join(limits) or "all"
 
 
-@command("keys.revoke")
+@command("keys.revoke", fields={"name": Field(complete=candidates.programs)})
 def _revoke(call: Call, answer: KeyEntry) -> None:
     """Revoke a key. A running server refuses its next request.
 

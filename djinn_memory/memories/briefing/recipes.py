@@ -28,8 +28,8 @@ from djinn_memory.memories.briefing.requests import (
 )
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.catalog.standing import OVER, StandingMemories, TokenBudget
-from djinn_memory.memories.changes.history import undone_changes
 from djinn_memory.memories.profiles.requests import AgentProfile
+from djinn_memory.memories.proposals.lifecycle import live_proposals
 from djinn_memory.memories.proposals.log import CONTRADICTION, recorded_proposals
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.session_log import Session
@@ -258,11 +258,9 @@ def _contradictions(briefing: Briefing) -> Iterator[str]:
         return
     # The recall reports that the ledger cannot be read.
     with suppress(DjinnError):
-        ledger = briefing.runtime.state.ledger_if_any
-        recorded = recorded_proposals(ledger, CONTRADICTION).values()
-        proposed = [proposal for proposal in recorded if briefing.agent in proposal.agents]
-        undone = undone_changes(ledger) if proposed else frozenset[str]()
-        number = sum(not each.accepted or each.change in undone for each in proposed)
+        recorded = recorded_proposals(briefing.runtime.state.ledger_if_any, CONTRADICTION).values()
+        live = live_proposals(briefing.runtime, recorded, briefing.agent)
+        number = sum(not each.accepted for each in live)
         if number:
             verb = "is" if number == 1 else "are"
             listing = current_wording().call(Remedy("review.list", {"kind": CONTRADICTION}))

@@ -197,6 +197,17 @@ def located(index: Index, names: Collection[str]) -> dict[str, IndexedMemory]:
     return memories
 
 
+def seen_names(state: State, agent: str, names: Collection[str]) -> set[str]:
+    """Those of some names in the records of an agent that it may see in the running call.
+
+    The records of an agent are about what it sees, but a key may hide some of that.
+    """
+    if not (names and access.is_limited()):
+        return {*names}
+    with state.reading(state.home.scope(agent)) as index:
+        return {*names} & located(index, names).keys()
+
+
 def domains_in(memories: Iterable[IndexedMemory]) -> Iterator[str]:
     """The domains of memories, whose field `domain` was loaded."""
     for memory in memories:

@@ -7,9 +7,10 @@ from contextlib import nullcontext
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy
-from djinn_memory.memories.catalog.catalog import find_memory, ledger_name
+from djinn_memory.memories.catalog.catalog import find_memory, ledger_name, seen_names
 from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.recall.gap_answers import (
     CLOSED,
@@ -189,7 +190,11 @@ class Gaps(Namespace, name="gaps"):
     def _gaps(self, agent: str | None, status: str | None) -> Sequence[Gap]:
         chosen = self._state.home.agent(agent)
         ledger = self._state.ledger_if_any
-        return reading.gaps(ledger, chosen, status) if ledger else ()
+        gaps = reading.gaps(ledger, chosen, status) if ledger else ()
+        seen = seen_names(self._state, chosen, {gap.closed_by for gap in gaps if gap.closed_by})
+        return [
+            replace(gap, closed_by=gap.closed_by if gap.closed_by in seen else None) for gap in gaps
+        ]
 
     def _named(
         self, request: CloseGap | ReopenGap, status: str | None = None, *remedies: Remedy

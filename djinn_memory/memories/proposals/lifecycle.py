@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.home import access
 from djinn_memory.memories.catalog.catalog import located
 from djinn_memory.memories.changes.history import undone_changes
 from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal, LiveSubject, ProposalKind
@@ -74,7 +75,8 @@ def propose(
     """Record the findings of a kind that are not yet proposed and were not dismissed.
 
     `findings` are all that there are for this agent, or with None for several agents. Proposals of
-    the kind for it that are not among them are withdrawn, unless the findings are `partial`.
+    the kind for it that are not among them are withdrawn, unless the findings are `partial`, or
+    the key of the call hides some.
     Returns the new proposals. Calling it again changes nothing.
     """
     state = runtime.state
@@ -85,7 +87,7 @@ def propose(
         events = [
             event
             for key, before in known.items()
-            if not partial
+            if not (partial or access.is_limited())
             and agent in before.record.agents
             and key not in current
             and before.status != "accepted"
@@ -210,7 +212,9 @@ def live_proposals(
     subjects: dict[str | None, Mapping[str, LiveSubject]] = {}
     for owner in {agent or record.agent for record in chosen}:
         known = owner if owner in home.config.agents else None
-        with runtime.index(home.visible(known)) as index:
+        # Proposals of other agents are compared here, not shown, so a key does not limit this.
+        key = access.limits.get() if agent else None
+        with access.limited_by(key), runtime.index(home.visible(known)) as index:
             own = [record for record in chosen if owner in (agent, record.agent)]
             subjects[owner] = _subjects(runtime, index, own)
     undone = undone_changes(runtime.state.ledger_if_any) if chosen else frozenset[str]()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
-from djinn_memory.memories.catalog.catalog import find_memory, ledger_name
+from djinn_memory.memories.catalog.catalog import find_memory, ledger_name, seen_names
 from djinn_memory.memories.recall import gap_answers, session_log
 from djinn_memory.memories.recall.requests import RankOrName, RatingRequest
 from djinn_memory.models import Problem, Vault
@@ -140,18 +140,19 @@ def _recall(
     ledger = state.ledger_if_any
     if ledger is None:
         raise NotFound("there is no recall yet", _RECALL)
-    if target != LAST:
-        if reading.query(ledger, target, agent) is None:
-            remedy = Remedy("recall", {"query": None}, "start a new recall")
-            raise NotFound(
-                f"no recall {target!r} of {agent}; `last` is the most recent recall", remedy
-            )
-        return target, reading.shown(ledger, target, agent)
-    last = reading.last_request(ledger, agent, session, shown=rated)
-    last = last or reading.last_request(ledger, agent, shown=rated)
-    if last is None:
+    asked = target if target != LAST and reading.query(ledger, target, agent) is not None else None
+    if target == LAST:
+        asked = reading.last_request(ledger, agent, session, shown=rated)
+        asked = asked or reading.last_request(ledger, agent, shown=rated)
+    shown = reading.shown(ledger, asked, agent) if asked else []
+    names = {memory.memory for memory in shown}
+    # A key does not open a recall that showed what the key hides.
+    if asked and names == seen_names(state, agent, names):
+        return asked, shown
+    if target == LAST:
         raise NotFound(f"{agent} has no recall yet", _RECALL)
-    return last, reading.shown(ledger, last, agent)
+    remedy = Remedy("recall", {"query": None}, "start a new recall")
+    raise NotFound(f"no recall {target!r} of {agent}; `last` is the most recent recall", remedy)
 
 
 def _rated(

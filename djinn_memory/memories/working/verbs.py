@@ -186,7 +186,7 @@ class WorkingMemory(Namespace, name="working"):
         if request.to == entry.agent:
             why = f"{request.to}: the value already belongs to this agent; choose another agent"
             raise UsageError(why, argument="to")
-        if request.to not in self._state.home.config.agents:
+        if request.to not in self._state.home.agents:
             # A client must not learn the names of all agents by a guess at one.
             remedy = Remedy("agents.list", purpose="list the agents")
             raise NotFound(f"{request.to}: no such agent", remedy, argument="to")

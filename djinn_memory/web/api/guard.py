@@ -43,6 +43,9 @@ BODY_SECONDS = 30.0
 MOST_COOKIES = 100
 """Maximum number of browsers that are logged in. The one that came first is logged out first."""
 
+_CLOSE = {"Connection": "close"}
+"""Headers of an answer before the whole body was received, the rest of which nobody wants."""
+
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -142,12 +145,16 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
+        headers = Headers(scope=scope)
         try:
             scope["caller"] = self._admitted(HTTPConnection(scope))
             most = MOST_UPLOAD if scope["path"] in self._uploads else MOST_BODY
-            bounded = _Body(receive, most, Headers(scope=scope))
+            bounded = _Body(receive, most, headers)
         except (Denied, DjinnError) as error:
-            await response_to(error)(scope, receive, send)
+            response = response_to(error)
+            if {"content-length", "transfer-encoding"} & {*headers}:
+                response.headers.update(_CLOSE)
+            await response(scope, receive, send)
             return
         await self._app(scope, bounded, send)
 
@@ -182,7 +189,8 @@ class _Body:
             async with asyncio.timeout(seconds):
                 message = await self._receive()
         except TimeoutError:
-            raise Denied(HTTPStatus.REQUEST_TIMEOUT, "the body did not arrive in time") from None
+            why = "the body did not arrive in time"
+            raise Denied(HTTPStatus.REQUEST_TIMEOUT, why, headers=_CLOSE) from None
         self._complete = not message.get("more_body", False)
         self._left -= len(message.get("body", b""))
         if self._left < 0:
@@ -191,7 +199,7 @@ class _Body:
 
     def _too_large(self) -> Denied:
         why = f"the body is larger than {self._most:,} bytes"
-        return Denied(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
+        return Denied(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why, headers=_CLOSE)
 
 
 def is_local(scope: Any) -> bool:

@@ -33,7 +33,8 @@ def once(endpoint: Endpoint) -> Endpoint:
         given = request.headers.get("idempotency-key")
         if not given or request.method in ("GET", "HEAD"):
             return await endpoint(request)
-        identity = (str(request.scope["caller"].client), request.method, request.url.path, given)
+        key = request.scope["caller"].key
+        identity = (key.digest if key else "", request.method, request.url.path, given)
         content = await _fingerprint(request)
         kept = first.get(identity)
         if kept is None:

@@ -21,7 +21,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.access import is_own
 from djinn_memory.operations import OPERATIONS, Verb
-from djinn_memory.operations.caller import Caller, Calls
+from djinn_memory.operations.caller import WRITING, Caller, Calls
 from djinn_memory.operations.checks import FieldType, field_types, fields_of, misfit
 from djinn_memory.web.api.problems import WORDING, Denied, encoded
 
@@ -136,7 +136,8 @@ def allow(caller: Caller, verb: Verb, given: Fields) -> None:
     if not caller.may_call(verb):
         scope = "write" if verb.rights == "agent" else "administer"
         why = f"{verb.name} needs a key with the scope {scope}"
-        if verb.writes and caller.read_only and not caller.key:
+        may_write = not caller.key or caller.key.scope in ("write", "administer")
+        if verb.writes and caller.read_only and may_write:
             why = f"this server is read-only, so {verb.name} is not available"
         raise Denied(HTTPStatus.FORBIDDEN, why)
     if caller.rights == "person":
@@ -148,7 +149,8 @@ def allow(caller: Caller, verb: Verb, given: Fields) -> None:
         name for name in used if name in paths or not (name in caller.own or caller.may_set(name))
     ]
     if closed:
-        why = f"{closed[0]} needs a key with the scope administer"
+        scope = "write" if closed[0] in WRITING else "administer"
+        why = f"{closed[0]} needs a key with the scope {scope}"
         if closed[0] in paths:
             why += ", because it names a file of the server; upload the file instead"
         raise Denied(HTTPStatus.FORBIDDEN, why, field=closed[0])
@@ -190,24 +192,29 @@ def converted(kind: type[S], given: Fields) -> S:
         for name, value in given.items()
         if value is not None or name not in types or types[name].nullable
     }
-    if why := misfit(kind, present, types):
-        raise UsageError(why)
+    field, why = misfit(kind, present, types)
+    if why:
+        raise UsageError(why, argument=field)
     return msgspec.convert(present, kind, dec_hook=lambda kind, text: kind(text))
 
 
 def _over_all(djinn: Djinn, verb: Verb, fields: Fields) -> dict[str, Any]:
     """The rows of all agents, with the agent as a column: null for what several agents see."""
-    rows: dict[bytes, dict[str, Any]] = {}
+    rows: dict[object, dict[str, Any]] = {}
     field = OVER_ALL[verb.name]
     merged: dict[str, Any] = {}
-    for agent in djinn.home.config.agents:
+    for agent in djinn.home.agents:
         answer = answered(djinn, Caller(agent), verb, {**fields, "agent": agent})
         merged = merged or answer
         for row in answer[field] if field else [answer]:
             row.pop("rank", None)
-            same = rows.setdefault(msgspec.json.encode(row), {**row, "agent": agent})
-            if same["agent"] != agent:
-                same["agent"] = None
+            # A memory has another score for each agent that sees it.
+            place = [row.get(part) for part in ("vault", "path", "block", "lines")]
+            key = msgspec.json.encode(place if "path" in row else row)
+            same = rows.get(key)
+            if same is None or row.get("score", 0) > same.get("score", 0):
+                rows[key] = row
+            rows[key]["agent"] = None if same else agent
     listed = [*rows.values()]
     if verb.name == "search":
         listed.sort(key=lambda row: -row["score"])
@@ -255,7 +262,7 @@ async def json_in(request: Request) -> dict[str, Any]:
     body = await request.body()
     try:
         given = msgspec.json.decode(body or b"{}")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"the body is not JSON: {error}") from None
     if not isinstance(given, dict):
         raise UsageError("the body is no JSON object; send the fields of the request as one")

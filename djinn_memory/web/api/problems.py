@@ -61,6 +61,10 @@ class ProblemDetail(Struct, frozen=True, omit_defaults=True):
 class RouteWording(Wording):
     """How messages write operations for callers over HTTP: as requests."""
 
+    def statement(self, error: DjinnError) -> str:
+        """The field at fault and the message, without the remedies."""
+        return f"{error.argument}: {error.message}" if error.argument else error.message
+
     def offers(self, remedy: Remedy) -> bool:
         """Whether there is a route for the operation."""
         return not remedy.operation or remedy.operation in OPERATIONS

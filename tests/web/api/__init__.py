@@ -1,0 +1,1 @@
+"""The HTTP server, as a process of its own and in this one."""

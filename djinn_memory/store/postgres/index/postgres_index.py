@@ -269,7 +269,7 @@ class ServerIndexes:
             scopes = Scopes(tx, vaults, home.grants, self._caches, listed)
             here = {vault.id for vault in home.vaults}
             others = [vault for vault in vaults if vault.id not in here]
-            index = PostgresIndex(scopes, [*home.vaults, *others], recipe)
+            index = PostgresIndex(scopes, [*access.opened(home.vaults), *others], recipe)
             index.vectors.explored = EXPLORED
             if vaults and not index.vaults:
                 names = ", ".join(vault.name for vault in vaults)

@@ -1,0 +1,59 @@
+"""`Idempotency-Key`: a repeated write is done once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from tests.web.api.serving import Answer, Served, add_key, serving
+
+REPORT = {"description": "Who lights the lamp?"}
+
+
+@pytest.fixture
+def served(home: Home) -> Iterator[Served]:
+    with serving(home) as server:
+        yield server
+
+
+def report(server: Served, secret: str, key: str, path: str = "/v1/gaps", **given: str) -> Answer:
+    return server.ask(path, {**REPORT, **given}, key=secret, Idempotency_Key=key)
+
+
+def gaps(home: Home) -> int:
+    with Djinn(home) as djinn:
+        return sum(len(group.gaps) for group in djinn.gaps.list().groups)
+
+
+def test_a_repeated_write_is_done_once(served: Served) -> None:
+    secret = add_key(served.home, "robot", scope="write")
+    first, again = (report(served, secret, "a") for _ in range(2))
+    assert first.status == 200 and (first.body, first.status) == (again.body, again.status)
+    with ThreadPoolExecutor(8) as threads:
+        answers = [*threads.map(lambda _: report(served, secret, "b").body, range(8))]
+    assert len({*answers}) == 1 and answers[0] != first.body
+    assert gaps(served.home) == 2
+    other = report(served, secret, "a", description="Another?")
+    assert (other.status, "Idempotency-Key" in other.data["detail"]) == (422, True)
+    assert report(served, secret, "c", description="x" * 100_000).status == 400
+    assert report(served, secret, "c", description="Said again.").status == 200
+    assert gaps(served.home) == 3
+
+
+def test_programs_do_not_share_answers(served: Served) -> None:
+    """Not even with the person of this machine, or with a new key of the same name."""
+    home = served.home
+    secrets = [add_key(home, name, scope="write") for name in ("http", "robot")]
+    answers = [report(served, secret, "a").body for secret in secrets]
+    answers.append(served.ask("/v1/gaps", REPORT, local=True, Idempotency_Key="a").body)
+    with Djinn(home) as djinn:
+        djinn.keys.revoke("robot")
+    assert report(served, secrets[1], "a").status == 401
+    answers.append(report(served, add_key(home, "robot", scope="write"), "a").body)
+    assert len({*answers}) == 4
+    reader = add_key(home, "reader")
+    assert report(served, reader, "a").status == 403
