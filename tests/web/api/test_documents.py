@@ -188,7 +188,8 @@ def test_an_upload_answers_in_the_fields_of_its_document(world: World) -> None:
     [
         ("../../x.txt", "x.txt"),
         ("C:\\papers\\y.txt", "y.txt"),
-        ("a\0b\r\n.txt", None),
+        ("a\0b.txt", "a b.txt"),
+        ("a\r\nb.txt", None),
         ("n" * 300 + ".txt", "n" * 200 + "n" * 46 + ".txt"),
         ("..", ".."),
         ("", "document"),
@@ -228,6 +229,7 @@ def test_uploads_that_are_no_documents_say_why_and_leave_nothing(
     files = {path.name: path for path in sorted((world.home.root / "vaults").rglob("*"))}
     for name, data, why in (
         ("cat.png", b"\x89PNG\r\n\x1a\n" + bytes(100), "is a PNG picture"),
+        ("large.png", b"\x89PNG\r\n\x1a\n" + bytes(20_000_000), "is a PNG picture"),
         ("empty.txt", b"", "is empty"),
         ("key.txt", b"ghp_" + b"x7Q2mB9kLw4TzR8vN1pY" * 2, "looks like"),
         ("locked.pdf", (data_dir / "pdfs" / "pdfplumber__password-example.pdf").read_bytes(),
