@@ -18,6 +18,7 @@ HEAVY = {
     "numpy", "onnxruntime", "onnx", "torch", "transformers", "sentence_transformers", "tokenizers",
     "apsw", "yaml", "sqlite_vec", "pathspec", "platformdirs", "filelock", "sqlite3", "asyncio",
     "redis", "psycopg", "pgvector", "mcp", "pydantic", "starlette", "uvicorn",
+    "prometheus_client", "sse_starlette",
 }  # fmt: skip
 
 CODE = """
