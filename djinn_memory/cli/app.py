@@ -208,8 +208,7 @@ def root() -> Any:
         help="Long-term memory for people and their AI agents, in plain Markdown files.",
         no_args_is_help=True,
         context_settings={"help_option_names": [*HELP]},
-        epilog="Next: `djinn help WORD` explains a word above, `djinn help home` the terms, "
-        "`djinn help all` lists every command.",
+        epilog="Next: `djinn help WORD` on a word above, `help home` on terms, `help all`.",
     )
     return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
 

@@ -55,7 +55,7 @@ class KeyEntry(Struct, frozen=True, kw_only=True):
 class AddKey(Struct, frozen=True):
     """Add a key for a program that calls the HTTP server."""
 
-    name: Annotated[str, _UNGUARDED, Meta(description="A name for the program, such as laptop.")]
+    name: Annotated[str, Meta(description="A name for the program, such as laptop.")]
     scope: Annotated[
         Scope,
         Meta(
@@ -75,7 +75,7 @@ class AddKey(Struct, frozen=True):
         Meta(description="Open only this vault; repeatable."),
     ] = ()
     domains: Annotated[
-        Sequence[Annotated[str, _UNGUARDED]],
+        Sequence[str],
         Meta(description="Open only this domain, and memories without one; repeatable."),
     ] = ()
     expires: Annotated[

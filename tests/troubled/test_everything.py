@@ -85,7 +85,8 @@ def test_every_command_that_writes(place: Troubled, run: Run) -> None:
 @pytest.mark.soak
 def test_every_command_as_a_program_reads_it(place: Troubled, run: Run) -> None:
     plain = {"help --json", "help --json wake", "mcp --print-config claude",
-             "open 'Bilge pump' --print", "watch --install-service"}  # fmt: skip
+             "open 'Bilge pump' --print", "watch --install-service",
+             "serve --host 0.0.0.0"}  # fmt: skip
     lines = {
         line: outcome
         for line, outcome in {**commands.READING, **commands.WRITING}.items()

@@ -91,7 +91,9 @@ class Visitors:
         if digest(cookie) in self._cookies:
             _require_same_origin(connection)
             return self._person
-        raise _unauthorized("send a key as `Authorization: Bearer KEY`; `djinn key add` makes one")
+        raise _unauthorized(
+            "send a key as `Authorization: Bearer KEY`; `djinn key add NAME` makes one"
+        )
 
     def _of_key(self, secret: str) -> Caller:
         version = file_version(self._home.keys_path)
