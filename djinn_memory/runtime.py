@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -116,8 +117,10 @@ class Runtime:
         """The embedder and the reranker of this home."""
         from djinn_memory.embedding.registry import ModelRegistry
 
-        # A process that runs many commands replaces `progress`.
-        return ModelRegistry(self.home, lambda progress: self.progress(progress))
+        # A process that runs many commands replaces `progress`. The models must not keep this
+        # object, whose databases close when nothing uses it.
+        runtime = weakref.proxy(self)
+        return ModelRegistry(self.home, lambda progress: runtime.progress(progress))
 
     @cached_property
     def state(self) -> State:
