@@ -221,7 +221,7 @@ def _option(error: Any, ctx: Any) -> str:
         words = ctx.command_path.removeprefix(root.command_path).strip()
         return f"write it before the command: `{root.command_path} {error.option_name} ... {words}`"
     if now := tree.MOVED.get(f"{ctx.command_path} {error.option_name}".partition(" ")[2]):
-        return f"run `{root.command_path} {now}`"
+        return f"it is now `{root.command_path} {now}`"
     names = [name for param in ctx.command.params for name in param.opts if name.startswith("-")]
     tried = OPTION_WORDS.items()
     near = [name for name, words in tried if error.option_name in words and name in names][:1]

@@ -342,7 +342,7 @@ def test_a_client_of_an_earlier_version_goes_on(pair: Home) -> None:
     ("options", "said", "code"),
     [
         (["--agent", "nobody"], "no agent 'nobody'; known: finn, grace", 4),
-        (["--http"], "no option --http; run `djinn serve`", 2),
+        (["--http"], "no option --http; it is now `djinn serve`", 2),
     ],
 )
 def test_what_keeps_it_from_starting(
