@@ -272,7 +272,7 @@ def test_forms_that_are_no_upload(world: World) -> None:
     two = [("file", ("a.txt", b"a")), ("file", ("b.txt", b"b"))]
     assert "files" in world.ask("POST", path, status=400, files=two, data=form)["detail"]
     problem = world.ask("POST", path, status=400, files={"file": ("a.txt", b"a")})
-    assert "missing required field user_id" in problem["detail"]
+    assert "user_id: missing required field" in problem["detail"]
     problem = world.upload("a.txt", b"a", status=400, chunk_strategy="lines")
     assert "chunk_strategy" in problem["detail"]
     assert world.upload("a.txt", b"a", status=400, chunk_size="7")["field"] == "chunk_size"
