@@ -30,7 +30,7 @@ NOT_RUN = {
     r"git pull|make |pip |pipx ": "installs from package indexes; tests/test_install.py does",
     r"djinn .*--ocr": "needs tesseract; tests/documents has the tests of OCR",
     r"djinn open (?!.*--print)": "starts an editor",
-    r"djinn serve": "runs until it is stopped; tests/web/api has its tests",
+    r"djinn serve|curl |KEY=": "needs a running server; tests/web/api/test_readme.py runs them",
     r"djinn --install-completion": "asks the shell that runs it; tests/cli/test_completion.py does",
     r"python ": "is for those who work on djinn",
 }
