@@ -360,7 +360,8 @@ def test_every_operation_that_takes_an_agent_is_asked(expected: list[tuple[str, 
     assert takers - {name for name, _ in ASKED} == set()
     others = OPERATIONS.keys() - takers
     sync = {name for name in others if name.startswith("sync.")}
-    assert others == {"doctor", "backups.create", *sync}, "operations on the whole home"
+    keys = {"keys.add", "keys.list", "keys.revoke"}
+    assert others == {"doctor", "backups.create", *keys, *sync}, "operations on the whole home"
     assert {OPERATIONS[name].rights for name in others} == {"person"}
     answered = {asked.split()[0] for asked, text in expected if text.startswith("{")}
     assert answered == takers

@@ -158,7 +158,8 @@ def _print_config(home: Home, client: ClientName, request: _ServeAgents) -> None
     block = client_config(client, home, agent, read_only=request.read_only)
     say_verbatim(block.text.removesuffix("\n"))
     talk(f"{block.place} If the file has settings already, add the entry `{NAME}` to them.")
-    talk(f"Clients that connect over HTTP use {address_of(home)}mcp with a key of `djinn key add`.")
+    address = f"{address_of(home)}mcp"
+    talk(f"Clients that connect over HTTP use {address} with a key of `djinn key add NAME`.")
 
 
 @command("mcp", request=_ServeAgents, prints=NoRequest, run=_serve)
