@@ -163,13 +163,14 @@ COMMANDS: list[tuple[list[str | bytes], bytes]] = [
 ]  # fmt: skip
 
 
-def test_a_command_is_the_same_to_the_byte(filled: Home, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_command_is_the_same_to_the_byte(filled: Home, tmp_path: Path, step: int) -> None:
     twin = Home(Path(shutil.copytree(filled.root, tmp_path / "twin" / filled.root.name)))
     djinn(twin, "index")
     djinn(filled, "index")
     watch = Watch(filled)
     try:
-        for words, stdin in COMMANDS:
+        for words, stdin in COMMANDS[::step]:
             there, here = djinn(filled, *words, stdin=stdin), djinn(twin, *words, stdin=stdin)
             place = os.fsencode(twin.root), os.fsencode(filled.root)
             assert there.returncode == here.returncode, (words, there, here)

@@ -370,11 +370,6 @@ QUICK: list[Question] = [
     ("recall", {"query": "layoffs budget"}),
     ("memories.show", {"name": "Kettle"}),
     ("memories.list", {"types": ["lesson", "plan"]}),
-    ("memories.show", {"name": "Nowhere"}),
-    ("graph.path", {"name": "Kettle", "to": "Tides"}),
-    ("facts.list", {}),
-    ("episodes.list", {}),
-    ("lint", {}),
     ("status", {}),
 ]
 

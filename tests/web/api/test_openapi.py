@@ -23,6 +23,7 @@ from djinn_memory.web.api.openapi import description, example, page
 from tests.web.api.servers import add_key, serving
 
 
+@pytest.mark.soak
 def test_it_is_openapi() -> None:
     document = json.loads(msgspec.json.encode(description()))
     validate(document)
