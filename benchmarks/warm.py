@@ -69,12 +69,14 @@ def main() -> None:
         os.environ["DJINN_HOME"] = str(home.root)
         helped = [*PROGRAM, "--help"]
         names = ("import typer, rich", "djinn --help", "djinn search, by itself")
-        rows = [[name, median_seconds(command), ""]
-                for name, command in zip(names, (BARE, helped, SEARCH), strict=True)]  # fmt: skip
+        rows: list[tuple[str, float, str]] = [
+            (name, median_seconds(command), "")
+            for name, command in zip(names, (BARE, helped, SEARCH), strict=True)
+        ]
         base, searches = [], []
         with watching(home):
             bare = median_seconds(BARE)
-            rows.append(["djinn search, by the watch", median_seconds(SEARCH), "1.6 imports"])
+            rows.append(("djinn search, by the watch", median_seconds(SEARCH), "1.6 imports"))
             for turn in range(ROUNDS):
                 base += together([BARE] * 16)
                 writes = [
