@@ -49,15 +49,17 @@ class RemovedService(Struct, frozen=True):
 
 
 def install(
-    home: Home, vaults: Sequence[str] = (), *, system: str = sys.platform
+    home: Home, vaults: Sequence[str] = (), *, serve: bool = False, system: str = sys.platform
 ) -> InstalledService:
     """Write the file of a service that watches this home, replacing an earlier one.
+
+    With `serve`, it also serves the home over HTTP.
 
     Raises `Refused` when djinn did not write the existing file, and `Unavailable` on a system other
     than Linux and macOS.
     """
     path, start, stop = _place(home, system)
-    command = _command(home, vaults)
+    command = [*_command(home, vaults), *["--serve"] * serve]
     if system == "darwin":
         text = _agent(home, path.stem, command, own_variables())
         make_folder(home.state, private=True)

@@ -104,11 +104,11 @@ def serve(
         calls = calls_on(home, caller)
         names = {*LOOPBACK, "[::1]", options.host} - {"0.0.0.0", "::"}
         hosts = {f"{name}:{port}".lower() for name in names} | {*home.config.server.hosts}
-        runner = Runner(calls)
+        events, meter = Events(home, visitors), Meter()
+        runner = Runner(calls, events.publish)
         uploads = home.state / "uploads"
         # A server that was killed may have left some.
         shutil.rmtree(uploads, ignore_errors=True)
-        events, meter = Events(home, visitors), Meter()
         # The guard has checked the host and the origin already.
         unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         memory = server(calls, caller)

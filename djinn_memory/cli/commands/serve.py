@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
@@ -14,12 +15,13 @@ from djinn_memory.cli.request_options import Field
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
+    from djinn_memory.home.home import Home
     from djinn_memory.operations.caller import Calls
     from djinn_memory.operations.keys import AddedKey, KeyEntry, KeyList
     from djinn_memory.web.serve import Served
 
 
-class _Serve(Struct, frozen=True):
+class ServeRequest(Struct, frozen=True):
     """Where to serve a home, and what may be done."""
 
     port: Annotated[int, Meta(ge=0, le=65535, description="The port. 0 chooses a free port.")] = (
@@ -37,13 +39,16 @@ class _Serve(Struct, frozen=True):
 
 
 def _run(call: Call) -> None:
+    run_server(call.djinn.home, call.request, nullcontext())
+
+
+def run_server(home: Home, request: ServeRequest, beside: AbstractContextManager[None]) -> None:
+    """Serve a home until a signal, also to the commands of this user. `beside` runs meanwhile."""
     from djinn_memory.cli.warm.listener import listening
     from djinn_memory.web.serve import LOOPBACK, ServeOptions, serve
 
-    request = call.request
-
     def ready(served: Served) -> None:
-        talk(f"Serving {clean(str(call.djinn.home.root))} at {served.url} (Ctrl-C stops it).")
+        talk(f"Serving {clean(str(home.root))} at {served.url} (Ctrl-C stops it).")
         talk("Programs send a key: `djinn key add NAME` makes one.")
         talk(f"Log a browser in, once: {served.login}")
         if request.host not in LOOPBACK:
@@ -53,16 +58,16 @@ def _run(call: Call) -> None:
 
             webbrowser.open(served.login)
 
-    home = call.djinn.home
+    @contextmanager
+    def others(calls: Calls[Djinn]) -> Iterator[None]:
+        # A command may write, which a read-only server would refuse.
+        with nullcontext() if request.read_only else listening(home, calls), beside:
+            yield
 
-    def warm(calls: Calls[Djinn]) -> AbstractContextManager[None]:
-        # A command may write, which this server would refuse.
-        return nullcontext() if request.read_only else listening(home, calls)
-
-    serve(home, ServeOptions(request.host, request.port, request.read_only), ready, warm)
+    serve(home, ServeOptions(request.host, request.port, request.read_only), ready, others)
 
 
-@command("serve", request=_Serve, prints=NoRequest, run=_run)
+@command("serve", request=ServeRequest, prints=NoRequest, run=_run)
 def _serve(call: Call, answer: Struct) -> None:
     """Serve this memory over HTTP to programs, to MCP clients and to a browser.
 

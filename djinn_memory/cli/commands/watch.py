@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -37,6 +37,9 @@ class _WatchOptions(Struct, frozen=True):
     log: Annotated[bool, Meta(description="Print one line per event, for use as a service.")] = (
         False
     )
+    serve: Annotated[
+        bool, Meta(description="Also serve the home over HTTP, as `djinn serve` does.")
+    ] = False
     install_service: Annotated[
         bool,
         Meta(
@@ -75,7 +78,7 @@ def _run_watch(call: Call) -> InstalledService | RemovedService | None:
         from djinn_memory.watch.service import install
 
         call.schema = "watch.service"
-        return install(djinn.home, request.vaults)
+        return install(djinn.home, request.vaults, serve=request.serve)
     if request.uninstall_service:
         from djinn_memory.watch.service import uninstall
 
@@ -89,8 +92,14 @@ def _run_watch(call: Call) -> InstalledService | RemovedService | None:
     display = _Lines(call.json) if lines else _Live()
     try:
         output.problems(djinn.problems)
-        with _running_commands(djinn.home, heard):
-            djinn.watch(request.vaults, display.tell, heard)
+        if request.serve:
+            from djinn_memory.cli.commands.serve import ServeRequest, run_server
+
+            watch = partial(djinn.watch, request.vaults, display.tell, heard)
+            run_server(djinn.home, ServeRequest(), _watching(watch, heard))
+        else:
+            with _running_commands(djinn.home, heard):
+                djinn.watch(request.vaults, display.tell, heard)
     finally:
         display.close()
     raise typer.Exit(0)
@@ -113,6 +122,36 @@ def _running_commands(home: Home, heard: Heard) -> Iterator[None]:
             yield
     finally:
         calls.close()
+
+
+@contextmanager
+def _watching(watch: Callable[[], object], heard: Heard) -> Iterator[None]:
+    """Watch in another thread during the block. If the watch fails, the process gets a signal."""
+    import signal
+    import threading
+    from contextvars import copy_context
+
+    from djinn_memory.watch.heard import StopWatch
+
+    failures: list[Exception] = []
+
+    def run() -> None:
+        try:
+            watch()
+        # The main thread raises it.
+        except Exception as error:
+            failures.append(error)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=partial(copy_context().run, run), name="watch")
+    thread.start()
+    try:
+        yield
+    finally:
+        heard.put(StopWatch())
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 @command(
@@ -142,6 +181,7 @@ def _watch(call: Call, answer: InstalledService | RemovedService) -> None:
     Examples:
         djinn watch
         djinn watch --vault notes --log
+        djinn watch --serve
         djinn watch --install-service
         djinn watch --uninstall-service
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html import escape
@@ -81,6 +82,9 @@ def description() -> Schema:
             verb, known, "alias.get.", {field: name for name, field in alias.names.items()}
         )  # fmt: skip
         path.setdefault(alias.method.lower(), make)
+    for method, place, told, answer in _RESOURCES:
+        schema = known[OPERATIONS[answer].answer] if answer in OPERATIONS else None
+        paths.setdefault(place, {})[method] = _resource(method, place, told, answer, schema)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -125,6 +129,43 @@ def _schema_of(kind: type) -> Schema:
     if issubclass(kind, Path):
         return {"type": "string"}
     raise NotImplementedError
+
+
+_RESOURCES = (
+    ("get", "/v1/notes/{name}", "Show a note, by its id or `vault/path`.", "memories.show"),
+    ("put", "/v1/notes/{name}", "Write a whole note, with If-Match or If-None-Match: *.",
+     "memories.write"),
+    ("patch", "/v1/notes/{name}", "Edit fields, tags and status of a note.", "memories.edit"),
+    ("get", "/v1/memory-scoring/config", "Show the parameters of scoring.", "application/json"),
+    ("put", "/v1/memory-scoring/config", "Set parameters of scoring.", "application/json"),
+    ("delete", "/v1/memory-scoring/config", "Restore the defaults.", "application/json"),
+    ("get", "/v1/graph", "The graph of links as binary arrays.", "application/octet-stream"),
+    ("get", "/events", "Server-sent events: changes of the index, and your own writes.",
+     "text/event-stream"),
+    ("get", "/metrics", "Numbers of the server and of the index, for Prometheus.", "text/plain"),
+)  # fmt: skip
+"""The routes that are no operations: method, path, summary, and the operation with the answer, or
+the media type."""
+
+
+def _resource(method: str, path: str, told: str, answer: str, schema: Schema | None) -> Schema:
+    media, content = (answer, {}) if schema is None else ("application/json", {"schema": schema})
+    resource: Schema = {
+        "operationId": re.sub(r"\W+", "_", f"{method}{path}").rstrip("_"),
+        "summary": told,
+        "tags": ["resources"],
+        "responses": {
+            "200": {"description": "The answer.", "content": {media: content}},
+            "default": {"$ref": "#/components/responses/Problem"},
+        },
+    }
+    if "{name}" in path:
+        name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+        resource["parameters"] = [name]
+    if method in ("put", "patch"):
+        body = {"application/json": {"schema": {"type": "object"}}}
+        resource["requestBody"] = {"required": True, "content": body}
+    return resource
 
 
 def _operation(verb: Verb, known: Mapping[Any, Schema], prefix: str) -> Schema:

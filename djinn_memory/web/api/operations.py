@@ -30,6 +30,9 @@ S = TypeVar("S", bound=Struct)
 
 Fields = Mapping[str, Any]
 
+Publish = Callable[[str, Mapping[str, Any], str | None], None]
+"""Tells of an event: its kind, its data, and the client that may hear it."""
+
 
 class Alias(NamedTuple):
     """A readable path of an operation."""
@@ -85,14 +88,26 @@ def _is_path(kind: FieldType) -> bool:
 class Runner:
     """Runs operations in the queue of a home, for callers over HTTP."""
 
-    def __init__(self, calls: Calls[Djinn]) -> None:
+    def __init__(self, calls: Calls[Djinn], publish: Publish = lambda *_: None) -> None:
+        """`publish` gets the states of operations that write, for the program that calls."""
         self._calls = calls
+        self._publish = publish
 
     async def do(
         self, caller: Caller, name: str, fields: Fields, work: Callable[[Djinn, Caller], T]
     ) -> T:
         """Run work for a caller. Raises `DjinnError` in the words of the API."""
-        return await wrap_future(self._calls.submit(caller, name, fields, work, WORDING))
+        submitted = self._calls.submit(caller, name, fields, work, WORDING)
+        if name not in OPERATIONS or not OPERATIONS[name].writes:
+            return await wrap_future(submitted)
+        state = "failed"
+        self._publish("operation", {"operation": name, "state": "begun"}, caller.client)
+        try:
+            answer = await wrap_future(submitted)
+            state = "done"
+        finally:
+            self._publish("operation", {"operation": name, "state": state}, caller.client)
+        return answer
 
     async def answer(self, caller: Caller, name: str, given: Fields) -> bytes:
         """The answer of an operation as JSON. Raises `Denied` or `DjinnError`."""

@@ -196,6 +196,20 @@ def test_listeners_hear_that_the_index_changed(place: Place) -> None:
     assert httpx2.get(f"{place.server.url}/events").status_code == 401
 
 
+def test_a_program_hears_the_states_of_its_own_writes(place: Place) -> None:
+    fields = {"type": "lesson", "title": "Bollard", "text": "It is new.", "force": True}
+    with place.writer.stream("GET", "/events") as stream:
+        assert place.admin.post("/v1/remember", json={**fields, "title": "Pier"}).status_code == 200
+        assert place.writer.post("/v1/remember", json=fields).status_code == 200
+        lines = (line for line in stream.iter_lines() if "operation" in line)
+        told = [next(lines) for _ in range(4)]
+    assert told[::2] == ["event: operation"] * 2
+    states = [json.loads(line.partition(" ")[2]) for line in told[1::2]]
+    assert states == [
+        {"operation": "remember", "state": "begun"}, {"operation": "remember", "state": "done"},
+    ]  # fmt: skip
+
+
 def test_a_revoked_key_hears_nothing_more(place: Place) -> None:
     secret = place.admin.post("/v1/keys/add", json={"name": "old", "scope": "read"}).json()[
         "secret"

@@ -1,0 +1,42 @@
+"""`djinn watch --serve`: one process that watches a home and serves it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from tests.processes.commands import HANG
+
+
+def test_it_answers_over_http_while_it_watches(home: Home, shared: Path) -> None:
+    with Djinn(home) as djinn:
+        key = djinn.keys.add("test").secret
+    process = subprocess.Popen(
+        [sys.executable, "-m", "djinn_memory", "--home", home.root, "watch", "--serve", "--log"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr and process.stdout
+        address = re.search(r"http://\S+/", process.stderr.readline())
+        assert address
+        (shared / "lamp.md").write_text("# Lamp\n\nThe lamp of the mole is green.\n")
+        request = urllib.request.Request(
+            f"{address[0]}v1/search?query=lamp+of+the+mole", headers={"X-API-Key": key}
+        )
+        end = time.monotonic() + HANG
+        while "Lamp" not in process.stdout.readline() and time.monotonic() < end:
+            pass
+        with urllib.request.urlopen(request, timeout=HANG) as answer:
+            assert [hit["title"] for hit in json.load(answer)["hits"]] == ["Lamp"]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=HANG)
+    assert process.returncode == 0
