@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -107,15 +106,6 @@ def test_a_damaged_file_of_keys_stops_only_who_uses_keys(home: Home, content: st
         edit_keys(home.keys_path, lambda keys: keys)
     assert home.grants == {} and home.scope("me")
     assert home.keys_path.read_text(encoding="latin-1") == content
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_a_file_of_keys_that_cannot_be_read(home: Home) -> None:
-    edit_keys(home.keys_path, lambda _: [a_key()])
-    home.keys_path.chmod(0)
-    with pytest.raises(Unavailable, match="ermission"):
-        read_keys(home.keys_path)
-    assert home.grants == {}
 
 
 def test_a_file_of_keys_is_for_its_user_alone(home: Home) -> None:
