@@ -7,13 +7,18 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from tests.processes.commands import HANG
+
+
+def wait_for(process: subprocess.Popen[str], word: str) -> None:
+    """Read what a watch prints, up to a line with a word."""
+    assert process.stdout
+    assert any(word in line for line in process.stdout)
 
 
 def test_it_answers_over_http_while_it_watches(home: Home, shared: Path) -> None:
@@ -24,16 +29,15 @@ def test_it_answers_over_http_while_it_watches(home: Home, shared: Path) -> None
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        assert process.stderr and process.stdout
+        assert process.stderr
         address = re.search(r"http://\S+/", process.stderr.readline())
         assert address
-        (shared / "lamp.md").write_text("# Lamp\n\nThe lamp of the mole is green.\n")
         request = urllib.request.Request(
             f"{address[0]}v1/search?query=lamp+of+the+mole", headers={"X-API-Key": key}
         )
-        end = time.monotonic() + HANG
-        while "Lamp" not in process.stdout.readline() and time.monotonic() < end:
-            pass
+        wait_for(process, "searchable")
+        (shared / "lamp.md").write_text("# Lamp\n\nThe lamp of the mole is green.\n")
+        wait_for(process, "lamp.md")
         with urllib.request.urlopen(request, timeout=HANG) as answer:
             assert [hit["title"] for hit in json.load(answer)["hits"]] == ["Lamp"]
     finally:
