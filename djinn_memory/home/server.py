@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from djinn_memory.errors import Busy
 from djinn_memory.home.home import Home
-from djinn_memory.system.locks import is_locked, lock, lock_holder
+from djinn_memory.system import locks
+from djinn_memory.system.locks import is_locked
 
 PORT = 8770
 """The port of a server, unless the user chooses another."""
@@ -30,15 +30,12 @@ def claim(home: Home) -> Iterator[Callable[[str], object]]:
     Raises `Busy` with the process and the address of any server that already is.
     """
     lock_path, place = _paths(home)
-    with ExitStack() as stack:
-        try:
-            # `address_of` takes the lock for a moment, so a held lock is tried for a while.
-            stack.enter_context(lock(lock_path, timeout=0.3))
-        except Busy:
-            raise Busy(
-                f"process {lock_holder(lock_path) or 'of another user'} already serves {home.root} "
-                f"at {address_of(home)}; use that server, or stop it first"
-            ) from None
+
+    def taken(holder: str) -> str:
+        where = f"{home.root} at {address_of(home)}"
+        return f"{holder} already serves {where}; use that server, or stop it first"
+
+    with locks.claim(lock_path, taken):
         yield lambda address: place.write_text(address, "utf-8")
         with suppress(OSError):
             place.unlink()

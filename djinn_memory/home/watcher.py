@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from djinn_memory.errors import Busy
 from djinn_memory.home.home import Home
-from djinn_memory.system.locks import is_locked, lock, lock_holder
+from djinn_memory.system import locks
+from djinn_memory.system.locks import is_locked, lock_holder
 
 
 def watcher(home: Home) -> int | None:
@@ -17,20 +16,15 @@ def watcher(home: Home) -> int | None:
     return lock_holder(path) if is_locked(path) else None
 
 
-@contextmanager
-def claim(home: Home) -> Iterator[None]:
+def claim(home: Home) -> AbstractContextManager[None]:
     """Become the watcher of this home. Raises `Busy` with the id of any process that already is."""
-    path = _lock_path(home)
-    with ExitStack() as stack:
-        try:
-            # `watcher` takes the lock for a moment, so a held lock is tried for a while.
-            stack.enter_context(lock(path, timeout=0.3))
-        except Busy:
-            raise Busy(
-                f"process {lock_holder(path) or 'of another user'} already watches {home.root}; "
-                "a home can have only one watch, so stop that process first"
-            ) from None
-        yield
+    return locks.claim(
+        _lock_path(home),
+        lambda holder: (
+            f"{holder} already watches {home.root}; a home can have only one watch, so "
+            "stop that process first"
+        ),
+    )
 
 
 def _lock_path(home: Home) -> Path:

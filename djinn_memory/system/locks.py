@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from djinn_memory.errors import Busy, Unavailable
@@ -54,6 +54,25 @@ def lock(
         with suppress(OSError):
             os.truncate(path, 0)
         file_lock.release()
+
+
+CLAIM_SECONDS = 0.3
+"""Seconds for which a held claim is tried: `is_locked` takes the lock for a moment."""
+
+
+@contextmanager
+def claim(path: Path, taken: Callable[[str], str]) -> Iterator[None]:
+    """Hold a lock as the only process with a duty.
+
+    Raises `Busy` with the text that `taken` makes of the name of the process that has it.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock(path, timeout=CLAIM_SECONDS))
+        except Busy:
+            holder = f"process {lock_holder(path) or 'of another user'}"
+            raise Busy(taken(holder)) from None
+        yield
 
 
 def _wait(
