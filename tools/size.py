@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=70_114, files=556, names=2_289)
+LIMIT = Size(lines=70_103, files=556, names=2_288)
 
 
 def measure(package: Path) -> Size:

@@ -10,11 +10,9 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
-from pathlib import Path
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
-from msgspec import Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from djinn_memory.djinn import Djinn
@@ -52,57 +50,38 @@ MOST_FILES = 65_536
 """The number of open files that the process asks for. Each connection is one."""
 
 
-class ServeOptions(Struct, frozen=True):
-    """Where to serve a home, and what may be done."""
-
-    host: str
-    port: int
-    read_only: bool
-
-
-class Served(Struct, frozen=True):
-    """A server that is about to accept requests."""
-
-    url: str
-    """Its address."""
-    login: str
-    """The address that logs a browser in, once."""
-    socket: Path | None
-    """The Unix socket; None where there is none."""
-    process: int
-    """The process."""
-
-
 def serve(
     home: Home,
-    options: ServeOptions,
-    ready: Callable[[Served], None],
+    host: str,
+    port: int,
+    ready: Callable[[str, str], None],
     beside: Callable[[Calls[Djinn]], AbstractContextManager[None]],
+    *,
+    read_only: bool = False,
 ) -> None:
     """Serve a home until SIGINT or SIGTERM. Running requests end first.
 
-    `ready` is called when clients can connect. `beside` serves others by the same queue of calls.
-    Raises `Busy` if another process serves the home,
-    `Refused` for a host that others can reach without a key, and `Unavailable` for a used port.
+    `ready` is called when clients can connect, with the address of the server and the address that
+    logs a browser in. `beside` serves others by the same queue of calls. Raises `Busy` if another
+    process serves the home, `Refused` for a host that others can reach without a key, and
+    `Unavailable` for a used port.
     """
     adopt_token(home)
-    if options.host not in LOOPBACK and not read_keys(home.keys_path):
+    if host not in LOOPBACK and not read_keys(home.keys_path):
         raise Refused(
-            f"{options.host} can be reached by other machines, and there is no key",
+            f"{host} can be reached by other machines, and there is no key",
             Remedy("keys.add", {"name": None}, "add one"),
         )
     _allow_connections()
     with claim(home) as announce:
-        listener = _listen(options)
+        listener = _listen(host, port)
         port = listener.getsockname()[1]
-        url = f"http://{'localhost' if options.host == '::1' else options.host}:{port}"
+        url = f"http://{'localhost' if host == '::1' else host}:{port}/"
         local = _local_socket(home)
-        caller = Caller(
-            home.agent(None), client="http", rights="person", read_only=options.read_only
-        )
+        caller = Caller(home.agent(None), client="http", rights="person", read_only=read_only)
         visitors = Visitors(home, caller, utc_now)
         calls = calls_on(home, caller)
-        names = {*LOOPBACK, "[::1]", options.host} - {"0.0.0.0", "::"}
+        names = {*LOOPBACK, "[::1]", host} - {"0.0.0.0", "::"}
         hosts = {f"{name}:{port}".lower() for name in names} | {*home.config.server.hosts}
         events, meter = Events(home, visitors), Meter()
         runner = Runner(calls, events.publish)
@@ -116,9 +95,8 @@ def serve(
 
         @asynccontextmanager
         async def running() -> AsyncIterator[None]:
-            announce(f"{url}/")
-            login = f"{url}/login?token={visitors.new_login()}"
-            ready(Served(f"{url}/", login, home.state / SOCKET if local else None, os.getpid()))
+            announce(url)
+            ready(url, f"{url}login?token={visitors.new_login()}")
             async with memory.session_manager.run(), events.following():
                 yield
 
@@ -190,15 +168,15 @@ def _allow_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_FILES)), hard))
 
 
-def _listen(options: ServeOptions) -> socket.socket:
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         # It listens before the address is printed, so that its reader can connect at once.
-        return socket.create_server((options.host, options.port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, OverflowError) as error:
         why = os.strerror(getattr(error, "errno", None) or 0)
-        port = f"{options.port}: {why}; choose another, or 0 for any"
-        raise Unavailable(port, argument="port") from None
+        text = f"{port}: {why}; choose another, or 0 for any"
+        raise Unavailable(text, argument="port") from None
 
 
 def _local_socket(home: Home) -> socket.socket | None:

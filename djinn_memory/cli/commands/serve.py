@@ -12,20 +12,20 @@ from djinn_memory.cli import candidates, output
 from djinn_memory.cli.command import Call, NoRequest, command
 from djinn_memory.cli.output import clean, say, say_verbatim, talk
 from djinn_memory.cli.request_options import Field
+from djinn_memory.home.server import PORT
 
 if TYPE_CHECKING:
     from djinn_memory.djinn import Djinn
     from djinn_memory.home.home import Home
     from djinn_memory.operations.caller import Calls
     from djinn_memory.operations.keys import AddedKey, KeyEntry, KeyList
-    from djinn_memory.web.serve import Served
 
 
 class ServeRequest(Struct, frozen=True):
     """Where to serve a home, and what may be done."""
 
     port: Annotated[int, Meta(ge=0, le=65535, description="The port. 0 chooses a free port.")] = (
-        8770
+        PORT
     )
     host: Annotated[
         str,
@@ -45,18 +45,18 @@ def _run(call: Call) -> None:
 def run_server(home: Home, request: ServeRequest, beside: AbstractContextManager[None]) -> None:
     """Serve a home until a signal, also to the commands of this user. `beside` runs meanwhile."""
     from djinn_memory.cli.warm.listener import listening
-    from djinn_memory.web.serve import LOOPBACK, ServeOptions, serve
+    from djinn_memory.web.serve import LOOPBACK, serve
 
-    def ready(served: Served) -> None:
-        talk(f"Serving {clean(str(home.root))} at {served.url} (Ctrl-C stops it).")
+    def ready(url: str, login: str) -> None:
+        talk(f"Serving {clean(str(home.root))} at {url} (Ctrl-C stops it).")
         talk("Programs send a key: `djinn key add NAME` makes one.")
-        talk(f"Log a browser in, once: {served.login}")
+        talk(f"Log a browser in, once: {login}")
         if request.host not in LOOPBACK:
             talk("Others can read what is sent. Put a server with TLS in front: docs/serve.md.")
         if request.open:
             import webbrowser
 
-            webbrowser.open(served.login)
+            webbrowser.open(login)
 
     @contextmanager
     def others(calls: Calls[Djinn]) -> Iterator[None]:
@@ -64,7 +64,7 @@ def run_server(home: Home, request: ServeRequest, beside: AbstractContextManager
         with nullcontext() if request.read_only else listening(home, calls), beside:
             yield
 
-    serve(home, ServeOptions(request.host, request.port, request.read_only), ready, others)
+    serve(home, request.host, request.port, ready, others, read_only=request.read_only)
 
 
 @command("serve", request=ServeRequest, prints=NoRequest, run=_run)

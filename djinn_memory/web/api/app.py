@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 
@@ -21,11 +21,9 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.operations import OPERATIONS
 from djinn_memory.web.api import openapi
 from djinn_memory.web.api.guard import COOKIE, Visitors
-from djinn_memory.web.api.idempotency import once
+from djinn_memory.web.api.idempotency import Endpoint, once
 from djinn_memory.web.api.operations import ALIASES, Alias, Runner, given_in, respond
 from djinn_memory.web.api.problems import Denied, encoded, response_to
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 GZIP_BYTES = 1000
 """Bytes of an answer below which compressing it saves nothing."""
