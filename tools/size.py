@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=70_103, files=556, names=2_288)
+LIMIT = Size(lines=70_216, files=557, names=2_291)
 
 
 def measure(package: Path) -> Size:

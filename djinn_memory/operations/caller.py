@@ -22,7 +22,7 @@ from djinn_memory.models import Problem
 from djinn_memory.operations import Rights, Verb
 from djinn_memory.operations.operation import Namespace
 from djinn_memory.secrets import mask
-from djinn_memory.store.ledger import Event
+from djinn_memory.store.ledger import TOOL_CALLED, Event
 from djinn_memory.store.sqlite import STORE_ERRORS
 from djinn_memory.store.state import State
 from djinn_memory.system.files import file_version
@@ -75,7 +75,7 @@ def _event(call: ToolCall) -> Event:
         "outcome": f"{kind}: {_audited(reason)}" if reason else kind,
         "milliseconds": round(call.milliseconds, 1),
     }
-    return Event("tool.called", _audited(call.tool), data)
+    return Event(TOOL_CALLED, _audited(call.tool), data)
 
 
 def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from djinn_memory.memories.proposals.log import SETTLED
 from djinn_memory.memories.recall.gap_answers import CLOSED
 from djinn_memory.models import Problem, Vault
 from djinn_memory.runtime import Runtime
-from djinn_memory.store.ledger import Event, reading, sync_state
-from djinn_memory.store.ledger.events import StoredEvent
+from djinn_memory.store.ledger import TOOL_CALLED, Event, reading, sync_state
+from djinn_memory.store.ledger.events import KEY_ADDED, KEY_REVOKED, StoredEvent
 from djinn_memory.store.ledger.projections import RETRIEVED, USES
 from djinn_memory.store.postgres import event_tables
 from djinn_memory.store.postgres import events as server_events
@@ -58,6 +58,7 @@ OF_AGENT = frozenset({
     "extraction.begun", "extraction.taken", "extraction.valued", "extraction.read",
     "contradiction.found", "contradiction.gone", "contradiction.settled",
     "learning.shared", "learning.kept", "learning.withdrawn",
+    TOOL_CALLED, KEY_ADDED, KEY_REVOKED,
 })  # fmt: skip
 """Events that belong to the vault of their agent: they quote its words, or tell what it did."""
 
@@ -329,14 +330,20 @@ def _renamed(event: Event, names: Mapping[str, str]) -> Event:
 
 
 def _restricted(event: Event, vaults: Collection[str], memories: Collection[str]) -> Event:
-    """An event without the names of memories that are neither in these vaults nor among these."""
+    """An event without the names of memories that are neither in these vaults nor among these.
+
+    Of a call, only who called what, how long it took and how it ended goes to the server: its
+    arguments and its errors may quote any vault.
+    """
 
     def goes(memory: dict[str, Any]) -> bool:
         name = str(memory.get("memory"))
         return str(memory.get("vault", name.partition("/")[0])) in vaults or name in memories
 
     data = dict(event.data)
-    if event.kind == RETRIEVED:
+    if event.kind == TOOL_CALLED:
+        data |= {"arguments": {}, "outcome": str(data.get("outcome")).partition(":")[0]}
+    elif event.kind == RETRIEVED:
         data["memories"] = [memory for memory in _memories(event) if goes(memory)]
     elif event.kind == CLOSED and not goes({"memory": data.get("by")}):
         data["by"] = None

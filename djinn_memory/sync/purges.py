@@ -108,7 +108,7 @@ def waiting_sections(link: VaultLink) -> list[MemoryFiles]:
         return []
     rev = sync_state.event_cursor(link.ledger, link.scope).rev
     with link.server.reading() as tx:
-        purged = server_events.of_kind(tx, link.scope, EPISODE_PURGED, rev)
+        purged = server_events.of_kinds(tx, link.scope, [EPISODE_PURGED], rev)
     names = {stored.event.subject for stored in purged}
     if not names:
         return []

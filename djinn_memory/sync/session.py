@@ -26,6 +26,7 @@ from djinn_memory.store.postgres.scopes import Scope, remove, remove_home, scope
 from djinn_memory.store.postgres.scopes import names as scope_names
 from djinn_memory.store.postgres.servers import ServerConnection, connected
 from djinn_memory.sync import events
+from djinn_memory.sync.keys import record_keys
 from djinn_memory.sync.notes.derived import require_embedder, require_model
 from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.notes.link import VaultLink, scope_of, unregistered
@@ -61,6 +62,7 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
     """Synchronize vaults. Raises `Busy` if another process does."""
     if not request.dry_run:
         recover(runtime.state)
+        record_keys(runtime)
     with locked(runtime.home), connected(runtime.home) as server:
         vaults = _chosen(runtime, request.vaults)
         missing = _unregistered(server, vaults)

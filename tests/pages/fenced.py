@@ -44,7 +44,7 @@ def commands(text: str) -> Iterator[Command]:
         if block[1] == "sh":
             yield from (
                 Command(line, None)
-                for line in block[2].splitlines()
+                for line in re.sub(r"\\\n *", "", block[2]).splitlines()
                 if line and not line.startswith("#")
             )
         elif block[1] == "console":

@@ -11,6 +11,8 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
+from djinn_memory.operations.caller import ToolCall
+from djinn_memory.operations.caller import record as record_calls
 from djinn_memory.store.ledger.redaction import BLANK
 from djinn_memory.store.postgres.servers import URL
 from djinn_memory.sync import events
@@ -21,12 +23,17 @@ __all__ = ["homes", "tables"]
 
 REPAIR = "run `djinn sync backfill --all`"
 
+PRIVATE = "the lamp costs 900"
+"""A text of a vault that does not go to the server."""
+
 TAMPERED = {
     "memory_retrieval_log": "update memory_retrieval_log set query = 'x'",
     "memory_valuations": "update memory_valuations set useful = not useful",
     "memory_gaps": "delete from memory_gaps",
     "memory_scores": "update memory_scores set last_used = 'infinity'",
     "session_memory_state": "update session_memory_state set extracted_at = now()",
+    "tool_executions": "update tool_executions set outcome = 'failed'",
+    "api_keys": "update api_keys set revoked_at = now()",
     "semantic_correlations": "update semantic_correlations set observations = 1 "
     "where correlation_id = (select min(correlation_id::text)::uuid from semantic_correlations)",
     "episodic_memories": "update episodic_memories set access_count = 7 "
@@ -67,6 +74,16 @@ def record(djinn: Djinn) -> None:
     djinn.recall(query="xyzzy plugh", types=["skill"])
     djinn.rate(target="last", useful=[], gap="How tall the lamp is.", gap_query="height")
     djinn.rate(not_useful=["Harbour lamp"])
+    called(djinn, "recall")
+    djinn.keys.add("script")
+
+
+def called(djinn: Djinn, tool: str, outcome: str = "done") -> None:
+    """Record a call as a server does. It asks about what stays in this home."""
+    call = ToolCall(
+        tool, "me", "script", "s", {"text": PRIVATE, "vault": "private"}, outcome, 12.345
+    )
+    assert record_calls(djinn.runtime.state, [call]) is None
 
 
 def differences(djinn: Djinn) -> list[tuple[str | None, str]]:

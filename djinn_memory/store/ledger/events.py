@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +20,12 @@ MEMORY_MOVED = "memory.moved"
 """The kind of the event that a memory without an id has another place. Its subject is the new one.
 Its data has the place before, and the hash of the text that it had, by which its earlier events are
 found."""
+
+TOOL_CALLED = "tool.called"
+"""The kind of the event that a client called a tool."""
+
+KEY_ADDED, KEY_REVOKED = "key.added", "key.revoked"
+"""Kinds of events of a key of the HTTP server, by the name of the key."""
 
 _TAIL = 62
 """Number of random bits in a UUID, after the bits that sort it."""
@@ -140,15 +146,18 @@ class _GapReopened(Struct):
     """`gap.reopened`, of a gap: someone found that it is not answered."""
 
 
-class _ToolCalled(Struct):
+class ToolCalled(Struct):
     """`tool.called`, of a tool: a client called it."""
 
     agent: str | None = None
+    client: str | None = None
     session: str | None = None
     arguments: dict[str, Any] = {}
     outcome: str = ""
     milliseconds: float | None = None
 
+
+D = TypeVar("D", bound=Struct)
 
 Statement = tuple[str, tuple[object, ...]]
 """An SQL statement and its values."""
@@ -158,24 +167,26 @@ Statements = Iterator[Statement]
 
 def effect(stored: StoredEvent) -> tuple[Sequence[Statement], AgentMemory | None]:
     """The statements of an event, in order, and the score that the event changes."""
-    data = _data(stored)
-    if data is None:
+    form, statements_of = _KINDS.get(stored.event.kind, (None, None))
+    data = read_data(stored, form) if form else None
+    if data is None or statements_of is None:
         return (), None
-    statements = _KINDS[stored.event.kind][1](stored, data)
+    statements = statements_of(stored, data)
     key = None
     if isinstance(data, _MemoryOpened | _MemoryRated):
         key = _encodable(data.agent), _encodable(stored.event.subject)
     return [(sql, tuple(map(_encodable, values))) for sql, values in statements], key
 
 
-def _data(stored: StoredEvent) -> Any:
+def read_data(stored: StoredEvent, form: type[D]) -> D | None:
+    """The data of an event; None if its data, or its time, is not as djinn writes it."""
     try:
         if datetime.fromisoformat(stored.at).tzinfo is None:
             return None
         # In the form in which a rebuild reads it from the ledger, so that both give the same.
         data = json.loads(json.dumps(stored.event.data))
-        return msgspec.convert(data, _KINDS[stored.event.kind][0])
-    except (msgspec.ValidationError, KeyError, ValueError, OverflowError, RecursionError):
+        return msgspec.convert(data, form)
+    except (msgspec.ValidationError, ValueError, OverflowError, RecursionError):
         return None
 
 
@@ -227,7 +238,7 @@ def _reopened(stored: StoredEvent, data: _GapReopened) -> Statements:
     yield _REOPEN, (stored.event.subject,)
 
 
-def _called(stored: StoredEvent, data: _ToolCalled) -> Statements:
+def _called(stored: StoredEvent, data: ToolCalled) -> Statements:
     yield _CALL, (
         stored.id, stored.event.subject, data.agent, data.session, json.dumps(data.arguments),
         data.outcome, data.milliseconds, stored.at,
@@ -294,7 +305,7 @@ _KINDS: dict[str, tuple[type[Struct], Callable[[StoredEvent, Any], Statements]]]
     "gap.reported": (_GapReported, _reported),
     "gap.closed": (_GapClosed, _closed),
     "gap.reopened": (_GapReopened, _reopened),
-    "tool.called": (_ToolCalled, _called),
+    TOOL_CALLED: (ToolCalled, _called),
 }
 PROJECTED = tuple(_KINDS)
 """The kinds of events that change a table."""

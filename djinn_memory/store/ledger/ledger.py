@@ -14,7 +14,7 @@ from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.scoring import ScoringConfig
 from djinn_memory.store.busy import Patience, in_use, time_left
 from djinn_memory.store.ledger import foreign, projections
-from djinn_memory.store.ledger.events import Event, StoredEvent, now, uuid7
+from djinn_memory.store.ledger.events import TOOL_CALLED, Event, StoredEvent, now, uuid7
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import phrases, redacted
 from djinn_memory.store.sqlite import (
@@ -47,9 +47,6 @@ HELD_SECONDS = 2.0
 """Maximum wait in seconds for a process that holds the ledger. An answer can do without the ledger,
 and a caller should learn soon that an event cannot be written."""
 
-
-_AUDIT = "tool.called"
-"""The only kind of event that a read-only process writes."""
 
 _READ_ONLY = "a read-only process writes nothing"
 
@@ -254,7 +251,8 @@ class ReadOnlyLedger(Ledger):
     def append(self, events: Iterable[Event], *, durable: bool = True) -> None:
         """As `Ledger.append`; `Unavailable` for any event but an audit."""
         events = list(events)
-        if any(event.kind != _AUDIT for event in events):
+        # Who asked what is recorded even where nothing else is written.
+        if any(event.kind != TOOL_CALLED for event in events):
             raise Unavailable(_READ_ONLY)
         super().append(events, durable=durable)
 

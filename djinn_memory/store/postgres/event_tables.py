@@ -11,8 +11,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from msgspec import Struct
+
 from djinn_memory.scoring import ScoringConfig
-from djinn_memory.store.ledger.events import StoredEvent
+from djinn_memory.store.ledger.events import (
+    KEY_ADDED,
+    KEY_REVOKED,
+    TOOL_CALLED,
+    StoredEvent,
+    ToolCalled,
+    read_data,
+)
 from djinn_memory.store.ledger.projections import (
     GAPS,
     KEYED_TABLES,
@@ -35,7 +44,7 @@ CORRELATIONS = "semantic_correlations"
 _RATING_TABLES = {table: key for table, key in KEYED_TABLES.items() if table != "memory_uses"}
 """The tables that the local ledger has too, and the column with the subjects of their events."""
 
-EVENT_TABLES = (*_RATING_TABLES, "session_memory_state")
+EVENT_TABLES = (*_RATING_TABLES, "session_memory_state", "tool_executions", "api_keys")
 """The tables whose rows follow from events."""
 
 SHOWN = "shown"
@@ -44,6 +53,8 @@ SHOWN = "shown"
 CONSOLIDATED = "consolidation.read"
 _EXTRACTED = "extraction.read"
 """Kinds of events: episodes were read for patterns, and a session was read for facts."""
+
+KEY_EVENTS = (KEY_ADDED, KEY_REVOKED)
 
 _TIMES = ("created_at", "closed_at", "last_used", "last_valued", "updated_at")
 """Columns with times."""
@@ -55,6 +66,10 @@ def follow(writer: ScopeWriter, events: Sequence[StoredEvent], config: ScoringCo
     with derived_tables([*_related(writer, keys), *events], config) as rows_of:
         _replace(writer, keys, rows_of)
     _note_sessions(writer, events)
+    _note_calls(writer, events)
+    if any(stored.event.kind in KEY_EVENTS for stored in events):
+        known = stored_events.of_kinds(writer.tx, writer.scope, KEY_EVENTS)
+        replace_rows(writer.tx, writer.scope, writer.rev, "api_keys", _keys(known))
     if any(stored.event.kind == CONSOLIDATED for stored in events):
         writer.tx.execute(_NEWLY_READ, {"scope": writer.scope, "rev": writer.rev})
     recalls = (stored.event for stored in events if stored.event.kind == RETRIEVED)
@@ -90,6 +105,8 @@ def table_rows(events: Sequence[StoredEvent], config: ScoringConfig) -> dict[str
         {"session_id": session, "agent_id": agent, "extracted_at": datetime.fromisoformat(at)}
         for (session, agent), at in read.items()
     ]
+    derived["tool_executions"] = _calls(events)
+    derived["api_keys"] = _keys(events)
     return derived
 
 
@@ -154,6 +171,69 @@ def _extractions(events: Iterable[StoredEvent]) -> Iterator[tuple[tuple[str, str
         agent = stored.event.data.get("agent")
         if stored.event.kind == _EXTRACTED and isinstance(agent, str):
             yield (clean(stored.event.subject), clean(agent)), stored
+
+
+def _note_calls(writer: ScopeWriter, events: Iterable[StoredEvent]) -> None:
+    calls = _calls(events)
+    writer.tx.execute(
+        "delete from tool_executions where user_id = %s and id = any(%s)",
+        (writer.scope, [call["id"] for call in calls]),
+    )
+    insert_rows(writer.tx, writer.scope, writer.rev, "tool_executions", calls)
+
+
+def _calls(events: Iterable[StoredEvent]) -> list[Row]:
+    """The rows of `tool_executions`."""
+    calls = (stored for stored in events if stored.event.kind == TOOL_CALLED)
+    read = ((stored, read_data(stored, ToolCalled)) for stored in calls)
+    return [
+        {
+            "id": UUID(stored.id),
+            "tool_name": stored.event.subject,
+            "agent_id": call.agent or "",
+            "client": call.client,
+            "session_id": call.session,
+            "outcome": call.outcome,
+            "duration_ms": call.milliseconds,
+            "created_at": datetime.fromisoformat(stored.at),
+        }
+        for stored, call in read
+        if call
+    ]
+
+
+class _KeyChange(Struct):
+    """The data of an event of a key."""
+
+    home: UUID
+    scope: str
+    created: datetime
+    agents: list[str] = []
+    vaults: list[str] = []
+    domains: list[str] = []
+    expires: str | None = None
+
+
+def _keys(events: Iterable[StoredEvent]) -> list[Row]:
+    """The rows of `api_keys`: the last change of each key."""
+    changes = sorted(stored for stored in events if stored.event.kind in KEY_EVENTS)
+    keys: dict[tuple[UUID, str], Row] = {}
+    for stored in changes:
+        if key := read_data(stored, _KeyChange):
+            name = clean(stored.event.subject)
+            is_revoked = stored.event.kind == KEY_REVOKED
+            keys[key.home, name] = {
+                "home_id": key.home,
+                "key_name": name,
+                "scope": key.scope,
+                "agents": key.agents,
+                "vaults": key.vaults,
+                "domains": key.domains,
+                "created_at": key.created,
+                "expires": key.expires,
+                "revoked_at": datetime.fromisoformat(stored.at) if is_revoked else None,
+            }
+    return [*keys.values()]
 
 
 def mark_episodes(tx: Cursor, scope: UUID, names: Sequence[str] | None = None) -> None:

@@ -125,9 +125,10 @@ def of_subjects(
     return [_stored(*row) for _, *row in rows]
 
 
-def of_kind(tx: Cursor, scope: UUID, kind: str, rev: int) -> list[StoredEvent]:
-    """The events of a kind that were written or changed after a revision, oldest first."""
-    rows = tx.execute(_select("kind = %s and rev > %s order by rev, id"), (scope, kind, rev))
+def of_kinds(tx: Cursor, scope: UUID, kinds: Sequence[str], rev: int = -1) -> list[StoredEvent]:
+    """The events of some kinds that were written or changed after a revision, oldest first."""
+    sql = _select("kind = any(%s) and rev > %s order by rev, id")
+    rows = tx.execute(sql, (scope, [*kinds], rev))
     return [_stored(*row) for _, *row in rows]
 
 
