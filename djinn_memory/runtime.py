@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from djinn_memory.errors import Remedy
 from djinn_memory.home.access import limited_by
@@ -30,6 +30,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+Announce: TypeAlias = Callable[[str, Mapping[str, Any], str], None]
+"""Tells programs that listen of an event: its kind, its data, and the agent that it is for."""
+
+
+def unheard(kind: str, data: Mapping[str, Any], agent: str) -> None:
+    """Tell nobody."""
+
+
 class Runtime:
     """One opened home. Creation is cheap: files, models and databases open on first use."""
 
@@ -45,6 +53,7 @@ class Runtime:
         """`resident` is for a process that answers many questions; see `State` for both flags."""
         self.home = home
         self.progress = progress
+        self.announce: Announce = unheard
         self.now = clock
         self.read_only = read_only
         """Whether nothing may be written."""
@@ -93,8 +102,9 @@ class Runtime:
         """Problems of the home. Search and index results also list problems of their own."""
         return self._problems_of_settings()
 
-    def begin_call(self, client: str | None) -> None:
+    def begin_call(self, client: str | None, announce: Announce) -> None:
         """Drop the problems of earlier calls, which would add up in a process that answers many."""
+        self.announce = announce
         self.problems[:] = self._problems_of_settings()
         self.client = client
 

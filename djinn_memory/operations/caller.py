@@ -21,6 +21,7 @@ from djinn_memory.home.trust import trust_path
 from djinn_memory.models import Problem
 from djinn_memory.operations import Rights, Verb
 from djinn_memory.operations.operation import Namespace
+from djinn_memory.runtime import Announce, unheard
 from djinn_memory.secrets import mask
 from djinn_memory.store.ledger import TOOL_CALLED, Event
 from djinn_memory.store.sqlite import STORE_ERRORS
@@ -180,6 +181,8 @@ class Calls(Generic[H]):
         self._home = opened(home)
         self._marks = self._file_marks()
         self._log = log
+        self.announce: Announce = unheard
+        """Is told of events from the thread that runs the calls."""
         self._logged: set[str] = set()
         self._unanswered: set[Future[Any]] = set()
         self._finished: list[ToolCall] = []
@@ -269,7 +272,7 @@ class Calls(Generic[H]):
                 self._home.runtime.close()
                 self._home = self._opened(home)
             self._marks = marks
-        self._home.runtime.begin_call(caller.client)
+        self._home.runtime.begin_call(caller.client, self.announce)
         return self._home
 
     def _file_marks(self) -> list[object]:

@@ -30,6 +30,7 @@ from djinn_memory.web.api.documents.pages import page_routes
 from djinn_memory.web.api.events import Events
 from djinn_memory.web.api.graph import graph_routes
 from djinn_memory.web.api.guard import Guard, Visitors
+from djinn_memory.web.api.idempotency import Begun
 from djinn_memory.web.api.metrics import Meter
 from djinn_memory.web.api.notes import note_routes
 from djinn_memory.web.api.operations import Runner
@@ -74,6 +75,7 @@ def serve(
         )
     _allow_connections()
     with claim(home) as announce:
+        begun = Begun(home.state / "requests")
         listener = _listen(host, port)
         port = listener.getsockname()[1]
         url = f"http://{'localhost' if host == '::1' else host}:{port}/"
@@ -97,13 +99,10 @@ def serve(
         async def running() -> AsyncIterator[None]:
             announce(url)
             ready(url, f"{url}login?token={visitors.new_login()}")
-            async with memory.session_manager.run(), events.following():
+            async with memory.session_manager.run(), events.following(calls):
                 yield
 
-        routes = [
-            *entry_routes(visitors),
-            *description_routes(),
-            *mcp.routes,
+        resources = [
             *events.routes(),
             *meter.routes(runner),
             *memories.memory_routes(runner, uploads),
@@ -112,9 +111,16 @@ def serve(
             *note_routes(runner),
             *scoring_routes(runner),
             *graph_routes(runner),
+        ]
+        routes = [
+            *entry_routes(visitors),
+            *description_routes(resources),
+            *mcp.routes,
+            *resources,
             *operation_routes(runner),
         ]
         app = application(routes, home.config.server.origins, running)
+        app.state.begun = begun
         config = uvicorn.Config(
             meter.around(Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD)), routes),
             http=_Connection,

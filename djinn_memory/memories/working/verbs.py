@@ -90,6 +90,10 @@ def _status(steps: set[StepStatus]) -> StepStatus:
     return "pending" if steps == {"pending"} else "running"
 
 
+BULLETIN = "agent_bulletin."
+"""The beginning of keys whose changes are announced to other programs of the agent."""
+
+
 class WorkingMemory(Namespace, name="working"):
     """The working memory of a home. Each agent sees its own values and values shared with it.
 
@@ -129,6 +133,9 @@ class WorkingMemory(Namespace, name="working"):
 
         before, after = self._scopes.put(slot, decide)
         self._scopes.renew(slot, usual)
+        if slot.key.startswith(BULLETIN):
+            bulletin = {"agent": slot.agent, "key": slot.key}
+            self.runtime.announce("bulletin", bulletin, slot.agent)
         return _change(after, None if request.append else before)
 
     @operation(GetValue, recover=False, logs=True, positional=("key",))
@@ -200,6 +207,8 @@ class WorkingMemory(Namespace, name="working"):
             return copy if request.ttl is None else _kept_for(copy, now, request.ttl)
 
         _, after = self._scopes.put(target, decide)
+        bulletin = {"agent": entry.agent, "key": entry.key}
+        self.runtime.announce("bulletin", bulletin, request.to)
         # Whether the other agent still has an earlier copy is not for this one to know.
         return _change(after, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from http import HTTPStatus
 
 from anyio import to_thread
@@ -24,6 +25,7 @@ from djinn_memory.web.api.guard import COOKIE, Visitors
 from djinn_memory.web.api.idempotency import Endpoint, once
 from djinn_memory.web.api.operations import ALIASES, Alias, Runner, given_in, respond
 from djinn_memory.web.api.problems import Denied, encoded, response_to
+from djinn_memory.web.api.resources import Resource
 
 GZIP_BYTES = 1000
 """Bytes of an answer below which compressing it saves nothing."""
@@ -92,14 +94,22 @@ def _aliased(runner: Runner, alias: Alias) -> Endpoint:
     return answer
 
 
-def description_routes() -> list[BaseRoute]:
-    """The description of the API, for programs and for people."""
+def description_routes(resources: Sequence[Resource]) -> list[BaseRoute]:
+    """The description of the API, for programs and for people: operations and these resources."""
+
+    @cache
+    def described() -> bytes:
+        return encoded(openapi.description(resources))
+
+    @cache
+    def listed() -> str:
+        return openapi.page(resources)
 
     async def document(request: Request) -> Response:
-        return respond(request, encoded(await to_thread.run_sync(openapi.description)))
+        return respond(request, await to_thread.run_sync(described))
 
     async def page(request: Request) -> Response:
-        text = await to_thread.run_sync(openapi.page)
+        text = await to_thread.run_sync(listed)
         return HTMLResponse(text, headers={"Content-Security-Policy": openapi.POLICY})
 
     return [Route("/openapi.json", document), Route("/docs", page)]

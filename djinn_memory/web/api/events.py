@@ -16,13 +16,14 @@ from typing import Any
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
-from djinn_memory.operations.caller import Caller
+from djinn_memory.operations.caller import Caller, Calls
 from djinn_memory.system.files import file_version
 from djinn_memory.web.api.guard import Visitors
 from djinn_memory.web.api.problems import Denied, encoded
+from djinn_memory.web.api.resources import Resource
 
 SECONDS = 1.0
 """Seconds between two looks at the index."""
@@ -46,20 +47,42 @@ class Events:
         self._home = home
         self._visitors = visitors
         self._listeners: dict[asyncio.Queue[dict[str, Any]], Caller] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    def publish(self, kind: str, data: Mapping[str, Any], client: str | None = None) -> None:
-        """Tell all listeners of an event, or only persons and the program of that name."""
+    def publish(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        client: str | None = None,
+        agent: str | None = None,
+    ) -> None:
+        """Tell listeners of an event, from any thread.
+
+        With `client` only persons and the program of that name hear it, and with `agent` only
+        persons and the programs whose key opens the memory of the agent.
+        """
+        if self._loop:
+            # The loop is closed while the last calls end.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._pass, kind, data, client, agent)
+
+    def _pass(
+        self, kind: str, data: Mapping[str, Any], client: str | None, agent: str | None
+    ) -> None:
         event = {"event": kind, "data": encoded(data).decode()}
         for queue, caller in [*self._listeners.items()]:
-            if client is None or caller.rights == "person" or caller.client == client:
+            agents = caller.key.agents if caller.key else ()
+            is_meant = client in (None, caller.client) and (not agent or agent in agents)
+            if is_meant or caller.rights == "person":
                 try:
                     queue.put_nowait(event)
                 except asyncio.QueueFull:
                     del self._listeners[queue]
 
     @asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
-        """Tell of changes of the index in the meantime."""
+    async def following(self, calls: Calls[Djinn]) -> AsyncIterator[None]:
+        """Tell in the meantime of changes of the index, and of what calls announce."""
+        calls.announce = lambda kind, data, agent: self.publish(kind, data, agent=agent)
         task = asyncio.create_task(self._follow())
         try:
             yield
@@ -79,7 +102,7 @@ class Events:
                 self.publish("index", {})
             before = now
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Resource]:
         """The route of the events."""
 
         async def listen(request: Request) -> Response:
@@ -92,10 +115,12 @@ class Events:
             events = self.heard(request)
             return EventSourceResponse(events, ping=PING_SECONDS, send_timeout=SEND_SECONDS)
 
-        return [Route("/events", listen, methods=["GET"])]
+        told = "Listen to changes of the index, bulletins, and the progress of your own writes."
+        return [Resource("GET", "/events", listen, told, answer="text/event-stream")]
 
     async def heard(self, request: Request) -> AsyncIterator[dict[str, Any]]:
         """The events for the client of a request, until its key is revoked or it falls behind."""
+        self._loop = asyncio.get_running_loop()
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
         self._listeners[queue] = request.scope["caller"]
         try:

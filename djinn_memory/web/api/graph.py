@@ -12,23 +12,28 @@ from typing import Any
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from djinn_memory.memories.graph.requests import GraphView
 from djinn_memory.operations import OPERATIONS
 from djinn_memory.web.api.operations import AGENT, Runner, given_in
 from djinn_memory.web.api.problems import encoded
+from djinn_memory.web.api.resources import Resource
+
+BINARY = "application/octet-stream"
+
+VIEW = OPERATIONS["graph.view"]
 
 
-def graph_routes(runner: Runner) -> list[BaseRoute]:
+def graph_routes(runner: Runner) -> list[Resource]:
     """The route of the graph."""
 
     async def show(request: Request) -> Response:
-        given = await given_in(request, OPERATIONS["graph.view"], AGENT)
-        body = await runner.packed(request.scope["caller"], "graph.view", given, packed)
-        return Response(body, media_type="application/octet-stream")
+        given = await given_in(request, VIEW, AGENT)
+        body = await runner.packed(request.scope["caller"], VIEW.name, given, packed)
+        return Response(body, media_type=BINARY)
 
-    return [Route("/v1/graph", show, methods=["GET"])]
+    told = "Show the graph of links as binary arrays."
+    return [Resource("GET", "/v1/graph", show, told, asks=VIEW.request, answer=BINARY)]
 
 
 def packed(view: GraphView) -> bytes:

@@ -5,39 +5,102 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from http import HTTPStatus
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from djinn_memory.errors import Unavailable
+from djinn_memory.system.files import open_private, read_regular, write_atomic
+from djinn_memory.web.api.operations import REQUEST
 from djinn_memory.web.api.problems import Denied
 
 MOST_ANSWERS = 1000
 """Maximum number of answers that are kept. The oldest one is forgotten first."""
 
+MOST_BEGUN = 10_000
+"""Maximum number of earlier requests that a server knows when it starts."""
+
+_GONE = (
+    "a request with this Idempotency-Key began before, and its answer is gone; look whether it was "
+    "done, and send the next one with a new key"
+)
+
 Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Begun:
+    """The requests that began, by their hashes, also before the server was started again.
+
+    Their answers are not in the file: these may quote what is purged later, or be secrets.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the file in which they are kept. Raises `Unavailable`."""
+        self._path = path
+        self._known: dict[str, None] = {}
+        with self._explained():
+            lines = []
+            with suppress(FileNotFoundError):
+                lines = read_regular(path).decode("ascii", "replace").splitlines()
+            for line in lines:
+                self._known.pop(line[1:], None)
+                if line.startswith("+"):
+                    self._known[line[1:]] = None
+            kept = [*self._known][-MOST_BEGUN:]
+            write_atomic(path, "".join(f"+{each}\n" for each in kept).encode(), private=True)
+
+    def __contains__(self, request: str) -> bool:
+        return request in self._known
+
+    def add(self, request: str) -> None:
+        """Record that a request begins. Raises `Unavailable`; it must not begin then."""
+        with self._explained(), open_private(self._path) as file:
+            file.write(f"+{request}\n".encode())
+        self._known[request] = None
+
+    def discard(self, request: str) -> None:
+        """Record that a request failed, so that it may be sent again."""
+        self._known.pop(request, None)
+        with suppress(OSError), open_private(self._path) as file:
+            file.write(f"-{request}\n".encode())
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise Unavailable(f"{self._path}: {error.strerror or error}") from None
 
 
 def once(endpoint: Endpoint) -> Endpoint:
     """An endpoint that runs once for each `Idempotency-Key` of a caller.
 
     A repeated request that arrives while the first one runs waits for its answer. A key that comes
-    with another body is refused. A request that failed is not kept: it may be repeated.
+    with another body is refused, and so is one that came before the server was started again, whose
+    answer is gone. A request that failed is not kept: it may be repeated.
     """
     first: OrderedDict[tuple[str, ...], tuple[str, asyncio.Future[Response]]] = OrderedDict()
 
     @wraps(endpoint)
     async def answer(request: Request) -> Response:
         given = request.headers.get("idempotency-key")
+        REQUEST.set(given)
         if not given or request.method in ("GET", "HEAD"):
             return await endpoint(request)
+        begun: Begun = request.app.state.begun
         key = request.scope["caller"].key
         identity = (key.digest if key else "", request.method, request.url.path, given)
         content = await _fingerprint(request)
-        kept = first.get(identity)
+        kept, name = first.get(identity), hashlib.sha256(repr(identity).encode()).hexdigest()
         if kept is None:
+            if name in begun:
+                raise Denied(HTTPStatus.CONFLICT, _GONE)
+            begun.add(name)
             task = asyncio.ensure_future(endpoint(request))
             first[identity] = kept = content, task
             task.add_done_callback(lambda done: _forget_failure(done))
@@ -50,7 +113,8 @@ def once(endpoint: Endpoint) -> Endpoint:
             # A client that hangs up must not stop a write that another request waits for.
             return await asyncio.shield(kept[1])
         except Exception:
-            first.pop(identity, None)
+            if first.pop(identity, None):
+                begun.discard(name)
             raise
 
     def _forget_failure(done: asyncio.Future[Response]) -> None:

@@ -18,6 +18,7 @@ from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.caller import Caller
 from djinn_memory.upkeep.status import HomeStatus
 from djinn_memory.web.api.operations import Runner
+from djinn_memory.web.api.resources import Resource
 
 PATH = "/metrics"
 
@@ -65,7 +66,7 @@ class Meter:
             return f"/v1/{name}"
         return self._names.get(scope.get("endpoint"), NO_ROUTE)
 
-    def routes(self, runner: Runner) -> list[BaseRoute]:
+    def routes(self, runner: Runner) -> list[Resource]:
         """The route of the numbers."""
 
         async def show(request: Request) -> Response:
@@ -76,7 +77,8 @@ class Meter:
             text = generate_latest(self._registry) + generate_latest(_gauges(status))
             return Response(text, media_type=CONTENT_TYPE_LATEST)
 
-        return [Route(PATH, show, methods=["GET"])]
+        told = "Show numbers of the server and of the index, for Prometheus."
+        return [Resource("GET", PATH, show, told, answer="text/plain")]
 
 
 def _gauges(status: HomeStatus) -> CollectorRegistry:

@@ -7,28 +7,54 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from djinn_memory.errors import Changed, UsageError
 from djinn_memory.operations import OPERATIONS
-from djinn_memory.web.api.idempotency import once
 from djinn_memory.web.api.operations import AGENT, Runner, given_in, json_in
 from djinn_memory.web.api.problems import Denied
+from djinn_memory.web.api.resources import JSON, Resource
 
 PATH = "/v1/notes/{name:path}"
 
 MARKDOWN = "text/markdown"
 
 
-def note_routes(runner: Runner) -> list[BaseRoute]:
+class _Text(Struct):
+    text: str
+    agent: str | None = None
+
+
+def note_routes(runner: Runner) -> list[Resource]:
     """The routes that read, edit and write a note."""
     notes = _Notes(runner)
     return [
-        Route(PATH, notes.show, methods=["GET"]),
-        Route(PATH, once(notes.edit), methods=["PATCH"]),
-        Route(PATH, once(notes.write), methods=["PUT"]),
+        Resource(
+            "GET",
+            PATH,
+            notes.show,
+            "Show a note, by its id or `vault/path`.",
+            asks=OPERATIONS["memories.show"].request,
+            answer="memories.show",
+        ),
+        Resource(
+            "PATCH",
+            PATH,
+            notes.edit,
+            "Edit fields, tags and status of a note.",
+            asks=OPERATIONS["memories.edit"].request,
+            answer="memories.edit",
+        ),
+        Resource(
+            "PUT",
+            PATH,
+            notes.write,
+            "Write a whole note, with If-Match or If-None-Match: *.",
+            asks=_Text,
+            answer="memories.write",
+        ),
     ]
 
 
@@ -116,4 +142,4 @@ def _text(body: bytes) -> str:
 
 
 def _json(body: bytes, status: HTTPStatus, headers: dict[str, str]) -> Response:
-    return Response(body, status, headers, "application/json")
+    return Response(body, status, headers, JSON)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from djinn_memory.operations import OPERATIONS, Verb
 from djinn_memory.operations.checks import FieldType, field_types, fields_of
 from djinn_memory.web.api.operations import ALIASES, paths_in
 from djinn_memory.web.api.problems import MEDIA_TYPE, ProblemDetail
+from djinn_memory.web.api.resources import JSON, Resource
 
 Schema = dict[str, Any]
 
@@ -54,9 +54,8 @@ _SAMPLES: Mapping[str, Any] = {
 """Values of required fields in examples."""
 
 
-@cache
-def description() -> Schema:
-    """The OpenAPI document."""
+def description(resources: Iterable[Resource]) -> Schema:
+    """The OpenAPI document of the operations and of these resources."""
     verbs = OPERATIONS.values()
     kinds = [kind for verb in verbs for kind in (verb.request, verb.answer)]
     schemas, components = msgspec.json.schema_components(
@@ -82,9 +81,9 @@ def description() -> Schema:
             verb, known, "alias.get.", {field: name for name, field in alias.names.items()}
         )  # fmt: skip
         path.setdefault(alias.method.lower(), make)
-    for method, place, told, answer in _RESOURCES:
-        schema = known[OPERATIONS[answer].answer] if answer in OPERATIONS else None
-        paths.setdefault(place, {})[method] = _resource(method, place, told, answer, schema)
+    for resource in resources:
+        place = paths.setdefault(_path(resource), {})
+        place[resource.method.lower()] = _resource(resource, known)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -131,41 +130,51 @@ def _schema_of(kind: type) -> Schema:
     raise NotImplementedError
 
 
-_RESOURCES = (
-    ("get", "/v1/notes/{name}", "Show a note, by its id or `vault/path`.", "memories.show"),
-    ("put", "/v1/notes/{name}", "Write a whole note, with If-Match or If-None-Match: *.",
-     "memories.write"),
-    ("patch", "/v1/notes/{name}", "Edit fields, tags and status of a note.", "memories.edit"),
-    ("get", "/v1/memory-scoring/config", "Show the parameters of scoring.", "application/json"),
-    ("put", "/v1/memory-scoring/config", "Set parameters of scoring.", "application/json"),
-    ("delete", "/v1/memory-scoring/config", "Restore the defaults.", "application/json"),
-    ("get", "/v1/graph", "The graph of links as binary arrays.", "application/octet-stream"),
-    ("get", "/events", "Server-sent events: changes of the index, and your own writes.",
-     "text/event-stream"),
-    ("get", "/metrics", "Numbers of the server and of the index, for Prometheus.", "text/plain"),
-)  # fmt: skip
-"""The routes that are no operations: method, path, summary, and the operation with the answer, or
-the media type."""
-
-
-def _resource(method: str, path: str, told: str, answer: str, schema: Schema | None) -> Schema:
-    media, content = (answer, {}) if schema is None else ("application/json", {"schema": schema})
-    resource: Schema = {
-        "operationId": re.sub(r"\W+", "_", f"{method}{path}").rstrip("_"),
-        "summary": told,
+def _resource(resource: Resource, known: Mapping[Any, Schema]) -> Schema:
+    path = _path(resource)
+    content: Schema = {resource.answer: {"schema": {"type": "string"}}}
+    if resource.answer in OPERATIONS:
+        content = {JSON: {"schema": known[OPERATIONS[resource.answer].answer]}}
+    elif resource.answer == JSON:
+        content = {JSON: {"schema": {"type": "array" if resource.is_list else "object"}}}
+    described: Schema = {
+        "operationId": re.sub(r"\W+", "_", f"{resource.method.lower()}{path}").rstrip("_"),
+        "summary": resource.summary,
         "tags": ["resources"],
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in resource.param_convertors
+        ],
         "responses": {
-            "200": {"description": "The answer.", "content": {media: content}},
+            "200": {"description": "The answer.", "content": content},
             "default": {"$ref": "#/components/responses/Problem"},
         },
     }
-    if "{name}" in path:
-        name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-        resource["parameters"] = [name]
-    if method in ("put", "patch"):
-        body = {"application/json": {"schema": {"type": "object"}}}
-        resource["requestBody"] = {"required": True, "content": body}
-    return resource
+    fields = _fields_in(resource)
+    types = field_types(resource.asks) if resource.asks else {}
+    if resource.method not in ("POST", "PUT", "PATCH"):
+        described["parameters"] += [_parameter(each, types[each.name], {}, {}) for each in fields]
+    elif fields:
+        file = {"file": {"type": "string", "format": "binary"}} if resource.upload else {}
+        body: Schema = {
+            "type": "object",
+            "properties": file | {each.encode_name: _plain(types[each.name]) for each in fields},
+            "required": [*file, *(each.encode_name for each in fields if each.required)],
+        }
+        media = "multipart/form-data" if resource.upload else JSON
+        described["requestBody"] = {"required": True, "content": {media: {"schema": body}}}
+    return described
+
+
+def _path(resource: Resource) -> str:
+    """The path of a resource as OpenAPI writes it."""
+    return re.sub(r":\w+}", "}", resource.path)
+
+
+def _fields_in(resource: Resource) -> list[FieldInfo]:
+    """The fields of the request of a resource that are not in its path."""
+    fields = fields_of(resource.asks) if resource.asks else ()
+    return [field for field in fields if field.name not in resource.param_convertors]
 
 
 def _operation(verb: Verb, known: Mapping[Any, Schema], prefix: str) -> Schema:
@@ -177,7 +186,7 @@ def _operation(verb: Verb, known: Mapping[Any, Schema], prefix: str) -> Schema:
         "responses": {
             "200": {
                 "description": "The answer.",
-                "content": {"application/json": {"schema": known[verb.answer]}},
+                "content": {JSON: {"schema": known[verb.answer]}},
             },
             "default": {"$ref": "#/components/responses/Problem"},
         },
@@ -190,7 +199,7 @@ def _write(verb: Verb, known: Mapping[Any, Schema], prefix: str) -> Schema:
         **_operation(verb, known, prefix),
         "requestBody": {
             "required": any(field.required for field in fields_of(verb.request)),
-            "content": {"application/json": content},
+            "content": {JSON: content},
         },
     }
 
@@ -263,13 +272,12 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 """The policy of the page. It has no script, and its style is its own."""
 
 
-@cache
-def page() -> str:
+def page(resources: Iterable[Resource]) -> str:
     """The description as a page, without scripts and without network."""
-    return "".join(_page())
+    return "".join(_page(resources))
 
 
-def _page() -> Iterator[str]:
+def _page(resources: Iterable[Resource]) -> Iterator[str]:
     yield '<!doctype html><html lang="en"><meta charset="utf-8"><title>djinn API</title>'
     yield f"<style>{_STYLE}</style><h1>djinn API</h1><p>Send a key as <code>Authorization: Bearer "
     yield 'KEY</code>. <a href="/openapi.json">The same as OpenAPI.</a></p>'
@@ -281,13 +289,19 @@ def _page() -> Iterator[str]:
         yield "<br>".join(f"<code>{escape(way)}</code>" for way in ways)
         body = msgspec.json.encode(example(verb)).decode()
         yield f"</p><p>Example: <code>{escape(body)}</code></p><table>"
-        yield from _rows(verb.request, paths_in(verb))
+        yield from _rows(verb.request, fields_of(verb.request), paths_in(verb))
+        yield "</table>"
+    for resource in resources:
+        path = f"{resource.method} {_path(resource)}"
+        yield f"<h2>{path}</h2><p>{escape(resource.summary)}</p><table>"
+        if resource.asks:
+            yield from _rows(resource.asks, _fields_in(resource), ())
         yield "</table>"
     yield "</html>"
 
 
-def _rows(kind: type[Struct], paths: Iterable[str]) -> Iterator[str]:
-    for field in fields_of(kind):
+def _rows(kind: type[Struct], fields: Iterable[FieldInfo], paths: Collection[str]) -> Iterator[str]:
+    for field in fields:
         told = field_types(kind)[field.name]
         needed = " (required)" if field.required else ""
         closed = " Needs the scope administer." if field.name in paths else ""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from asyncio import wrap_future
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -20,6 +22,7 @@ from starlette.responses import Response
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
 from djinn_memory.home.access import is_own
+from djinn_memory.models import Progress
 from djinn_memory.operations import OPERATIONS, Verb
 from djinn_memory.operations.caller import WRITING, Caller, Calls
 from djinn_memory.operations.checks import FieldType, field_types, fields_of, misfit
@@ -72,8 +75,11 @@ OVER_ALL = {
 """The operations that a key with the scope `read_all` runs over all agents, with the field of their
 rows; empty for an answer that is one row."""
 
-SIZE = 60
-"""Bytes of an answer below which an entity tag costs more than it saves."""
+PROGRESS_SECONDS = 0.25
+"""Minimum seconds between two messages of the progress of an operation."""
+
+REQUEST: ContextVar[str | None] = ContextVar("request", default=None)
+"""The name that a program gave to its request, which events repeat."""
 
 
 def paths_in(verb: Verb) -> frozenset[str]:
@@ -97,16 +103,36 @@ class Runner:
         self, caller: Caller, name: str, fields: Fields, work: Callable[[Djinn, Caller], T]
     ) -> T:
         """Run work for a caller. Raises `DjinnError` in the words of the API."""
-        submitted = self._calls.submit(caller, name, fields, work, WORDING)
         if name not in OPERATIONS or not OPERATIONS[name].writes:
-            return await wrap_future(submitted)
+            return await wrap_future(self._calls.submit(caller, name, fields, work, WORDING))
+        request, told = REQUEST.get(), 0.0
+
+        def tell(state: str, **more: object) -> None:
+            data = {"operation": name, "request": request, "state": state, **more}
+            self._publish("operation", data, caller.client)
+
+        def tell_progress(progress: Progress) -> None:
+            nonlocal told
+            if (now := time.monotonic()) - told > PROGRESS_SECONDS:
+                told = now
+                # The note may be a text.
+                numbers = {name: getattr(progress, name) for name in ("stage", "done", "total")}
+                tell("running", **numbers)
+
+        def reporting(djinn: Djinn, caller: Caller) -> T:
+            before, djinn.runtime.progress = djinn.runtime.progress, tell_progress
+            try:
+                return work(djinn, caller)
+            finally:
+                djinn.runtime.progress = before
+
         state = "failed"
-        self._publish("operation", {"operation": name, "state": "begun"}, caller.client)
+        tell("begun")
         try:
-            answer = await wrap_future(submitted)
+            answer = await wrap_future(self._calls.submit(caller, name, fields, reporting, WORDING))
             state = "done"
         finally:
-            self._publish("operation", {"operation": name, "state": state}, caller.client)
+            tell(state)
         return answer
 
     async def answer(self, caller: Caller, name: str, given: Fields) -> bytes:

@@ -8,15 +8,16 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import ConfigError, UsageError
 from djinn_memory.home.config import validate
 from djinn_memory.home.home import Change
 from djinn_memory.operations.caller import Caller
+from djinn_memory.scoring import ScoringConfig
 from djinn_memory.web.api.operations import Runner, json_in, respond
 from djinn_memory.web.api.problems import Denied, encoded
+from djinn_memory.web.api.resources import Resource
 
 PATH = "/v1/memory-scoring/config"
 
@@ -24,7 +25,7 @@ SECTION = "scoring"
 """The section of the settings."""
 
 
-def scoring_routes(runner: Runner) -> list[BaseRoute]:
+def scoring_routes(runner: Runner) -> list[Resource]:
     """The routes that show, set and reset the parameters. They hold from the next request on."""
 
     async def run(request: Request, name: str, given: dict[str, Any], *changes: Change) -> Response:
@@ -57,7 +58,7 @@ def scoring_routes(runner: Runner) -> list[BaseRoute]:
         return await run(request, "config.set", {}, ((SECTION,), None))
 
     return [
-        Route(PATH, show, methods=["GET"]),
-        Route(PATH, put, methods=["PUT"]),
-        Route(PATH, reset, methods=["DELETE"]),
+        Resource("GET", PATH, show, "Show the parameters of scoring."),
+        Resource("PUT", PATH, put, "Set parameters of scoring.", asks=ScoringConfig),
+        Resource("DELETE", PATH, reset, "Restore the defaults."),
     ]

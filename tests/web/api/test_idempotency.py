@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -42,6 +43,35 @@ def test_a_repeated_write_is_done_once(served: Served) -> None:
     assert report(served, secret, "c", description="x" * 100_000).status == 400
     assert report(served, secret, "c", description="Said again.").status == 200
     assert gaps(served.home) == 3
+
+
+def test_a_write_is_not_done_twice_after_a_restart(home: Home) -> None:
+    with serving(home) as first:
+        secret = add_key(home, "robot", scope="write")
+        assert report(first, secret, "a").status == 200
+        assert report(first, secret, "b", description="x" * 100_000).status == 400
+        first.end(signal.SIGKILL)
+    assert (home.state / "requests").stat().st_mode & 0o777 == 0o600
+    for _ in range(2):
+        with serving(home) as second:
+            again = report(second, secret, "a")
+            assert (again.status, "its answer is gone" in again.data["detail"]) == (409, True)
+    with serving(home) as third:
+        assert report(third, secret, "b").status == 200
+        assert report(third, secret, "c").status == 200
+    assert gaps(home) == 3
+
+
+def test_a_request_that_cannot_be_recorded_is_not_begun(served: Served) -> None:
+    secret = add_key(served.home, "robot", scope="write")
+    path = served.home.state / "requests"
+    path.unlink()
+    path.mkdir()
+    refused = report(served, secret, "a")
+    assert (refused.status, str(path) in refused.data["detail"]) == (503, True)
+    path.rmdir()
+    assert report(served, secret, "a").status == 200
+    assert gaps(served.home) == 1
 
 
 def test_programs_do_not_share_answers(served: Served) -> None:

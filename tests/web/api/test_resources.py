@@ -205,9 +205,47 @@ def test_a_program_hears_the_states_of_its_own_writes(place: Place) -> None:
         told = [next(lines) for _ in range(4)]
     assert told[::2] == ["event: operation"] * 2
     states = [json.loads(line.partition(" ")[2]) for line in told[1::2]]
-    assert states == [
-        {"operation": "remember", "state": "begun"}, {"operation": "remember", "state": "done"},
-    ]  # fmt: skip
+    named = {"operation": "remember", "request": None}
+    assert states == [{**named, "state": "begun"}, {**named, "state": "done"}]
+
+
+def test_a_program_hears_the_progress_of_its_upload(place: Place) -> None:
+    text = "\n\n".join(f"Chapter {number} is about the lamp.\n" * 40 for number in range(400))
+    with place.writer.stream("GET", "/events") as stream:
+        done = place.writer.post(
+            "/api/documents/upload", files={"file": ("long.txt", text.encode())},
+            data={"user_id": "me"}, headers={"Idempotency-Key": "first upload"}, timeout=120,
+        )  # fmt: skip
+        assert done.status_code == 200, done.text
+        lines = (line for line in stream.iter_lines() if "first upload" in line)
+        told = [json.loads(next(lines).partition(" ")[2])]
+        while told[-1]["state"] != "done":
+            told.append(json.loads(next(lines).partition(" ")[2]))
+    assert told[0]["state"] == "begun" and {line["operation"] for line in told} == {
+        "documents.ingest"
+    }
+    running = [line for line in told if line["state"] == "running"]
+    assert running and all(line["done"] >= 0 and line["stage"] for line in running)
+    assert "Chapter" not in json.dumps(told) and "long" not in json.dumps(told)
+
+
+def test_bulletins_reach_the_programs_of_their_agent(place: Place) -> None:
+    """Values that an agent shares, and keys that begin with `agent_bulletin.`; not the values."""
+
+    def told(client: httpx2.Client, key: str) -> list[str]:
+        with client.stream("GET", "/events") as stream:
+            for number in range(2):
+                fields = {"key": f"agent_bulletin.{key}{number}", "value": "fog"}
+                assert place.writer.post("/v1/working.set", json=fields).status_code == 200
+                share = {"key": fields["key"], "to": "other"}
+                assert place.admin.post("/v1/working.share", json=share).status_code == 200
+            lines = (line for line in stream.iter_lines() if "agent_bulletin" in line)
+            return [next(lines) for _ in range(2)]
+
+    data = 'data: {{"agent":"me","key":"agent_bulletin.{}"}}'
+    assert told(place.writer, "a") == [data.format("a0"), data.format("a1")]
+    assert told(place.other, "b") == [data.format("b0"), data.format("b1")]
+    assert told(place.admin, "c") == [data.format("c0")] * 2
 
 
 def test_a_revoked_key_hears_nothing_more(place: Place) -> None:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from djinn_memory.models import PLANES, DocumentType, Plane, Strategy
 from djinn_memory.web.api.documents.translation import (
@@ -19,9 +18,9 @@ from djinn_memory.web.api.documents.translation import (
     similarity,
 )
 from djinn_memory.web.api.documents.uploads import ingest_upload, metadata_of
-from djinn_memory.web.api.idempotency import once
 from djinn_memory.web.api.operations import Runner, respond
 from djinn_memory.web.api.problems import encoded
+from djinn_memory.web.api.resources import Resource
 
 UPLOAD = "/api/documents/upload"
 
@@ -46,7 +45,7 @@ class _Owner(Struct):
     user_id: str | None = None
 
 
-def memory_routes(runner: Runner, folder: Path) -> list[BaseRoute]:
+def memory_routes(runner: Runner, folder: Path) -> list[Resource]:
     """The routes. Uploads are stored in `folder` while they are read."""
 
     async def search(request: Request) -> Response:
@@ -93,10 +92,17 @@ def memory_routes(runner: Runner, folder: Path) -> list[BaseRoute]:
         return respond(request, encoded({"document_id": document, "deleted": True}))
 
     return [
-        Route("/api/memories/search", search, methods=["POST"]),
-        Route(UPLOAD, once(upload), methods=["POST"]),
-        Route("/api/documents", listed),
-        Route("/api/documents/{id:path}", once(delete), methods=["DELETE"]),
+        Resource(
+            "POST",
+            "/api/memories/search",
+            search,
+            "Search memories by their kind.",
+            asks=_Search,
+            is_list=True,
+        ),
+        Resource("POST", UPLOAD, upload, "Upload a document.", asks=_Upload, upload=True),
+        Resource("GET", "/api/documents", listed, "List documents.", asks=_Owner),
+        Resource("DELETE", "/api/documents/{id:path}", delete, "Remove a document.", asks=_Owner),
     ]
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Unavailable
@@ -19,6 +18,7 @@ from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.caller import Caller
 from djinn_memory.web.api.documents.translation import request_of, success
 from djinn_memory.web.api.operations import Fields, Runner, allow, answered
+from djinn_memory.web.api.resources import Resource
 
 Row = dict[str, Any]
 Work = Callable[[Djinn, Caller, Fields], Row]
@@ -36,10 +36,10 @@ class _Listing(Struct):
     limit: Annotated[int, Meta(ge=1, le=50)] | None = None
 
 
-def page_routes(runner: Runner) -> list[BaseRoute]:
+def page_routes(runner: Runner) -> list[Resource]:
     """The routes."""
 
-    def route(method: str, path: str, operation: str, work: Work) -> Route:
+    def route(method: str, path: str, operation: str, work: Work, summary: str) -> Resource:
         async def answer(request: Request) -> Response:
             caller: Caller = request.scope["caller"]
             allow(caller, OPERATIONS[operation], {})
@@ -50,14 +50,15 @@ def page_routes(runner: Runner) -> list[BaseRoute]:
             )
             return success(request, data)
 
-        return Route(f"{_PAGES}/{path}", answer, methods=[method])
+        asks = _Listing if method == "GET" else None
+        return Resource(method, f"{_PAGES}/{path}", answer, summary, asks=asks)
 
     return [
-        route("GET", "backlinks", "memories.links", _backlinks),
-        route("GET", "unlinked_mentions", "memories.mentions", _mentions),
-        route("GET", "related_pages", "memories.related", _related),
-        route("POST", "extract_links", "index", _extract),
-        route("POST", "generate_embedding", "index", _embed),
+        route("GET", "backlinks", "memories.links", _backlinks, "List links to a page."),
+        route("GET", "unlinked_mentions", "memories.mentions", _mentions, "List mentions."),
+        route("GET", "related_pages", "memories.related", _related, "List pages that are near."),
+        route("POST", "extract_links", "index", _extract, "Index the links of a page."),
+        route("POST", "generate_embedding", "index", _embed, "Index the text of a page."),
     ]
 
 

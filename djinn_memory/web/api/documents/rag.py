@@ -10,7 +10,6 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from djinn_memory.chunking.strategies import context_window, plan
 from djinn_memory.djinn import Djinn
@@ -27,10 +26,12 @@ from djinn_memory.web.api.documents.translation import (
     success,
 )
 from djinn_memory.web.api.documents.uploads import ingest_upload, metadata_of
-from djinn_memory.web.api.idempotency import once
 from djinn_memory.web.api.operations import Runner, allow
+from djinn_memory.web.api.resources import Resource
 
-UPLOAD = "/api/v1/ai/rag/documents"
+_RAG = "/api/v1/ai/rag"
+
+UPLOAD = f"{_RAG}/documents"
 
 TOKEN = 4
 """Characters of a token: the sizes of a knowledge base are in characters."""
@@ -71,7 +72,7 @@ class _KnowledgeBase(Struct):
     embedding_provider: str | None = None
 
 
-def rag_routes(runner: Runner, folder: Path) -> list[BaseRoute]:
+def rag_routes(runner: Runner, folder: Path) -> list[Resource]:
     """The routes. Uploads are stored in `folder` while they are read."""
 
     def retrieval(*planes: str) -> Callable[[Request], Awaitable[Response]]:
@@ -110,11 +111,26 @@ def rag_routes(runner: Runner, folder: Path) -> list[BaseRoute]:
         return success(request, {"knowledge_base": made})
 
     return [
-        Route("/api/v1/ai/rag/query", retrieval()),
-        Route("/api/v1/ai/rag/search", retrieval("documents")),
-        Route("/api/v1/ai/rag/knowledge_bases", once(create), methods=["POST"]),
-        Route(UPLOAD, once(upload), methods=["POST"]),
-        Route(f"{UPLOAD}/{{id:path}}/process", once(process), methods=["POST"]),
+        Resource("GET", f"{_RAG}/query", retrieval(), "Search knowledge bases.", asks=_Question),
+        Resource(
+            "GET", f"{_RAG}/search", retrieval("documents"), "Search documents.", asks=_Question
+        ),
+        Resource(
+            "POST",
+            f"{_RAG}/knowledge_bases",
+            create,
+            "Make a vault with its own chunking.",
+            asks=_KnowledgeBase,
+        ),
+        Resource(
+            "POST",
+            UPLOAD,
+            upload,
+            "Upload a document to a knowledge base.",
+            asks=_Upload,
+            upload=True,
+        ),
+        Resource("POST", f"{UPLOAD}/{{id:path}}/process", process, "Read a document once more."),
     ]
 
 
