@@ -100,7 +100,8 @@ class _Handlers:
             return _answer(tool, djinn, caller, arguments)
 
         try:
-            return await self._submit(ctx, params.name, arguments, work, words)
+            reads = tool is not None and tool.reads
+            return await self._submit(ctx, params.name, arguments, work, words, reads=reads)
         except DjinnError as error:
             text = _plain(words.error(error))
             if tool is None:
@@ -143,15 +144,24 @@ class _Handlers:
         """Run a request that is not a tool call, with the protocol's own errors."""
         words = ToolWording(None, TOOLS, self._program(ctx))
         try:
-            return await self._submit(ctx, method, arguments, work, words)
+            return await self._submit(ctx, method, arguments, work, words, reads=True)
         except DjinnError as error:
             raise MCPError(types.INVALID_PARAMS, _plain(words.error(error))) from None
 
     async def _submit(
-        self, ctx: Ctx, name: str, arguments: dict[str, Any], work: Work[T], words: ToolWording
+        self,
+        ctx: Ctx,
+        name: str,
+        arguments: dict[str, Any],
+        work: Work[T],
+        words: ToolWording,
+        *,
+        reads: bool,
     ) -> T:
         caller = self._caller(ctx)
-        return await wrap_future(self._calls.submit(caller, name, arguments, work, words))
+        return await wrap_future(
+            self._calls.submit(caller, name, arguments, work, words, reads=reads)
+        )
 
     def _program(self, ctx: Ctx) -> Caller:
         """Who sends a request. A model has no more rights than an agent, whatever its key allows.

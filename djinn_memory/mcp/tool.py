@@ -122,6 +122,11 @@ class Tool(Struct, frozen=True, dict=True, kw_only=True):
         """The operations that the caller may run; the tool is offered if there are any."""
         return {action: verb for action, verb in self.by_action.items() if caller.may_call(verb)}
 
+    @property
+    def reads(self) -> bool:
+        """Whether no operation of the tool writes."""
+        return not any(verb.writes for verb in self.by_action.values())
+
     @cached_property
     def description(self) -> str:
         """The description for a model: what the operations do, and when to use them."""

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
@@ -131,6 +132,12 @@ repeated search."""
 WRITING = frozenset({"close"})
 """Fields with which an operation that only reads writes, too."""
 
+OVERTAKEN_SECONDS = 1.0
+"""Seconds for which calls that read overtake a call that writes."""
+
+_Queue = deque[tuple[float, Future[Any], Callable[[], Any]]]
+"""Calls that wait: since when, their future, and what they run."""
+
 SWITCH_SECONDS = 0.0005
 """Maximum time in seconds that one thread keeps the interpreter from the other. Python's default is
 ten times as long."""
@@ -170,7 +177,8 @@ class Caller(Struct):
 class Calls(Generic[H]):
     """Runs the calls of several threads on a home, one after the other, and records each.
 
-    A single thread of its own runs them, so that the home needs no locks. A call that is cancelled
+    A single thread of its own runs them, so that the home needs no locks. Calls that only read
+    overtake those that wait to write, for which nobody waits as eagerly. A call that is cancelled
     while it waits is never started. A running call is not interrupted, so that its writes are
     complete.
     """
@@ -186,6 +194,8 @@ class Calls(Generic[H]):
         self._logged: set[str] = set()
         self._unanswered: set[Future[Any]] = set()
         self._finished: list[ToolCall] = []
+        self._reads: _Queue = deque()
+        self._writes: _Queue = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="djinn")
         sys.setswitchinterval(SWITCH_SECONDS)
 
@@ -196,6 +206,8 @@ class Calls(Generic[H]):
         arguments: Mapping[str, Any],
         work: Callable[[H, Caller], T],
         words: Wording,
+        *,
+        reads: bool = False,
     ) -> Future[T]:
         """Run `work` on the opened home for a caller, in the words of a front end.
 
@@ -237,12 +249,19 @@ class Calls(Generic[H]):
                     # The server is closing, and the executor takes no more work.
                     self._audit(last=True)
 
-        future = self._thread.submit(run)
+        future = self._queue(run, reads=reads)
         self._unanswered.add(future)
         future.add_done_callback(self._unanswered.discard)
         return future
 
-    def begin(self, caller: Caller, work: Callable[[H, Caller], object], words: Wording) -> None:
+    def begin(
+        self,
+        caller: Caller,
+        work: Callable[[H, Caller], object],
+        words: Wording,
+        *,
+        reads: bool = False,
+    ) -> None:
         """Run work whose result nobody awaits. The next call meets the same failure again."""
 
         def run() -> None:
@@ -253,7 +272,33 @@ class Calls(Generic[H]):
             except Exception as error:
                 self._log_once(f"not ready yet: {error}")
 
-        self._thread.submit(run)
+        self._queue(run, reads=reads)
+
+    def _queue(self, run: Callable[[], T], *, reads: bool) -> Future[T]:
+        """Let the thread run something in its turn. Raises `RuntimeError` while it is closing."""
+        future: Future[T] = Future()
+        queue, waiting = self._reads if reads else self._writes, (time.monotonic(), future, run)
+        queue.append(waiting)
+        try:
+            self._thread.submit(self._run_next)
+        except RuntimeError:
+            queue.remove(waiting)
+            raise
+        return future
+
+    def _run_next(self) -> None:
+        """Run what comes next: the first read, unless a write has waited long enough."""
+        patience = time.monotonic() - OVERTAKEN_SECONDS
+        is_due = bool(self._writes) and (not self._reads or self._writes[0][0] < patience)
+        _, future, run = (self._writes if is_due else self._reads).popleft()
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = run()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
 
     def close(self) -> None:
         """Wait for the running call, drop waiting calls, and close the home."""

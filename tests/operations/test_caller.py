@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 
 import apsw
@@ -14,6 +14,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError, Wording
 from djinn_memory.home.home import Home
 from djinn_memory.operations import OPERATIONS
+from djinn_memory.operations import caller as module
 from djinn_memory.operations.caller import Caller, Calls
 
 WORDS = Wording()
@@ -53,6 +54,35 @@ def test_calls_of_several_threads_run_one_after_the_other(home: Home) -> None:
     assert asked == [caller.client for caller in callers * 5]
     assert not logged
     assert len(_audit(home)) == 20
+
+
+@pytest.mark.parametrize("patience", [60.0, 0.0])
+def test_reads_overtake_writes_for_a_while(
+    home: Home, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    monkeypatch.setattr(module, "OVERTAKEN_SECONDS", patience)
+    calls = Calls(home, Djinn, lambda _: None)
+    free, order = threading.Event(), list[str]()
+
+    def submit(name: str, *, reads: bool) -> Future[None]:
+        def work(_: Djinn, __: Caller) -> None:
+            order.append(name)
+
+        return calls.submit(Caller("me"), name, {}, work, WORDS, reads=reads)
+
+    calls.begin(Caller("me"), lambda *_: free.wait(60), WORDS)
+    names = ("write 1", "read 1", "write 2", "cancelled", "read 2")
+    futures = {name: submit(name, reads="read" in name) for name in names}
+    assert futures["cancelled"].cancel()
+    free.set()
+    calls.close()
+    assert [name for name, future in futures.items() if future.done()] == [*names]
+    expected = ["read 1", "read 2", "write 1", "write 2"] if patience else [
+        "write 1", "write 2", "read 1", "read 2"
+    ]  # fmt: skip
+    assert order == expected
+    with pytest.raises(RuntimeError):
+        submit("late", reads=True)
 
 
 def test_a_call_that_fails_is_in_the_audit(home: Home) -> None:

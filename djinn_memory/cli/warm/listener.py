@@ -124,7 +124,8 @@ def _receive(connection: socket.socket, home: Home, calls: Calls[Djinn], process
             if process.fits(request, djinn.home):
                 turn.take(djinn, request, files)
 
-        calls.begin(_PERSON, serve, CommandWording())
+        reads = "remember" not in request.get("words", ())
+        calls.begin(_PERSON, serve, CommandWording(), reads=reads)
 
 
 class _Turn:

@@ -104,7 +104,10 @@ class Runner:
     ) -> T:
         """Run work for a caller. Raises `DjinnError` in the words of the API."""
         if name not in OPERATIONS or not OPERATIONS[name].writes:
-            return await wrap_future(self._calls.submit(caller, name, fields, work, WORDING))
+            reads = name in OPERATIONS
+            return await wrap_future(
+                self._calls.submit(caller, name, fields, work, WORDING, reads=reads)
+            )
         request, told = REQUEST.get(), 0.0
 
         def tell(state: str, **more: object) -> None:
