@@ -9,18 +9,14 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import (
-    AbstractContextManager,
-    contextmanager,
-    nullcontext,
-    redirect_stderr,
-    redirect_stdout,
-)
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import typer
 
+from djinn_memory.cli import streams
 from djinn_memory.cli.layout import hanging, table
 from djinn_memory.models import Problem, Progress, ProgressCallback
 from djinn_memory.system.plural import count
@@ -188,14 +184,22 @@ def print_page(skip: int, shown: int, total: int, noun: str) -> None:
         talk(f"{skip + 1:,} to {end:,} of {count(total, noun)}{following}")
 
 
+Held: TypeAlias = tuple[int, str]
+"""A text, and the descriptor of the stream on which it is written."""
+
+holding: ContextVar[tuple[list[Held], ExitStack] | None] = ContextVar("holding", default=None)
+"""Where a process that runs the commands of others puts what they page, because a pager needs the
+terminal of its command, and what ends this: later messages belong behind the page."""
+
+
 class _HeldStream(io.StringIO):
     """A terminal's stream that holds what is written. `held` lists it for several streams."""
 
     encoding = "utf-8"
 
-    def __init__(self, stream: Any, held: list[tuple[Any, str]]) -> None:
+    def __init__(self, descriptor: int, held: list[Held]) -> None:
         super().__init__()
-        self._stream = stream
+        self._descriptor = descriptor
         self._held = held
 
     def isatty(self) -> bool:
@@ -205,7 +209,7 @@ class _HeldStream(io.StringIO):
     def write(self, text: str, /) -> int:
         """Hold a text."""
         length = super().write(text)
-        self._held.append((self._stream, text))
+        self._held.append((self._descriptor, text))
         return length
 
 
@@ -215,20 +219,30 @@ def paged() -> Iterator[None]:
     if is_dumb() or not sys.stdout.isatty():
         yield
         return
-    held: list[tuple[Any, str]] = []
-    messages = _HeldStream(sys.stderr, held) if sys.stderr.isatty() else sys.stderr
+    held, end = holding.get() or ([], ExitStack())
+    for descriptor in (1, 2):
+        name = streams.NAMES[descriptor]
+        if getattr(sys, name).isatty():
+            end.enter_context(streams.using(name, _HeldStream(descriptor, held)))
     try:
-        with redirect_stdout(_HeldStream(sys.stdout, held)), redirect_stderr(messages):
-            yield
+        yield
     finally:
-        from djinn_memory.system.programs import page
+        if holding.get() is None:
+            end.close()
+            show(held)
 
-        text = "".join(part for _, part in held)
-        fits = text.count("\n") < shutil.get_terminal_size().lines
-        if fits or not page(text):
-            for stream, part in held:
-                stream.write(part)
-                stream.flush()
+
+def show(held: Sequence[Held]) -> None:
+    """Print what was held: in a pager, if it is longer than the terminal."""
+    from djinn_memory.system.programs import page
+
+    text = "".join(part for _, part in held)
+    fits = text.count("\n") < shutil.get_terminal_size().lines
+    if fits or not page(text):
+        for descriptor, part in held:
+            stream = sys.stdout if descriptor == 1 else sys.stderr
+            stream.write(part)
+            stream.flush()
 
 
 EVERY = 5.0

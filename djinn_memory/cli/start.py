@@ -88,7 +88,8 @@ def _end(*_: object) -> None:
 def _command(words: list[str]) -> int:
     verb, home, rest = _verb(words)
     helps = {"-h", "--help"} & {*rest}
-    if verb and verb.name in WARM and not helps and not _needs_terminal(verb, rest):
+    types = READ_STDIN in rest and os.isatty(0)
+    if verb and verb.name in WARM and not helps and not types:
         code = _served(home, words, verb)
         if code is not None:
             return code
@@ -102,9 +103,6 @@ def _command(words: list[str]) -> int:
 WARM = ("search", "recall", "context", "remember", "memories.show", "memories.list")
 """The commands that a process which keeps the home open can run."""
 
-PAGED = ("recall", "context", "memories.show")
-"""Those that start a pager, which only works beside the shell."""
-
 
 def _verb(words: list[str]) -> tuple[Verb | None, list[str], list[str]]:
     """The verb of a command line, the words that name the home, and those from the verb on."""
@@ -116,11 +114,6 @@ def _verb(words: list[str]) -> tuple[Verb | None, list[str], list[str]]:
     named = {" ".join(rest[:2]), *rest[:1]}
     verb = next((verb for verb in VERBS.values() if {verb.command, verb.short} & named), None)
     return verb, home, rest
-
-
-def _needs_terminal(verb: Verb, words: list[str]) -> bool:
-    pages = verb.name in PAGED and "--no-pager" not in words and os.isatty(1)
-    return pages or (READ_STDIN in words and os.isatty(0))
 
 
 READ_STDIN = "-"
@@ -159,7 +152,13 @@ def _served(home: list[str], words: list[str], verb: Verb) -> int | None:
                 + (done if verb.writes else "run the command again")
             )
         )
-    return None if answer is None else int(answer["code"])
+    if answer is None:
+        return None
+    if answer["pages"]:
+        from djinn_memory.cli.output import show
+
+        show(answer["pages"])
+    return int(answer["code"])
 
 
 def _hold_stdin() -> bool:

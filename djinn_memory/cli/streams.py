@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any
 
 NAMES = ("stdin", "stdout", "stderr")
@@ -80,11 +80,21 @@ class ThreadStream:
     @contextmanager
     def replaced(self, stream: Any) -> Iterator[None]:
         """Use another stream in this thread during the block."""
+        before = getattr(self._local, "stream", self._shared)
         self._local.stream = stream
         try:
             yield
         finally:
-            del self._local.stream
+            self._local.stream = before
+
+
+def using(name: str, made: Any) -> AbstractContextManager[None]:
+    """Use another stream as a standard stream of this thread during the block."""
+    stream = getattr(sys, name)
+    if not isinstance(stream, ThreadStream):
+        stream = ThreadStream(stream)
+        setattr(sys, name, stream)
+    return stream.replaced(made)
 
 
 @contextmanager
@@ -92,19 +102,15 @@ def replaced(files: Sequence[io.FileIO]) -> Iterator[None]:
     """Use descriptors as the standard streams of this thread, as `prepare` makes them."""
     with ExitStack() as stack:
         for number, (name, file) in enumerate(zip(NAMES, files, strict=True)):
-            stream = getattr(sys, name)
-            if not isinstance(stream, ThreadStream):
-                stream = ThreadStream(stream)
-                setattr(sys, name, stream)
             made: Any = open(  # noqa: SIM115
                 file.fileno(),
                 "w" if number else "r",
                 buffering=1 if name == "stderr" else -1,
-                encoding=stream.encoding,
+                encoding=getattr(sys, name).encoding,
                 closefd=False,
             )
             made = _wrapped(made) if number else made
-            stack.enter_context(stream.replaced(made))
+            stack.enter_context(using(name, made))
         yield
 
 

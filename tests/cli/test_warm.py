@@ -20,13 +20,9 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.cli import INTERRUPTION
-from djinn_memory.cli.command import Paged
-from djinn_memory.cli.start import PAGED, WARM
-from djinn_memory.cli.tree import load
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import warm
 from djinn_memory.home.home import Home
-from djinn_memory.operations import VERBS
 from djinn_memory.system.locks import lock
 from tests.indexing.vaults import fill
 
@@ -220,17 +216,32 @@ def at_a_terminal(home: Home, *words: str) -> bytes:
 @pytest.mark.parametrize(
     "words",
     [["search", "kettle"], ["list"], ["show", "Kettle"], ["recall", "kettle", "--no-pager"],
-     ["show", "Kettle", "--no-pager"]],
+     ["show", "Kettle", "--no-pager"], ["show", "Kettle"], ["recall", "kettle"]],
 )  # fmt: skip
-def test_a_command_at_a_terminal(watch: Watch, words: list[str]) -> None:
-    there = at_a_terminal(watch.home, *words)
+@pytest.mark.parametrize("lines", [4, 500])
+def test_a_command_at_a_terminal(
+    watch: Watch, words: list[str], lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own process starts the pager."""
+    pager = tmp_path / "pager"
+    pager.write_text(f"#!/bin/sh\nps -o ppid= $PPID >> {tmp_path}/started\nexec cat\n")
+    pager.chmod(0o755)
+    monkeypatch.setenv("PAGER", str(pager))
+    monkeypatch.setenv("LINES", str(lines))
+    there = at_a_terminal(watch.home, "--timings", *words)
+    assert b"which was running already" in b" ".join(there.split())
     watch.end()
-    assert there == at_a_terminal(watch.home, *words)
+    assert without_timings(there) == without_timings(at_a_terminal(watch.home, "--timings", *words))
+    started = tmp_path / "started"
+    pages = words[0] in ("show", "recall") and "--no-pager" not in words and lines == 4
+    assert started.exists() == pages
+    if pages:
+        assert {int(line) for line in started.read_text().split()} == {os.getpid()}
 
 
-def test_the_commands_that_page() -> None:
-    paged = [name for name in WARM if issubclass(load(VERBS[name].command).view, Paged)]
-    assert paged == [*PAGED]
+def without_timings(shown: bytes) -> bytes:
+    """What was shown before the line that `--timings` adds at the end."""
+    return shown.rpartition(b"timings: ")[0]
 
 
 class Relay:
@@ -385,7 +396,10 @@ def test_what_is_not_served(watch: Watch, tmp_path: Path) -> None:
         warm.mark = mark
     with Path(os.devnull).open("w") as nowhere:
         descriptor = nowhere.fileno()
-        assert warm.ask(state, dict(request), (0, descriptor, descriptor)) == {"code": 0}
+        assert warm.ask(state, dict(request), (0, descriptor, descriptor)) == {
+            "code": 0,
+            "pages": [],
+        }
 
 
 def test_a_socket_of_a_dead_process(watch: Watch) -> None:

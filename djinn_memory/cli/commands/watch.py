@@ -175,8 +175,8 @@ def _watch(call: Call, answer: InstalledService | RemovedService) -> None:
 
     As long as it runs, it also runs `djinn search`, `recall`, `context`, `remember`, `show` and
     `list` of this home, with the same output, so that they start faster. A command with other
-    settings in its environment, or one that starts a pager, runs by itself. If the watch ends in
-    the middle of a command, the command ends with 5.
+    settings in its environment runs by itself. If the watch ends in the middle of a command, the
+    command ends with 5.
 
     Examples:
         djinn watch

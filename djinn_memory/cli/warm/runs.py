@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from djinn_memory.cli import app, streams
+from djinn_memory.cli import app, output, streams
 from djinn_memory.cli.command import resident
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import warm
@@ -89,20 +89,23 @@ def run(djinn: Djinn, request: Mapping[str, Any], files: Sequence[FileIO]) -> di
     with _variables(request["environment"], files):
         if "entry" in request:
             return _answer(djinn, request["entry"])
-        return {"code": copy_context().run(_command, djinn, request["words"], files)}
+        return copy_context().run(_command, djinn, request["words"], files)
 
 
-def _command(djinn: Djinn, words: list[str], files: Sequence[FileIO]) -> int:
+def _command(djinn: Djinn, words: list[str], files: Sequence[FileIO]) -> dict[str, Any]:
     resident.set(djinn)
+    held: list[output.Held] = []
     before, sys.argv = sys.argv, [sys.argv[0], *words]
     try:
         with streams.replaced(files):
-            try:
-                code = app.main()
-            except Exception:
-                sys.excepthook(*sys.exc_info())
-                code = 1
-            return streams.finish(code)
+            with ExitStack() as end:
+                output.holding.set((held, end))
+                try:
+                    code = app.main()
+                except Exception:
+                    sys.excepthook(*sys.exc_info())
+                    code = 1
+            return {"code": streams.finish(code), "pages": held}
     finally:
         sys.argv = before
         djinn.runtime.progress = silent
