@@ -79,8 +79,9 @@ BEGINNING = 65_536
 MOST_OPEN = 50
 """Levels of nesting in which it may end."""
 
-_STRUCTURE = r'(?s)"(?:[^"\\]|\\.)*+"|[{}\[\],]'
-"""A string, or a mark outside of strings. Compiled only where it is needed."""
+_STRUCTURE = r'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\],]'
+"""A string, also one that breaks off, or a mark outside of strings. Compiled only where it is
+needed."""
 
 
 class UnusableInputError(Exception):

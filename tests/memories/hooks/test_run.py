@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from djinn_memory.djinn import Djinn
@@ -174,6 +174,8 @@ def test_many_keys_are_not_parsed(home: Home) -> None:
     assert all(len(json.dumps(entry)) < 5_000 for entry in entries)
 
 
+@example({"a": None, "0,": None}, 15)
+@example({"a": None, '0,"': None}, 17)
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=8), st.integers(0, 400))
 def test_the_beginning_of_an_object_is_one(value: dict[str, Any], end: int) -> None:
     text = json.dumps(value)[:end]
