@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog import catalog
+from djinn_memory.memories.episodes import requests
 from djinn_memory.memories.episodes.intents import importance, nearest_intents
 from djinn_memory.memories.episodes.occasions import MARKED, EpisodeScope, ReadingLog
 from djinn_memory.memories.episodes.reading import (
@@ -21,20 +22,6 @@ from djinn_memory.memories.episodes.reading import (
     read_episodes,
 )
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
-from djinn_memory.memories.episodes.requests import (
-    CountEpisodes,
-    EpisodeDetail,
-    EpisodePage,
-    EpisodeStats,
-    EpisodeType,
-    ListEpisodes,
-    MarkedEpisodes,
-    MarkEpisodes,
-    RecordedEpisode,
-    RecordInteraction,
-    RecordObservation,
-    ShowEpisode,
-)
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes.dates import local_day, spoken_date
@@ -49,9 +36,9 @@ from djinn_memory.system.plural import duration
 class Episodes(Namespace, name="episodes"):
     """The episodes of a home."""
 
-    @operation(RecordInteraction, writes=True)
+    @operation(requests.RecordInteraction, writes=True)
     @within(WRITE_SECONDS)
-    def record_interaction(self, request: RecordInteraction) -> RecordedEpisode:
+    def record_interaction(self, request: requests.RecordInteraction) -> requests.RecordedEpisode:
         """Record a message and its response in the journal of the agent's vault.
 
         Secrets are masked. The episode is searchable by words at once. The next question embeds it,
@@ -59,17 +46,17 @@ class Episodes(Namespace, name="episodes"):
         """
         return self._record(request, "interaction", request.message, request.response)
 
-    @operation(RecordObservation, writes=True)
+    @operation(requests.RecordObservation, writes=True)
     @within(WRITE_SECONDS)
-    def record_observation(self, request: RecordObservation) -> RecordedEpisode:
+    def record_observation(self, request: requests.RecordObservation) -> requests.RecordedEpisode:
         """Record an observation in the journal of the agent's vault.
 
         Secrets are masked, as in `record_interaction`.
         """
         return self._record(request, "observation", request.text, "")
 
-    @operation(ListEpisodes)
-    def list(self, request: ListEpisodes) -> EpisodePage:
+    @operation(requests.ListEpisodes)
+    def list(self, request: requests.ListEpisodes) -> requests.EpisodePage:
         """List the episodes that an agent sees, newest first."""
         where = {"session": request.session, "channel": request.channel}
         filters = self._filters(request.since, request.until, request.kind, where)
@@ -82,10 +69,10 @@ class Episodes(Namespace, name="episodes"):
                 selection, limit=request.limit, skip=request.skip, fields=FIELDS
             )
             episodes = tuple(map(as_episode, memories))
-            return EpisodePage(episodes, index.count(selection))
+            return requests.EpisodePage(episodes, index.count(selection))
 
-    @operation(ShowEpisode, positional=("name",))
-    def show(self, request: ShowEpisode) -> EpisodeDetail:
+    @operation(requests.ShowEpisode, positional=("name",))
+    def show(self, request: requests.ShowEpisode) -> requests.EpisodeDetail:
         """Show an episode with its current text on disk.
 
         Raises `NotFound` for a memory that is not an episode.
@@ -104,7 +91,7 @@ class Episodes(Namespace, name="episodes"):
         )
         return extended(
             as_episode(memory),
-            EpisodeDetail,
+            requests.EpisodeDetail,
             message=message,
             response=response,
             context=text.context,
@@ -114,8 +101,8 @@ class Episodes(Namespace, name="episodes"):
             parts=importance(len(message) + len(response or ""), len(entities), (*intents, *near)),
         )
 
-    @operation(CountEpisodes)
-    def stats(self, request: CountEpisodes) -> EpisodeStats:
+    @operation(requests.CountEpisodes)
+    def stats(self, request: requests.CountEpisodes) -> requests.EpisodeStats:
         """Count the episodes that an agent sees, by kind, channel, session and day.
 
         Of those in its own vault, also count what a consolidation has read.
@@ -132,7 +119,7 @@ class Episodes(Namespace, name="episodes"):
             own, counted = index.count(Selection(EPISODES)), scope.count(index)
         read = min(log.read[0], own)
         weights = [each.importance for each in episodes if each.importance is not None]
-        return EpisodeStats(
+        return requests.EpisodeStats(
             len(episodes),
             dict(Counter(each.type or "" for each in episodes).most_common()),
             dict(Counter(each.channel for each in episodes if each.channel).most_common()),
@@ -144,9 +131,9 @@ class Episodes(Namespace, name="episodes"):
             max(0, counted - read),
         )
 
-    @operation(MarkEpisodes, logs=True, positional=("names",))
+    @operation(requests.MarkEpisodes, logs=True, positional=("names",))
     @within(WRITE_SECONDS)
-    def mark(self, request: MarkEpisodes) -> MarkedEpisodes:
+    def mark(self, request: requests.MarkEpisodes) -> requests.MarkedEpisodes:
         """Let the next consolidation read episodes at any age.
 
         Raises `NotFound` for a memory that is not an episode of the agent, before any is marked.
@@ -163,15 +150,15 @@ class Episodes(Namespace, name="episodes"):
                     raise NotFound(f"{memory.title!r} is not an episode", remedy)
                 ids[memory.id] = None
         self._state.ledger.append([Event(MARKED, key, {"agent": agent}) for key in ids])
-        return MarkedEpisodes(tuple(ids))
+        return requests.MarkedEpisodes(tuple(ids))
 
     def _record(
         self,
-        request: RecordInteraction | RecordObservation,
-        kind: EpisodeType,
+        request: requests.RecordInteraction | requests.RecordObservation,
+        kind: requests.EpisodeType,
         message: str,
         response: str,
-    ) -> RecordedEpisode:
+    ) -> requests.RecordedEpisode:
         agent, now = self.runtime.home.agent(request.agent), self.runtime.now()
         session = session_log.given(self._state, request.session)
         turn = Turn(

@@ -19,6 +19,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.episodes.requests import CALENDAR
+from djinn_memory.memories.imports import requests
 from djinn_memory.memories.imports.calendar import MOST_EVENTS, nearest, write_calendars
 from djinn_memory.memories.imports.detect import Export, requested_exports
 from djinn_memory.memories.imports.hooked import HookedPrompts
@@ -34,12 +35,6 @@ from djinn_memory.memories.imports.messages import (
 )
 from djinn_memory.memories.imports.occurrences import ImportPeriod
 from djinn_memory.memories.imports.reading import Reading
-from djinn_memory.memories.imports.requests import (
-    ImportedFile,
-    ImportHistory,
-    ImportReport,
-    WrittenCalendar,
-)
 from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
 from djinn_memory.memories.writing.change_set import ChangeSet, writing
@@ -136,7 +131,7 @@ PROGRESS_BYTES = 1_000_000
 """Bytes between two reports of the progress."""
 
 
-def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
+def import_history(runtime: Runtime, request: requests.ImportHistory) -> requests.ImportReport:
     """Record the exchanges in exports as episodes in the vault of the agent.
 
     Exchanges that were recorded or purged before are not recorded again, so that a killed import
@@ -173,7 +168,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
                 run.exchanges.close()
     embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
-    return ImportReport(
+    return requests.ImportReport(
         files,
         sum(file.recorded for file in files),
         sum(file.known for file in files),
@@ -218,8 +213,8 @@ class _FileCount(Struct):
     known: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def answer(self) -> ImportedFile:
-        return ImportedFile(
+    def answer(self) -> requests.ImportedFile:
+        return requests.ImportedFile(
             self.export.shown,
             self.export.format,
             len(self.sessions),
@@ -234,7 +229,7 @@ class _Run(Struct):
     """One import."""
 
     runtime: Runtime
-    request: ImportHistory
+    request: requests.ImportHistory
     agent: str
     vault: Vault
     problems: list[Problem]
@@ -322,7 +317,7 @@ class _Run(Struct):
         name = PurePosixPath(count.export.shown).stem if name == CALENDAR else name
         return self.planned.setdefault(name, [])
 
-    def end(self) -> tuple[WrittenCalendar, ...]:
+    def end(self) -> tuple[requests.WrittenCalendar, ...]:
         """Write the coming events of the calendars, in one change with the episodes."""
         if self.request.dry_run:
             return ()

@@ -30,14 +30,7 @@ from djinn_memory.memories.proposals.kind import (
     notes_of,
 )
 from djinn_memory.memories.proposals.log import Finding, dismissed_groups
-from djinn_memory.memories.writing.duplicates import (
-    DAY_ALLOWANCE,
-    FEWEST_WORDS,
-    NEIGHBOURS,
-    SAME_WORDS,
-    likeness,
-    numbers,
-)
+from djinn_memory.memories.writing import duplicates
 from djinn_memory.models import Filters, Vault, Vectors
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
@@ -96,7 +89,7 @@ class _Note(Struct, frozen=True):
     @property
     def is_form(self) -> bool:
         """Whether it has too few words of its own besides headings, links and embeds."""
-        return len(_NO_PROSE.sub(" ", self.text).split()) < FEWEST_WORDS
+        return len(_NO_PROSE.sub(" ", self.text).split()) < duplicates.FEWEST_WORDS
 
 
 _Edges = dict[tuple[int, int], str]
@@ -134,7 +127,7 @@ def find_new(runtime: Runtime, vault: Vault, paths: Sequence[str]) -> list[Findi
         for memory in filter(_may_merge, index.memories(new, fields=_FIELDS)):
             group = {memory.memory_id: memory}
             for vector in vectors_of(index, [memory.first_chunk]).values():
-                near = index.vectors.nearest(vector, selection, NEIGHBOURS)
+                near = index.vectors.nearest(vector, selection, duplicates.NEIGHBOURS)
                 group |= index.lookup([ref.memory_id for ref in near], fields=_FIELDS)
             same = [each for each in group.values() if _group(each) == _group(memory)]
             findings += _found(runtime, index, list(filter(_may_merge, same)))
@@ -212,7 +205,9 @@ def _near(
     ends = sorted(places[chunk] for chunk in vectors)
     rows = np.stack([vectors[notes[at].memory.first_chunk] for at in ends])
     # Another day in front of a text lowers the cosine.
-    for first, second, cosine in near_pairs(rows, _threshold(runtime, index) - DAY_ALLOWANCE):
+    for first, second, cosine in near_pairs(
+        rows, _threshold(runtime, index) - duplicates.DAY_ALLOWANCE
+    ):
         yield ends[first], ends[second], cosine
 
 
@@ -221,7 +216,7 @@ def _how_alike(
 ) -> str | None:
     """How two near notes say the same; None if they do not."""
     left, right = (f"{note.memory.title} {note.text}" for note in (first, second))
-    if first.is_form or second.is_form or numbers(left) != numbers(right):
+    if first.is_form or second.is_form or duplicates.numbers(left) != duplicates.numbers(right):
         return None
     if _contradict(first.text, second.text):
         return None
@@ -229,8 +224,8 @@ def _how_alike(
         least = min(cosine, _least_cosine(index, first.memory, second.memory))
         if least >= _threshold(runtime, index):
             return f"cosine {least:.3f}"
-    share = likeness(first.text, second.text)
-    return f"{share:.0%} of the words in common" if share >= SAME_WORDS else None
+    share = duplicates.likeness(first.text, second.text)
+    return f"{share:.0%} of the words in common" if share >= duplicates.SAME_WORDS else None
 
 
 def _contradict(first: str, second: str) -> bool:
