@@ -19,6 +19,14 @@ from msgspec.structs import FieldInfo, fields
 from djinn_memory.errors import UsageError
 from djinn_memory.system.choices import one_of
 
+UNGUARDED = Meta(extra={"guarded": False})
+"""Marks a field of a request in which a secret is not refused.
+
+It is a date, it only selects what exists, or the operation masks its secrets or checks it together
+with its label: `password`, and `hunter2`."""
+RawText = Annotated[str, UNGUARDED]
+"""A text in which a secret is not refused."""
+
 _VALUES: dict[Any, str] = {
     bool: "bool",
     int: "int",

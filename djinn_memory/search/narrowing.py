@@ -10,15 +10,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.errors import UsageError
 from djinn_memory.models import PLANES, Filters
+from djinn_memory.operations.checks import RawText
 from djinn_memory.system.choices import one_of
-
-UNGUARDED = Meta(extra={"guarded": False})
-"""Marks a field of a request in which a secret is not refused.
-
-It is a date, it only selects what exists, or the operation masks its secrets or checks it together
-with its label: `password`, and `hunter2`."""
-RawText = Annotated[str, UNGUARDED]
-"""A text in which a secret is not refused."""
 
 AgentName = Annotated[
     RawText | None, Meta(description="The agent whose memory is used. Default: the first agent.")

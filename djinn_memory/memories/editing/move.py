@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -130,13 +129,11 @@ def _moved(
     scope = runtime.fresh_scope(request.agent)
     # A note that is not indexed yet may have links, too.
     read(runtime.state, scope)
-    collected = (
-        nullcontext(ChangeSet())
-        if request.dry_run
-        else change_set(runtime, command, "", agent=request.agent)
-    )
-    # The snapshot is released before the files change, because the index follows them then.
-    with collected as changes, runtime.index(scope) as index:
+    with (
+        change_set(runtime, command, "", request.agent, dry_run=request.dry_run) as changes,
+        # The snapshot is released before the files change, because the index follows them then.
+        runtime.index(scope) as index,
+    ):
         memory = find(index, request.name)
         require_note(runtime.state, memory, "moved")
         relinking = Relinking(index)

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from djinn_memory.operations.checks import RawText
 from djinn_memory.search.narrowing import (
     AgentName,
     AllowSecret,
     DiffOnly,
     DomainName,
     DryRun,
-    RawText,
     ValidFrom,
     ValidTo,
     WriteShared,

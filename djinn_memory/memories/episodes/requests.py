@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Memory, MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, DomainName, RawText, SinceDay, UntilDay
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, DomainName, SinceDay, UntilDay
 
 MAX_TEXT = 200_000
 """Maximum characters of a message and of a response."""

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from djinn_memory.operations.checks import RawText
 from djinn_memory.search.narrowing import (
     AgentName,
     AllowSecret,
     DomainName,
-    RawText,
     ValidFrom,
     ValidTo,
     WriteShared,

@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MemoryName
 from djinn_memory.models import Memory, Problem
-from djinn_memory.search.narrowing import AgentName, DiffOnly, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, DiffOnly
 
 ALL = "all"
 """Stands for the keys of all mentions."""

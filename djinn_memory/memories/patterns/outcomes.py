@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -100,17 +101,24 @@ def read_outcomes(runtime: Runtime, vaults: tuple[Vault, ...]) -> list[Outcome]:
     return outcomes
 
 
-def _effectiveness(outcomes: list[Outcome]) -> list[requests.Effectiveness]:
-    """How effective each action was, the most frequent first, each followed by its contexts."""
+def by_name(
+    outcomes: Iterable[Outcome], field: Literal["action", "context"]
+) -> dict[str, list[Outcome]]:
+    """Outcomes by their action or context, whose case does not matter."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        groups.setdefault(outcome.action.casefold(), []).append(outcome)
+        groups.setdefault(getattr(outcome, field).casefold(), []).append(outcome)
+    return groups
+
+
+def _effectiveness(outcomes: list[Outcome]) -> list[requests.Effectiveness]:
+    """How effective each action was, the most frequent first, each followed by its contexts."""
     table = []
-    for own in sorted(groups.values(), key=lambda own: (-len(own), own[0].action.casefold())):
+    for own in sorted(
+        by_name(outcomes, "action").values(), key=lambda own: (-len(own), own[0].action.casefold())
+    ):
         table.append(_row(own, None))
-        contexts: dict[str, list[Outcome]] = {}
-        for outcome in own:
-            contexts.setdefault(outcome.context.casefold(), []).append(outcome)
+        contexts = by_name(own, "context")
         if contexts.keys() != {""}:
             named = sorted((key, there) for key, there in contexts.items() if key)
             table += [_row(there, there[0].context) for _, there in named]

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName, DomainName, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, DomainName
 
 PatternCategory = Literal["temporal", "behavioural", "domain", "preference", "causal"]
 PatternStatus = Literal["emerging", "active", "deprecated"]

@@ -14,8 +14,9 @@ from djinn_memory.memories.catalog.catalog import find_memory, ledger_name, seen
 from djinn_memory.memories.recall import gap_answers, session_log
 from djinn_memory.memories.recall.requests import Sentence
 from djinn_memory.models import Problem, Vectors
+from djinn_memory.operations.checks import RawText
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.search.narrowing import AgentName, RawText
+from djinn_memory.search.narrowing import AgentName
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.system.locks import lock

@@ -17,7 +17,7 @@ from djinn_memory.memories.proposals import log
 from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal, LiveSubject, ProposalKind
 from djinn_memory.memories.proposals.kinds import KINDS
 from djinn_memory.memories.proposals.requests import Keep, ProposalSubject
-from djinn_memory.memories.writing.change_set import ChangeSet, change_set
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
@@ -118,9 +118,8 @@ def decide(
     changes, and the result says what would be done. Raises `Unavailable` when a folder cannot be
     written; then nothing is changed.
     """
-    made = nullcontext(ChangeSet()) if dry_run else change_set(runtime, command, "", agent)
     with (
-        made as changes,
+        change_set(runtime, command, "", agent, dry_run=dry_run) as changes,
         # The snapshot is released before the files change: the index follows them then.
         runtime.index(runtime.home.visible(agent)) as index,
     ):

@@ -8,7 +8,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MOST_BUDGET
-from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, Narrowing
 from djinn_memory.search.query import Hops
 
 MOST = 1_000

@@ -10,7 +10,8 @@ from msgspec import Meta, Struct, field
 from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, KeepSecret, RawText, SinceDay, UntilDay
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, KeepSecret, SinceDay, UntilDay
 
 _Points = Annotated[Sequence[str], Meta(max_length=100)]
 

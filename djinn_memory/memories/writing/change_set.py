@@ -233,7 +233,7 @@ def _diff(old: str, new: str, before: bytes | None, after: bytes | None) -> Iter
 
 @contextmanager
 def change_set(
-    runtime: Runtime, command: str, what: str, agent: str | None = None
+    runtime: Runtime, command: str, what: str, agent: str | None = None, *, dry_run: bool = False
 ) -> Iterator[ChangeSet]:
     """Collect changes of notes in the block, and carry them out together when it ends.
 
@@ -241,11 +241,11 @@ def change_set(
     a file does not have the expected bytes when the block ends, nothing is changed and `Changed` is
     raised. If the process is killed, the next command that writes takes the changes back. Raises
     `Refused` for a read-only vault, and `Unavailable` when the ledger or a folder cannot be
-    written.
+    written. With `dry_run`, nothing is changed.
     """
     changes = ChangeSet(what)
     yield changes
-    if vaults := changes.vaults():
+    if not dry_run and (vaults := changes.vaults()):
         with commit.locked(runtime.state, vaults):
             plan = changes.carry_out(runtime, command, agent)
         commit.index_changed(runtime, plan, changes.result)
