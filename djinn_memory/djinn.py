@@ -12,12 +12,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import set_default_wording
 from djinn_memory.home.home import Home, discover
-from djinn_memory.memories.briefing.requests import (
-    BuildContext,
-    ContextBundle,
-    WakeContext,
-    WakeOptions,
-)
+from djinn_memory.memories.briefing import requests as briefing
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.imports.requests import ImportHistory, ImportReport
 from djinn_memory.memories.proposals.new_notes import compare_new_notes
@@ -196,8 +191,8 @@ class Djinn(Namespace):
         compare_new_notes(self.runtime)
         return answer
 
-    @operation(BuildContext, logs=True, embeds=("task",), positional=("task",))
-    def context(self, request: BuildContext) -> ContextBundle:
+    @operation(briefing.BuildContext, logs=True, embeds=("task",), positional=("task",))
+    def context(self, request: briefing.BuildContext) -> briefing.ContextBundle:
         """Collect what memory knows about a task, within a budget of tokens.
 
         One recall covers all planes and is logged, so that it can be rated. No session is started.
@@ -347,8 +342,8 @@ class Djinn(Namespace):
         resolve_pending_links(self._state)
         return lint(self.runtime, vaults, request)
 
-    @operation(WakeOptions, logs=True, embeds=("task",))
-    def wake(self, request: WakeOptions) -> WakeContext:
+    @operation(briefing.WakeOptions, logs=True, embeds=("task",))
+    def wake(self, request: briefing.WakeOptions) -> briefing.WakeContext:
         """Return the context for a new session of an agent, and start the session.
 
         The recall for the task is logged, so that it can be rated. If the ledger cannot be written,

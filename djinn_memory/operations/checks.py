@@ -26,6 +26,10 @@ It is a date, it only selects what exists, or the operation masks its secrets or
 with its label: `password`, and `hunter2`."""
 RawText = Annotated[str, UNGUARDED]
 """A text in which a secret is not refused."""
+RawName = Annotated[RawText, Meta(max_length=100)]
+"""The same for a name, such as that of a session."""
+RawDay = Annotated[RawText, Meta(max_length=40)]
+"""The same for a day or a time."""
 
 _VALUES: dict[Any, str] = {
     bool: "bool",

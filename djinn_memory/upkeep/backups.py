@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
@@ -29,6 +29,7 @@ from djinn_memory.store.expiring.sqlite import SCHEMA as WORKING_SCHEMA
 from djinn_memory.store.inspection import copy_database
 from djinn_memory.store.ledger import SCHEMA as LEDGER_SCHEMA
 from djinn_memory.system.files import (
+    creating,
     expand,
     file_version,
     is_abandoned,
@@ -80,18 +81,15 @@ def _create_backup(
     Raises `Refused` when the file exists.
     """
     vaults = home.named(names)
-    if os.path.lexists(file):
-        raise Refused(f"{file} already exists; choose another file name")
-    if not file.parent.is_dir():
-        raise NotFound(
-            f"the folder {file.parent} does not exist; create it or choose another folder"
-        )
-    remove_leftovers(file.parent)
     scratch = scratch_path(file)
     skipped = {home.state, scratch, default_folder().resolve()}
     left_out: list[Problem] = []
     problems: list[Problem] = []
-    try:
+    with creating(file), ExitStack() as stack:
+        if os.path.lexists(file):
+            raise FileExistsError
+        remove_leftovers(file.parent)
+        stack.callback(scratch.unlink, missing_ok=True)
         descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as target:
             writer = ArchiveWriter(target)
@@ -106,15 +104,7 @@ def _create_backup(
         if read_archive(scratch) != manifest:
             raise Refused(f"{file} was not written correctly; check the disk")
         size = scratch.stat().st_size
-        try:
-            move_to_free_name(scratch, file)
-        except FileExistsError:
-            raise Refused(f"{file} already exists; choose another file name") from None
-    except OSError as error:
-        why = f"{file} cannot be written: {error.strerror or error}"
-        raise Unavailable(f"{why}; check the disk and its permissions") from None
-    finally:
-        scratch.unlink(missing_ok=True)
+        move_to_free_name(scratch, file)
     sync_folder(file.parent)
     more = {"left_out": left_out, "problems": problems, "deleted": ()}
     return _content_of(manifest, requests.CreatedBackup, file=file, bytes=size, **more)

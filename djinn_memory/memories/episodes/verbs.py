@@ -11,16 +11,9 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog import catalog
-from djinn_memory.memories.episodes import requests
+from djinn_memory.memories.episodes import reading, requests
 from djinn_memory.memories.episodes.intents import importance, nearest_intents
 from djinn_memory.memories.episodes.occasions import MARKED, EpisodeScope, ReadingLog
-from djinn_memory.memories.episodes.reading import (
-    EPISODES,
-    FIELDS,
-    KINDS,
-    as_episode,
-    read_episodes,
-)
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Filters, extended
@@ -66,9 +59,9 @@ class Episodes(Namespace, name="episodes"):
         with self.runtime.index(vaults) as index:
             selection = Selection(filters)
             memories = index.memories(
-                selection, limit=request.limit, skip=request.skip, fields=FIELDS
+                selection, limit=request.limit, skip=request.skip, fields=reading.FIELDS
             )
-            episodes = tuple(map(as_episode, memories))
+            episodes = tuple(map(reading.as_episode, memories))
             return requests.EpisodePage(episodes, index.count(selection))
 
     @operation(requests.ShowEpisode, positional=("name",))
@@ -80,7 +73,7 @@ class Episodes(Namespace, name="episodes"):
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
             memory = catalog.find(index, request.name)
-        text = next(read_episodes(self.runtime, [memory]), None)
+        text = next(reading.read_episodes(self.runtime, [memory]), None)
         if text is None:
             remedy = Remedy("episodes.list", purpose="list the episodes")
             raise NotFound(f"{memory.title!r} is not an episode", remedy)
@@ -90,7 +83,7 @@ class Episodes(Namespace, name="episodes"):
             for name in ("entities", "intents", "similar_intents")
         )
         return extended(
-            as_episode(memory),
+            reading.as_episode(memory),
             requests.EpisodeDetail,
             message=message,
             response=response,
@@ -110,13 +103,15 @@ class Episodes(Namespace, name="episodes"):
         filters = self._filters(request.since, request.until, None, {})
         vaults = self.runtime.fresh_scope(request.agent)
         with self.runtime.index(vaults) as index:
-            episodes = [*map(as_episode, index.memories(Selection(filters), fields=FIELDS))]
+            episodes = [
+                *map(reading.as_episode, index.memories(Selection(filters), fields=reading.FIELDS))
+            ]
         agent = self.runtime.home.agent(request.agent)
         log = ReadingLog(self._state, agent)
         until = self.runtime.now() - duration(self.runtime.home.config.patterns.min_age)
         scope = EpisodeScope(self.runtime.home.personal(agent), until, tuple(log.marked))
         with self.runtime.index([scope.vault]) as index:
-            own, counted = index.count(Selection(EPISODES)), scope.count(index)
+            own, counted = index.count(Selection(reading.EPISODES)), scope.count(index)
         read = min(log.read[0], own)
         weights = [each.importance for each in episodes if each.importance is not None]
         return requests.EpisodeStats(
@@ -145,7 +140,7 @@ class Episodes(Namespace, name="episodes"):
         with self.runtime.index([vault]) as index:
             for name in request.names:
                 memory = catalog.find(index, name)
-                if memory.type not in KINDS or not memory.id:
+                if memory.type not in reading.KINDS or not memory.id:
                     remedy = Remedy("episodes.list", purpose="list the episodes")
                     raise NotFound(f"{memory.title!r} is not an episode", remedy)
                 ids[memory.id] = None
@@ -191,8 +186,8 @@ class Episodes(Namespace, name="episodes"):
     ) -> Filters:
         now = self.runtime.now()
         return replace(
-            EPISODES,
-            types=(kind,) if kind else KINDS,
+            reading.EPISODES,
+            types=(kind,) if kind else reading.KINDS,
             since=day("since", since, now),
             until=day("until", until, now),
             where=tuple((key, value) for key, value in where.items() if value),

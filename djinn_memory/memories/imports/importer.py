@@ -19,20 +19,10 @@ from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.episodes.requests import CALENDAR
-from djinn_memory.memories.imports import requests
+from djinn_memory.memories.imports import messages, requests
 from djinn_memory.memories.imports.calendar import MOST_EVENTS, nearest, write_calendars
 from djinn_memory.memories.imports.detect import Export, requested_exports
 from djinn_memory.memories.imports.hooked import HookedPrompts
-from djinn_memory.memories.imports.messages import (
-    Chronology,
-    Exchange,
-    LeftOut,
-    continuation,
-    draft,
-    exchanges,
-    pieces,
-    timed,
-)
 from djinn_memory.memories.imports.occurrences import ImportPeriod
 from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.library.ingest import index_documents
@@ -242,9 +232,9 @@ class _Run(Struct):
     reported: int = 0
     masked: int = 0
     files: list[_FileCount] = field(default_factory=list)
-    exchanges: Chronology = field(default_factory=Chronology)
+    exchanges: messages.Chronology = field(default_factory=messages.Chronology)
     """The exchanges that were read, each with the number of its file."""
-    batch: list[tuple[_FileCount, Exchange]] = field(default_factory=list)
+    batch: list[tuple[_FileCount, messages.Exchange]] = field(default_factory=list)
     """The exchanges that are recorded next, each with its file."""
     characters: int = 0
     """The size of the batch."""
@@ -268,10 +258,10 @@ class _Run(Struct):
         user = (self.request.person or "").strip().casefold()
         reading = Reading(export, user, now, _period(now, self.runtime), self._advance)
         changed = min(now, max(export.tree.entries[name].at for name in export.names))
-        for entry in exchanges(timed(reading.messages(), changed)):
+        for entry in messages.exchanges(messages.timed(reading.messages(), changed)):
             if isinstance(entry, Problem):
                 self.problems.append(entry)
-            elif isinstance(entry, LeftOut):
+            elif isinstance(entry, messages.LeftOut):
                 count.left_out[entry.reason] += entry.number
             elif isinstance(entry, PlannedEvent):
                 planned = self._calendar(count, entry.calendar)
@@ -284,7 +274,7 @@ class _Run(Struct):
                 if self.exchanges.size >= MOST_READ:
                     self.record_all()
 
-    def _count(self, count: _FileCount, exchange: Exchange) -> None:
+    def _count(self, count: _FileCount, exchange: messages.Exchange) -> None:
         count.episodes += 1
         if count.export.format == "calendar":
             # A calendar without coming events has a note that must lose those of an earlier import.
@@ -365,7 +355,7 @@ class _Run(Struct):
         drafts: dict[str, tuple[_FileCount, Turn, Sequence[str]]] = {}
         now = self.runtime.now()
         for count, exchange in self.batch:
-            turn = draft(count.export.format, exchange, now)
+            turn = messages.draft(count.export.format, exchange, now)
             source = str(turn.source)
             if source in self.seen or source in drafts:
                 count.known += 1
@@ -382,13 +372,15 @@ class _Run(Struct):
                 count.known += 1
             else:
                 count.recorded += 1
-                turns += (replace(piece, domain=self.request.domain) for piece in pieces(more))
+                turns += (
+                    replace(piece, domain=self.request.domain) for piece in messages.pieces(more)
+                )
         return sorted(turns, key=lambda turn: turn.at)
 
     def _continued(self, turn: Turn, replies: Sequence[str], have: int) -> Turn | None:
         """The replies to a recorded message that are not recorded yet; None if there are none."""
         while have < len(replies):
-            more = continuation(turn, replies[have:], have)
+            more = messages.continuation(turn, replies[have:], have)
             source = str(more.source)
             recorded = known_replies(self.runtime, self.agent, [source])
             if source not in recorded:
