@@ -16,7 +16,7 @@ from typing import Any
 import djinn_memory
 from djinn_memory import operations
 from djinn_memory.cli import commands
-from djinn_memory.cli.command import Declaration
+from djinn_memory.cli.command import Declaration, Paged
 from djinn_memory.cli.tree import NOUNS, SECTIONS
 from djinn_memory.operations import Verb
 from djinn_memory.operations.operation import Namespace, OperationMethod
@@ -46,6 +46,7 @@ def table() -> str:
             short=declared.short,
             declaration=place,
             line=_first(inspect.getdoc(declared.render)),
+            pages=issubclass(declared.view, Paged),
         )
         for name, option in declared.also.items():
             rows[name] = verbs[name]._replace(

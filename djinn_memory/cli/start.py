@@ -102,9 +102,6 @@ def _command(words: list[str]) -> int:
 WARM = ("search", "recall", "context", "remember", "memories.show", "memories.list")
 """The commands that a process which keeps the home open can run."""
 
-PAGED = ("recall", "context", "memories.show")
-"""Those that start a pager, which only works beside the shell."""
-
 
 def _verb(words: list[str]) -> tuple[Verb | None, list[str], list[str]]:
     """The verb of a command line, the words that name the home, and those from the verb on."""
@@ -119,7 +116,8 @@ def _verb(words: list[str]) -> tuple[Verb | None, list[str], list[str]]:
 
 
 def _needs_terminal(verb: Verb, words: list[str]) -> bool:
-    pages = verb.name in PAGED and "--no-pager" not in words and os.isatty(1)
+    # A pager only works beside the shell.
+    pages = verb.pages and "--no-pager" not in words and os.isatty(1)
     return pages or (READ_STDIN in words and os.isatty(0))
 
 

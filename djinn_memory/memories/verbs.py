@@ -203,8 +203,7 @@ class Memories(Namespace, name="memories"):
     @operation(ShowLinks, positional=("name",))
     def links(self, request: ShowLinks) -> MemoryLinks:
         """Show the links from and to a memory, without counting this as a use of it."""
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             memory = catalog.find(index, request.name)
             return MemoryLinks(extended(memory, Memory), *_links_of(index, memory))
 
@@ -339,8 +338,7 @@ class Memories(Namespace, name="memories"):
     def stats(self, request: CountMemories) -> CatalogStats:
         """Count the memories that an agent sees, by type, plane, tag and vault."""
         filters = request.filters(self.runtime.now())
-        vaults = self.runtime.fresh_scope(request.agent, filters)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent, filters)) as index:
             return index.counts(Selection(filters))
 
     @operation(ListValues, recover=False, positional=("field",))

@@ -55,6 +55,8 @@ class Verb(NamedTuple):
     operation that is chosen by an option of another command."""
     line: str = ""
     """The first sentence of the help."""
+    pages: bool = False
+    """Whether the command starts a pager for long output."""
 
     @property
     def request(self) -> type[Struct]:

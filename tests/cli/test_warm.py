@@ -20,13 +20,9 @@ from pathlib import Path
 import pytest
 
 from djinn_memory.cli import INTERRUPTION
-from djinn_memory.cli.command import Paged
-from djinn_memory.cli.start import PAGED, WARM
-from djinn_memory.cli.tree import load
 from djinn_memory.djinn import Djinn
 from djinn_memory.home import warm
 from djinn_memory.home.home import Home
-from djinn_memory.operations import VERBS
 from djinn_memory.system.locks import lock
 from tests.indexing.vaults import fill
 
@@ -226,11 +222,6 @@ def test_a_command_at_a_terminal(watch: Watch, words: list[str]) -> None:
     there = at_a_terminal(watch.home, *words)
     watch.end()
     assert there == at_a_terminal(watch.home, *words)
-
-
-def test_the_commands_that_page() -> None:
-    paged = [name for name in WARM if issubclass(load(VERBS[name].command).view, Paged)]
-    assert paged == [*PAGED]
 
 
 class Relay:

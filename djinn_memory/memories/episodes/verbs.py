@@ -55,8 +55,7 @@ class Episodes(Namespace, name="episodes"):
         filters = self._filters(request.since, request.until, request.kind, where)
         if request.domain is not None:
             filters = replace(filters, domains=(request.domain,))
-        vaults = self.runtime.fresh_scope(request.agent, filters)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent, filters)) as index:
             selection = Selection(filters)
             memories = index.memories(
                 selection, limit=request.limit, skip=request.skip, fields=reading.FIELDS
@@ -70,8 +69,7 @@ class Episodes(Namespace, name="episodes"):
 
         Raises `NotFound` for a memory that is not an episode.
         """
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             memory = catalog.find(index, request.name)
         text = next(reading.read_episodes(self.runtime, [memory]), None)
         if text is None:
@@ -101,8 +99,7 @@ class Episodes(Namespace, name="episodes"):
         Of those in its own vault, also count what a consolidation has read.
         """
         filters = self._filters(request.since, request.until, None, {})
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             episodes = [
                 *map(reading.as_episode, index.memories(Selection(filters), fields=reading.FIELDS))
             ]

@@ -46,8 +46,7 @@ class Patterns(Namespace, name="patterns"):
                 *((("habit", "true"),) if request.habits else ()),
             ),
         )
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             patterns = [*map(notes.pattern_in, index.memories(Selection(filters)))]
         patterns.sort(
             key=lambda each: (not each.habit, -(each.confidence or 0), each.vault, each.path)
@@ -58,8 +57,7 @@ class Patterns(Namespace, name="patterns"):
     @operation(requests.ShowPattern, positional=("name",))
     def show(self, request: requests.ShowPattern) -> requests.PatternDetail:
         """Show a pattern with its evidence. Raises `NotFound` for a memory of another type."""
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             listed = Remedy("patterns.list", purpose="list the patterns")
             if not index.resolve(request.name):
                 titles = [ref.title for ref in index.titles(_ALL)]
