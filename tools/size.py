@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=69_616, files=553, names=2_285)
+LIMIT = Size(lines=69_604, files=553, names=2_285)
 
 
 def measure(package: Path) -> Size:

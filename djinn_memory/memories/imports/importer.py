@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
+from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
@@ -27,7 +27,7 @@ from djinn_memory.memories.imports.occurrences import ImportPeriod
 from djinn_memory.memories.imports.reading import Reading
 from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
-from djinn_memory.memories.writing.change_set import ChangeSet, writing
+from djinn_memory.memories.writing.change_set import ChangeSet, check_writable, writing
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.locks import lock
@@ -131,8 +131,7 @@ def import_history(runtime: Runtime, request: requests.ImportHistory) -> request
     began = time.monotonic()
     agent = runtime.home.agent(request.agent)
     vault = runtime.home.personal(agent)
-    if vault.read_only:
-        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    check_writable(vault)
     if request.domain is not None:
         runtime.home.check_domains([request.domain], agent)
     problems: list[Problem] = []

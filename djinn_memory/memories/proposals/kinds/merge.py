@@ -22,13 +22,7 @@ from djinn_memory.memories.catalog.catalog import is_diary, ledger_name
 from djinn_memory.memories.contradictions.finder import vectors_of
 from djinn_memory.memories.contradictions.statements import difference, statements
 from djinn_memory.memories.entities.merge import add_merge
-from djinn_memory.memories.proposals.kind import (
-    Acceptance,
-    LiveProposal,
-    ProposalKind,
-    is_copy,
-    notes_of,
-)
+from djinn_memory.memories.proposals import kind
 from djinn_memory.memories.proposals.log import Finding, dismissed_groups
 from djinn_memory.memories.writing import duplicates
 from djinn_memory.models import Filters, Vault, Vectors
@@ -101,7 +95,7 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
 
     Only notes of one vault, type and domain are compared. Without vectors, only equal texts count.
     """
-    selection = notes_of(runtime, agent, _LEFT_OUT, runtime.now())
+    selection = kind.notes_of(runtime, agent, _LEFT_OUT, runtime.now())
     if selection is None:
         return []
     findings: list[Finding] = []
@@ -117,7 +111,7 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
 
 def find_new(runtime: Runtime, vault: Vault, paths: Sequence[str]) -> list[Finding]:
     """The groups among the notes at these paths of a vault and the nearest to each of them."""
-    selection = notes_of(runtime, vault.agent, _LEFT_OUT, runtime.now())
+    selection = kind.notes_of(runtime, vault.agent, _LEFT_OUT, runtime.now())
     if selection is None or vault.name not in selection.filters.vaults:
         return []
     selection = replace(selection, filters=replace(selection.filters, vaults=(vault.name,)))
@@ -152,7 +146,7 @@ def _may_merge(memory: IndexedMemory) -> bool:
         and fold(memory.field("status") or "") not in _APART
         and not (memory.type == "pattern" and memory.field("source") == "consolidation")
         and not is_diary(memory)
-        and not is_copy(memory)
+        and not kind.is_copy(memory)
         and memory.first_chunk is not None
     )
 
@@ -306,7 +300,7 @@ def _finding(notes: Sequence[_Note], how: Sequence[str], vault: Vault) -> Findin
     return Finding(subjects, reason, tuple(dict.fromkeys(how)), vault.id)
 
 
-def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
+def _carry_out(acceptance: kind.Acceptance, proposal: kind.LiveProposal) -> None:
     target, *gone = proposal.memories
     for memory in proposal.memories:
         acceptance.check(memory)
@@ -315,7 +309,7 @@ def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
         acceptance.problems += left
 
 
-KIND = ProposalKind(
+KIND = kind.ProposalKind(
     "merge",
     action="Merges the notes into the first, which keeps what all of them say. Links to the others "
     "lead to it.",

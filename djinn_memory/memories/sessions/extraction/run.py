@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
+from djinn_memory.errors import Changed, DjinnError, Unavailable
 from djinn_memory.home.settings import LlmConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.reading import EpisodeText, near_sessions
@@ -30,6 +30,7 @@ from djinn_memory.memories.sessions.extraction.turns import (
     unread_sessions,
 )
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
+from djinn_memory.memories.writing.change_set import check_writable
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import iso_date, local_day
 from djinn_memory.runtime import Runtime
@@ -57,8 +58,7 @@ def extract(runtime: Runtime, request: requests.ExtractSessions) -> requests.Ext
         return _run(runtime, agent, session, problems, dry_run=True)
     vault = runtime.home.personal(agent)
     # Otherwise every statement would be refused, and the sessions would count as read.
-    if vault.read_only:
-        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    check_writable(vault)
     domain_to_write(runtime, vault, agent, None)
     # Two runs at once would write the same claims.
     with lock(runtime.home.state / f"extract-{agent}.lock", timeout=PATIENCE):
