@@ -21,9 +21,9 @@ from typing import Any
 from common import ROOT, machine, table
 
 from djinn_memory.graph.layout import layout
-from djinn_memory.graph.network import Network
 from djinn_memory.memories.graph.requests import GraphEdge, GraphNode, GraphView
 from djinn_memory.web.graph_page import graph_page
+from tests.graph.networks import network_from
 
 NOTES, LINKS, GROUPS = 5000, 10_000, 60
 SECONDS = 15
@@ -67,7 +67,7 @@ def pairs() -> Iterator[tuple[int, int]]:
 
 def views(links: list[tuple[int, int]]) -> tuple[GraphView, float]:
     """The view of the graph, and the seconds that its places took."""
-    network = Network.of(range(NOTES), links)
+    network = network_from(range(NOTES), links)
     start = time.perf_counter()
     deep = layout(network, 3)
     flat = layout(network, 2, start=deep)

@@ -12,12 +12,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import set_default_wording
 from djinn_memory.home.home import Home, discover
-from djinn_memory.memories.briefing.requests import (
-    BuildContext,
-    ContextBundle,
-    WakeContext,
-    WakeOptions,
-)
+from djinn_memory.memories.briefing import requests as briefing
 from djinn_memory.memories.hooks.intake import take_in
 from djinn_memory.memories.imports.requests import ImportHistory, ImportReport
 from djinn_memory.memories.proposals.new_notes import compare_new_notes
@@ -30,15 +25,7 @@ from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.operations.wording import PythonWording
 from djinn_memory.runtime import Runtime, utc_now
 from djinn_memory.search.query import SearchOptions
-from djinn_memory.upkeep.requests import (
-    Diagnosis,
-    DoctorOptions,
-    IndexOptions,
-    LintOptions,
-    MaintainOptions,
-    MaintenanceReport,
-    ShowStatus,
-)
+from djinn_memory.upkeep import requests as upkeep
 
 if TYPE_CHECKING:
     from djinn_memory.embedding.registry import ModelRegistry
@@ -204,8 +191,8 @@ class Djinn(Namespace):
         compare_new_notes(self.runtime)
         return answer
 
-    @operation(BuildContext, logs=True, embeds=("task",), positional=("task",))
-    def context(self, request: BuildContext) -> ContextBundle:
+    @operation(briefing.BuildContext, logs=True, embeds=("task",), positional=("task",))
+    def context(self, request: briefing.BuildContext) -> briefing.ContextBundle:
         """Collect what memory knows about a task, within a budget of tokens.
 
         One recall covers all planes and is logged, so that it can be rated. No session is started.
@@ -243,8 +230,8 @@ class Djinn(Namespace):
 
         return import_history(self.runtime, request)
 
-    @operation(IndexOptions, rebuilds=True, patient=True, rights="person")
-    def index(self, request: IndexOptions) -> IndexReport:
+    @operation(upkeep.IndexOptions, rebuilds=True, patient=True, rights="person")
+    def index(self, request: upkeep.IndexOptions) -> IndexReport:
         """Update the index from all vaults, or from the named vaults.
 
         With `rebuild` every note is read again; vectors come from the cache. With an agent, only
@@ -300,15 +287,15 @@ class Djinn(Namespace):
         compare_new_notes(self.runtime)
         return result
 
-    @operation(ShowStatus, rights="person")
-    def status(self, request: ShowStatus) -> HomeStatus:
+    @operation(upkeep.ShowStatus, rights="person")
+    def status(self, request: upkeep.ShowStatus) -> HomeStatus:
         """Show the state of the home, or the part that an agent may know. This only reads."""
         from djinn_memory.upkeep.status import status
 
         return status(self._state, self.problems, request.agent)
 
-    @operation(MaintainOptions, patient=True, writes=True, rights="person")
-    def maintain(self, request: MaintainOptions) -> MaintenanceReport:
+    @operation(upkeep.MaintainOptions, patient=True, writes=True, rights="person")
+    def maintain(self, request: upkeep.MaintainOptions) -> upkeep.MaintenanceReport:
         """Run the jobs of upkeep, or only the named ones. `djinn maintain --help` lists them.
 
         Every note that a job writes or changes is reported, and `changes.undo` takes it back. With
@@ -328,15 +315,15 @@ class Djinn(Namespace):
             skipped=() if request.only else skip,
         )
 
-    @operation(DoctorOptions, recover=False, patient=True, rights="person")
-    def doctor(self, request: DoctorOptions) -> Diagnosis:
+    @operation(upkeep.DoctorOptions, recover=False, patient=True, rights="person")
+    def doctor(self, request: upkeep.DoctorOptions) -> upkeep.Diagnosis:
         """Check the installation and the home. With `fix`, apply the safe fixes."""
         from djinn_memory.upkeep.doctor import examine
 
         return examine(self.home, fix=request.fix, progress=self.runtime.progress)
 
-    @operation(LintOptions, patient=True, writes=True, rights="person")
-    def lint(self, request: LintOptions) -> LintReport:
+    @operation(upkeep.LintOptions, patient=True, writes=True, rights="person")
+    def lint(self, request: upkeep.LintOptions) -> LintReport:
         """Find dead links, ambiguous names, invalid front matter and notes without links.
 
         A note without links, or without a type, is an issue where most notes of its vault have one,
@@ -355,8 +342,8 @@ class Djinn(Namespace):
         resolve_pending_links(self._state)
         return lint(self.runtime, vaults, request)
 
-    @operation(WakeOptions, logs=True, embeds=("task",))
-    def wake(self, request: WakeOptions) -> WakeContext:
+    @operation(briefing.WakeOptions, logs=True, embeds=("task",))
+    def wake(self, request: briefing.WakeOptions) -> briefing.WakeContext:
         """Return the context for a new session of an agent, and start the session.
 
         The recall for the task is logged, so that it can be rated. If the ledger cannot be written,

@@ -12,13 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from djinn_memory.embedding import onnx_runtime
 from djinn_memory.embedding.model_files import ModelCard, write_card
-from djinn_memory.embedding.onnx_runtime import (
-    embed_texts,
-    onnxruntime,
-    open_session,
-    open_tokenizer,
-)
 from djinn_memory.embedding.torch_model import encode, load_model, need_extra, quiet
 from djinn_memory.errors import Unavailable
 from djinn_memory.models import Progress, ProgressCallback
@@ -100,8 +95,8 @@ def _export(name: Path | str, scratch: Path) -> None:
             return texts, hidden["token_embeddings"]
 
         def is_near(session: Any) -> bool:
-            tokenizer = open_tokenizer(scratch, max_tokens)
-            cosines = (embed_texts(session, tokenizer, texts) * reference).sum(axis=1)
+            tokenizer = onnx_runtime.open_tokenizer(scratch, max_tokens)
+            cosines = (onnx_runtime.embed_texts(session, tokenizer, texts) * reference).sum(axis=1)
             return bool(cosines.mean() >= MIN_MEAN_COSINE and cosines.min() >= MIN_COSINE)
 
         precision = export_graph(
@@ -226,7 +221,7 @@ def _no_output() -> Iterator[None]:
 
 def _quantize(source: Path, target: Path) -> None:
     """Write the graph with int8 weights, which halves the time of an embedding."""
-    onnxruntime()
+    onnx_runtime.onnxruntime()
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -239,13 +234,13 @@ def _quantize(source: Path, target: Path) -> None:
 
 def _optimize(source: Path, target: Path) -> Any:
     """Write the graph optimised by onnxruntime, which halves the load time. Returns a session."""
-    runtime = onnxruntime()
+    runtime = onnx_runtime.onnxruntime()
     options = runtime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.optimized_model_filepath = str(target)
     runtime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
-    return open_session(target)
+    return onnx_runtime.open_session(target)
 
 
 def sample_sentences() -> list[str]:

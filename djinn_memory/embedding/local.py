@@ -15,22 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from djinn_memory.chunking.tokens import PACKAGED_MODEL
+from djinn_memory.embedding import model_files, onnx_runtime
 from djinn_memory.embedding.embedder import Embedder, Prompts, TokenVectors, prompts
-from djinn_memory.embedding.model_files import (
-    MULTILINGUAL_CHECKSUM,
-    ModelCard,
-    local_folder,
-    multilingual_weights,
-    read_card,
-)
-from djinn_memory.embedding.onnx_runtime import (
-    cached_session,
-    cached_tokenizer,
-    damaged_model,
-    embed_question,
-    embed_texts,
-    onnxruntime,
-)
 from djinn_memory.embedding.torch_model import load_model, quiet
 from djinn_memory.errors import ConfigError, Unavailable
 from djinn_memory.home.config import model_cache
@@ -91,30 +77,30 @@ class LocalEmbedder(Embedder):
     def check(self) -> None:
         """Raise `Unavailable` when multilingual-e5-small is not prepared and cannot be."""
         if self._multilingual and not self.ready:
-            multilingual_weights()
+            model_files.multilingual_weights()
 
     @property
     def is_packaged_and_loaded(self) -> bool:
         """Whether this is the packaged model, and the process has loaded it."""
-        return self._packaged and cached_session.holds(self._place / "model.onnx")
+        return self._packaged and onnx_runtime.cached_session.holds(self._place / "model.onnx")
 
     @cached_property
     def _place(self) -> Path:
         if self._packaged:
             return PACKAGED_MODEL
         if self._multilingual:
-            name = f"{MULTILINGUAL}-{MULTILINGUAL_CHECKSUM[:8]}"
+            name = f"{MULTILINGUAL}-{model_files.MULTILINGUAL_CHECKSUM[:8]}"
             return model_cache() / "models" / f"{name}-{FORMAT}"
         return model_cache() / "models" / f"{_fingerprint(self._model)}-{FORMAT}"
 
     @cached_property
-    def card(self) -> ModelCard:
+    def card(self) -> model_files.ModelCard:
         """The facts about the model."""
         try:
             with deferred():
-                return read_card(self.folder, ModelCard)
+                return model_files.read_card(self.folder, model_files.ModelCard)
         except (OSError, msgspec.DecodeError) as error:
-            raise damaged_model(self.folder, error) from None
+            raise onnx_runtime.damaged_model(self.folder, error) from None
 
     @cached_property
     def prompts(self) -> Prompts:
@@ -152,7 +138,9 @@ class LocalEmbedder(Embedder):
         The tokens of a single query come from the same run, for `question_tokens`.
         """
         if query and len(texts) == 1 and self.gives_tokens:
-            vectors, tokens = embed_question(*self._runtime, texts[0], self.prompts.query)
+            vectors, tokens = onnx_runtime.embed_question(
+                *self._runtime, texts[0], self.prompts.query
+            )
             self._question = texts[0], tokens
         else:
             vectors = self._embed(texts, query=query)
@@ -178,7 +166,7 @@ class LocalEmbedder(Embedder):
             model = _cached_model(source, device or "cpu")
             return encode(model, texts, self._config.batch)
         threads = self._config.threads or os.cpu_count() or 1
-        return embed_texts(*self._runtime, texts, signs, threads=threads)
+        return onnx_runtime.embed_texts(*self._runtime, texts, signs, threads=threads)
 
     def question_tokens(self, text: str) -> TokenVectors | None:
         """The tokens of a question, by a model that gives them."""
@@ -186,7 +174,7 @@ class LocalEmbedder(Embedder):
             return None
         if self._question and self._question[0] == text:
             return self._question[1]
-        return embed_question(*self._runtime, text, self.prompts.query)[1]
+        return onnx_runtime.embed_question(*self._runtime, text, self.prompts.query)[1]
 
     @cached_property
     def _bias(self) -> LanguageBias:
@@ -195,13 +183,13 @@ class LocalEmbedder(Embedder):
         try:
             return read_bias(self.folder)
         except (OSError, ValueError, EOFError) as error:
-            raise damaged_model(self.folder, error) from None
+            raise onnx_runtime.damaged_model(self.folder, error) from None
 
     @property
     def _runtime(self) -> tuple[Any, Any]:
         """The session and the tokenizer. They are loaded once in a process."""
-        tokenizer = cached_tokenizer(self.folder, self.card.max_tokens)
-        return cached_session(self.folder / "model.onnx"), tokenizer
+        tokenizer = onnx_runtime.cached_tokenizer(self.folder, self.card.max_tokens)
+        return onnx_runtime.cached_session(self.folder / "model.onnx"), tokenizer
 
     def _torch_device(self) -> str | None:
         """The device on which torch embeds texts; None for the processor without torch.
@@ -236,7 +224,7 @@ def _fingerprint(model: Path) -> str:
 
     A model on the hub has no folder, so its name is hashed instead.
     """
-    folder = local_folder(model)
+    folder = model_files.local_folder(model)
     check = size = 0
     files = sorted(folder.rglob("*")) if folder else []
     for path in [file for file in files if file.suffix in _FINGERPRINTED and file.is_file()]:
@@ -254,10 +242,10 @@ def _fingerprint(model: Path) -> str:
 def warm() -> None:
     """Start loading the packaged model on a thread, so that the next embedding need not wait."""
     # Importing holds the interpreter, loading does not: import here, load on the thread.
-    onnxruntime()
+    onnx_runtime.onnxruntime()
     threading.Thread(target=_load, daemon=True).start()
 
 
 def _load() -> None:
     with suppress(Unavailable):  # the caller that embeds meets the same error
-        cached_session(PACKAGED_MODEL / "model.onnx")
+        onnx_runtime.cached_session(PACKAGED_MODEL / "model.onnx")

@@ -5,7 +5,7 @@ Nodes are numbered from 0 in the order of their keys, which are the numbers of m
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -24,17 +24,6 @@ class Network:
         self.sources = sources
         self.targets = targets
         self.weights = weights
-
-    @classmethod
-    def of(cls, keys: Collection[int], edges: Iterable[tuple[int, int]]) -> Network:
-        """A network of nodes with these keys, without edges to others.
-
-        An edge is a pair of keys. Each weighs 1.
-        """
-        known = np.unique(np.fromiter(keys, np.int64, len(keys)))
-        pairs = np.array([*edges], np.int64).reshape(-1, 2)
-        ends = np.searchsorted(known, pairs[np.isin(pairs, known).all(axis=1)])
-        return cls(known, ends[:, 0], ends[:, 1], np.ones(len(ends)))
 
     def __len__(self) -> int:
         return len(self.keys)

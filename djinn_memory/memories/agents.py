@@ -8,22 +8,8 @@ from typing import Any, Literal
 
 from djinn_memory.errors import Refused, UsageError
 from djinn_memory.home import access
+from djinn_memory.memories.profiles import reading, requests
 from djinn_memory.memories.profiles.agenda import events_of_day
-from djinn_memory.memories.profiles.reading import (
-    FILE,
-    TYPE,
-    find_profile,
-    profile_of,
-    unusable_defaults,
-    zone_of,
-)
-from djinn_memory.memories.profiles.requests import (
-    ProfileChange,
-    ProfileView,
-    SetProfile,
-    ShowProfile,
-    UnsetProfile,
-)
 from djinn_memory.memories.profiles.settings import KEYS, key_name, read_settings, read_value
 from djinn_memory.memories.writing.change_set import VaultWriter, writing
 from djinn_memory.memories.writing.existing import dated
@@ -51,7 +37,7 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else [] if value in (None, "") else [value]
 
 
-def _values(runtime: Runtime, agent: str, request: SetProfile) -> list[object]:
+def _values(runtime: Runtime, agent: str, request: requests.SetProfile) -> list[object]:
     """The values of a request. Raises `UsageError` for values that cannot be used."""
     key, home = request.key, runtime.home
     texts = [writable(value) for value in request.values if value.strip()]
@@ -70,32 +56,32 @@ def _values(runtime: Runtime, agent: str, request: SetProfile) -> list[object]:
     except ValueError as error:
         raise UsageError(f"{key}: {error}") from None
     settings, _ = read_settings({key: texts})
-    if why := unusable_defaults(home, agent, settings).get(key):
+    if why := reading.unusable_defaults(home, agent, settings).get(key):
         raise UsageError(f"{key}: {why}")
     return values
 
 
 def _edit(
     runtime: Runtime, agent: str, key: str, change: Callable[[Any], object], command: str
-) -> ProfileChange:
+) -> requests.ProfileChange:
     """Replace the value of a key, or None for a missing key, by `change(value)`."""
     runtime.fresh_scope(agent)
-    place = find_profile(runtime, agent)
+    place = reading.find_profile(runtime, agent)
     if place is None and command == UNSET:
-        return ProfileChange(agent, "unchanged", None)
+        return requests.ProfileChange(agent, "unchanged", None)
     vault = place.vault if place else runtime.home.personal(agent)
     if not access.is_own(vault):
         why = f"vault {vault.name} is not written to unless it is named; edit {vault.root}/"
-        raise Refused(f"{why}{place.path if place else FILE} yourself")
+        raise Refused(f"{why}{place.path if place else reading.FILE} yourself")
     action: Literal["created", "changed", "unchanged"] = "unchanged"
     with writing(runtime, vault, command, agent) as writer:
         # Another process may have created it meanwhile.
-        place = place or find_profile(runtime, agent)
+        place = place or reading.find_profile(runtime, agent)
         if place is None:
             action = "created"
-            if os.path.lexists(vault.root / FILE):
+            if os.path.lexists(vault.root / reading.FILE):
                 # A note that cannot be read must not get a second one beside it.
-                disk.read(vault, FILE)
+                disk.read(vault, reading.FILE)
             _create(writer, agent, key, change(None))
         else:
 
@@ -108,7 +94,9 @@ def _edit(
                 return data if same else dated(data, fields, writer.now)
 
             writer.rewrite(place.path, edit)
-    return ProfileChange(agent, action, profile_of(runtime, agent), tuple(writer.problems))
+    return requests.ProfileChange(
+        agent, action, reading.profile_of(runtime, agent), tuple(writer.problems)
+    )
 
 
 def _field(data: bytes, key: str) -> tuple[str, Any]:
@@ -122,26 +110,26 @@ def _field(data: bytes, key: str) -> tuple[str, Any]:
 
 def _create(writer: VaultWriter, agent: str, key: str, value: object) -> None:
     now = moment(writer.now)
-    fields = {"id": new_id(), "title": agent, "type": TYPE, "created": now, "updated": now}
+    fields = {"id": new_id(), "title": agent, "type": reading.TYPE, "created": now, "updated": now}
     text = frontmatter.compose({**fields, key: value}, "")
-    writer.put("", FILE.removesuffix(".md"), text.encode("utf-8", "replace"))
+    writer.put("", reading.FILE.removesuffix(".md"), text.encode("utf-8", "replace"))
 
 
 class Agents(Namespace, name="agents"):
     """The agents of a home."""
 
-    @operation(ShowProfile, positional=("agent",))
-    def profile(self, request: ShowProfile) -> ProfileView:
+    @operation(requests.ShowProfile, positional=("agent",))
+    def profile(self, request: requests.ShowProfile) -> requests.ProfileView:
         """Show the profile of an agent, with the values that hold now."""
         agent = self.runtime.home.agent(request.agent)
         self._scope(agent)
-        profile = profile_of(self.runtime, agent)
-        calendar = events_of_day(self.runtime, agent, zone_of(profile))
-        return ProfileView(agent, profile, calendar, profile.problems if profile else ())
+        profile = reading.profile_of(self.runtime, agent)
+        calendar = events_of_day(self.runtime, agent, reading.zone_of(profile))
+        return requests.ProfileView(agent, profile, calendar, profile.problems if profile else ())
 
-    @operation(SetProfile, writes=True, positional=("key", "values"))
+    @operation(requests.SetProfile, writes=True, positional=("key", "values"))
     @within(WRITE_SECONDS)
-    def set(self, request: SetProfile) -> ProfileChange:
+    def set(self, request: requests.SetProfile) -> requests.ProfileChange:
         """Set a key in the profile of an agent.
 
         Without a profile, the note `profile.md` is created in the vault of the agent. Raises
@@ -163,9 +151,9 @@ class Agents(Namespace, name="agents"):
 
         return _edit(self.runtime, agent, key, changed, SET)
 
-    @operation(UnsetProfile, writes=True, positional=("key", "values"))
+    @operation(requests.UnsetProfile, writes=True, positional=("key", "values"))
     @within(WRITE_SECONDS)
-    def unset(self, request: UnsetProfile) -> ProfileChange:
+    def unset(self, request: requests.UnsetProfile) -> requests.ProfileChange:
         """Remove a key from the profile of an agent, or some of its values."""
         agent = self.runtime.home.agent(request.agent)
         gone = {fold(" ".join(value.split())) for value in request.values}

@@ -12,12 +12,7 @@ from msgspec import Struct
 from djinn_memory.documents.sources import fingerprint
 from djinn_memory.errors import DjinnError, NotFound, UsageError
 from djinn_memory.home.home import Home
-from djinn_memory.memories.catalog.catalog import (
-    find_memory,
-    hides_note,
-    part_of_journal,
-    require_note,
-)
+from djinn_memory.memories.catalog import catalog
 from djinn_memory.memories.library import catalog as documents
 from djinn_memory.memories.library.files import read_fields
 from djinn_memory.memories.writing.existing import HISTORY
@@ -68,10 +63,10 @@ def find_files(state: State, name: str, vaults: Sequence[Vault]) -> MemoryFiles:
     vault = next(vault for vault in vaults if vault.name == entry.vault)
     if isinstance(entry.block, str):
         if journal.appendable(entry.path, disk.read(vault, entry.path)) is None:
-            raise part_of_journal(entry, "purged")
+            raise catalog.part_of_journal(entry, "purged")
         journals = (*_section_copies(state, vault, entry.block), entry.path)
         return MemoryFiles(vault, entry.id, entry.title, journals, entry.block)
-    require_note(state, entry, "purged")
+    catalog.require_note(state, entry, "purged")
     note = parse(entry.path, disk.read(vault, entry.path), vault.dialect)
     parts = [*_parts(state, vault, entry), *versions(vault, entry.path)]
     copies = _copies(state, vault, entry.path, note, parts)
@@ -82,10 +77,10 @@ def find_files(state: State, name: str, vaults: Sequence[Vault]) -> MemoryFiles:
 def _entry(state: State, name: str, vaults: Sequence[Vault]) -> IndexedMemory:
     """The memory that `name` means. For a document, it may be the name of its file."""
     try:
-        return find_memory(state, name, vaults)
+        return catalog.find_memory(state, name, vaults)
     except NotFound:
         document = documents.find_document(documents.stored_documents(state, vaults), name)
-        return find_memory(state, f"{document.vault.name}:{document.path}", vaults)
+        return catalog.find_memory(state, f"{document.vault.name}:{document.path}", vaults)
 
 
 def _parts(state: State, vault: Vault, entry: Memory) -> list[str]:
@@ -166,7 +161,7 @@ def _sections(state: State, vault: Vault, path: str) -> Iterator[tuple[str, Note
                     if memory.block is None:
                         continue
                     note = memory.parse()
-                    if not hides_note(state.home, vault, note):
+                    if not catalog.hides_note(state.home, vault, note):
                         yield memory.block, note
 
 
@@ -265,4 +260,4 @@ def _hides_file(home: Home, vault: Vault, path: str, data: bytes) -> bool:
     if vault.reader is None:
         return False
     file = parse_file(path, data, vault.dialect)
-    return all(hides_note(home, vault, memory.parse()) for memory in file.memories)
+    return all(catalog.hides_note(home, vault, memory.parse()) for memory in file.memories)

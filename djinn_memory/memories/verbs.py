@@ -23,25 +23,8 @@ from djinn_memory.memories.catalog.requests import (
     ShowLinks,
     ShowMemory,
 )
-from djinn_memory.memories.editing.requests import (
-    EditMemory,
-    MemoryEdit,
-    MemoryMove,
-    MoveMemory,
-    RenameMemory,
-    WriteMemory,
-    WrittenMemory,
-)
-from djinn_memory.memories.linking.requests import (
-    FindMentions,
-    FindRelated,
-    LinkedMentions,
-    LinkMentions,
-    LinkNotes,
-    NoteLink,
-    RelatedMemories,
-    UnlinkedMentions,
-)
+from djinn_memory.memories.editing import requests as editing
+from djinn_memory.memories.linking import requests as linking
 from djinn_memory.memories.recall.scores import MemoryScore, Scores
 from djinn_memory.memories.removal.purge import PurgeReport, purge
 from djinn_memory.memories.removal.restore import RestoreReport, restore
@@ -220,8 +203,7 @@ class Memories(Namespace, name="memories"):
     @operation(ShowLinks, positional=("name",))
     def links(self, request: ShowLinks) -> MemoryLinks:
         """Show the links from and to a memory, without counting this as a use of it."""
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             memory = catalog.find(index, request.name)
             return MemoryLinks(extended(memory, Memory), *_links_of(index, memory))
 
@@ -236,8 +218,8 @@ class Memories(Namespace, name="memories"):
         moved_to = None if request.dry_run else self._delete(memory, request)
         return MemoryDeletion(extended(memory, Memory), moved_to)
 
-    @operation(RenameMemory, patient=True, writes=True, positional=("name", "title"))
-    def rename(self, request: RenameMemory) -> MemoryMove:
+    @operation(editing.RenameMemory, patient=True, writes=True, positional=("name", "title"))
+    def rename(self, request: editing.RenameMemory) -> editing.MemoryMove:
         """Give a note another title and file name, in one change that `djinn undo` takes back.
 
         Every link to the note follows, in each vault that the agent sees and that is not read-only.
@@ -248,8 +230,8 @@ class Memories(Namespace, name="memories"):
 
         return rename(self.runtime, request)
 
-    @operation(MoveMemory, patient=True, writes=True, positional=("name", "to"))
-    def move(self, request: MoveMemory) -> MemoryMove:
+    @operation(editing.MoveMemory, patient=True, writes=True, positional=("name", "to"))
+    def move(self, request: editing.MoveMemory) -> editing.MemoryMove:
         """Move a note with its earlier versions to another folder or vault.
 
         Links to it, and the relative links in it, follow as those of a rename do. Raises `Refused`
@@ -259,8 +241,8 @@ class Memories(Namespace, name="memories"):
 
         return move(self.runtime, request)
 
-    @operation(EditMemory, writes=True, positional=("name",))
-    def edit(self, request: EditMemory) -> MemoryEdit:
+    @operation(editing.EditMemory, writes=True, positional=("name",))
+    def edit(self, request: editing.EditMemory) -> editing.MemoryEdit:
         """Edit the front matter of a note, in one change that `djinn undo` takes back.
 
         Every other byte stays. Raises `UsageError` for a value that the field cannot have, and
@@ -270,8 +252,8 @@ class Memories(Namespace, name="memories"):
 
         return edit(self.runtime, request)
 
-    @operation(WriteMemory, writes=True)
-    def write(self, request: WriteMemory) -> WrittenMemory:
+    @operation(editing.WriteMemory, writes=True)
+    def write(self, request: editing.WriteMemory) -> editing.WrittenMemory:
         """Write the whole text of a note, in one change that `djinn undo` takes back.
 
         Raises `Changed` when the note's digest differs from the given one, `UsageError` for front
@@ -282,8 +264,8 @@ class Memories(Namespace, name="memories"):
 
         return write(self.runtime, request)
 
-    @operation(FindRelated, positional=("name",))
-    def related(self, request: FindRelated) -> RelatedMemories:
+    @operation(linking.FindRelated, positional=("name",))
+    def related(self, request: linking.FindRelated) -> linking.RelatedMemories:
         """Find memories that are near in meaning to a memory, and not linked with it either way.
 
         The vectors of the index are compared. No model is loaded unless the memory has none yet.
@@ -292,8 +274,8 @@ class Memories(Namespace, name="memories"):
 
         return related(self.runtime, request)
 
-    @operation(FindMentions, positional=("name",))
-    def mentions(self, request: FindMentions) -> UnlinkedMentions:
+    @operation(linking.FindMentions, positional=("name",))
+    def mentions(self, request: linking.FindMentions) -> linking.UnlinkedMentions:
         """Find places in other notes that say a name of a note in plain text, without a link.
 
         Code, links, headings, front matter, quotations, comments, HTML and addresses do not count,
@@ -303,8 +285,8 @@ class Memories(Namespace, name="memories"):
 
         return find_mentions(self.runtime, request)
 
-    @operation(LinkMentions, patient=True, writes=True, positional=("name", "mentions"))
-    def link_mentions(self, request: LinkMentions) -> LinkedMentions:
+    @operation(linking.LinkMentions, patient=True, writes=True, positional=("name", "mentions"))
+    def link_mentions(self, request: linking.LinkMentions) -> linking.LinkedMentions:
         """Turn mentions of a note into links, in one change that `djinn undo` takes back.
 
         The links are written in the dialect of their vault, show the same words and lead to the
@@ -315,8 +297,8 @@ class Memories(Namespace, name="memories"):
 
         return link_mentions(self.runtime, request)
 
-    @operation(LinkNotes, writes=True, positional=("name", "to"))
-    def link(self, request: LinkNotes) -> NoteLink:
+    @operation(linking.LinkNotes, writes=True, positional=("name", "to"))
+    def link(self, request: linking.LinkNotes) -> linking.NoteLink:
         """Link a note to another, in one change that `djinn undo` takes back.
 
         The link is a field of the front matter if a relation is given, or if the front matter has
@@ -356,8 +338,7 @@ class Memories(Namespace, name="memories"):
     def stats(self, request: CountMemories) -> CatalogStats:
         """Count the memories that an agent sees, by type, plane, tag and vault."""
         filters = request.filters(self.runtime.now())
-        vaults = self.runtime.fresh_scope(request.agent, filters)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent, filters)) as index:
             return index.counts(Selection(filters))
 
     @operation(ListValues, recover=False, positional=("field",))

@@ -16,18 +16,7 @@ from msgspec import Struct
 from djinn_memory.errors import Refused
 from djinn_memory.notes.encoding import decode, detect
 from djinn_memory.notes.slugs import fold
-from djinn_memory.system.yaml_edit import (
-    UnspliceableYaml,
-    extend_value,
-    line_end,
-    load,
-    remove_value,
-    repeated_keys,
-    scalar,
-    set_value,
-    shrink_value,
-    tags,
-)
+from djinn_memory.system import yaml_edit
 
 if TYPE_CHECKING:
     from djinn_memory.system.hugo_frontmatter import OtherBlock
@@ -156,7 +145,7 @@ def _is_prose(source: str, fields: Fields) -> bool:
 def _repeated(source: str) -> list[str]:
     """The keys that occur more than once in a mapping of a block."""
     keys = [key.casefold() for key in _KEY.findall(source)]
-    return repeated_keys(source) if len({*keys}) < len(keys) or "{" in source else []
+    return yaml_edit.repeated_keys(source) if len({*keys}) < len(keys) or "{" in source else []
 
 
 def _unclosed(source: str) -> tuple[Fields, int] | None:
@@ -176,7 +165,7 @@ def _unclosed(source: str) -> tuple[Fields, int] | None:
 
 def _code_tag(source: str) -> str | None:
     """The first tag of a block that requests code execution. A tag in quotes is text."""
-    return next(filter(_CODE.fullmatch, tags(source)), None) if "!!" in source else None
+    return next(filter(_CODE.fullmatch, yaml_edit.tags(source)), None) if "!!" in source else None
 
 
 def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
@@ -186,21 +175,21 @@ def edit(data: bytes, keys: tuple[str, ...], value: object) -> bytes:
     entries as written. A note without front matter gets a block. Raises `Refused` when the block is
     broken, because an edit would have to guess.
     """
-    new = load(scalar(value), typed=False)
+    new = yaml_edit.load(yaml_edit.scalar(value), typed=False)
 
     def change(text: str, newline: str) -> str:
-        old: Any = load(text, typed=False)
+        old: Any = yaml_edit.load(text, typed=False)
         for key in keys:
             old = old.get(key) if isinstance(old, dict) else None
         if old == new:
             return text
         entries = value if isinstance(value, (list, tuple)) else ()
         if isinstance(old, list) and 0 < len(old) < len(entries) and new[: len(old)] == old:
-            return extend_value(text, keys, entries)
+            return yaml_edit.extend_value(text, keys, entries)
         if isinstance(old, list) and 0 < len(entries) < len(old):
-            with suppress(UnspliceableYaml):
-                return shrink_value(text, keys, entries)
-        return set_value(text, keys, value, newline=newline)
+            with suppress(yaml_edit.UnspliceableYaml):
+                return yaml_edit.shrink_value(text, keys, entries)
+        return yaml_edit.set_value(text, keys, value, newline=newline)
 
     return _splice(data, change)
 
@@ -214,13 +203,13 @@ def edit_fields(data: bytes, fields: Fields) -> bytes:
 
 def remove(data: bytes, keys: tuple[str, ...]) -> bytes:
     """The note's bytes without a field; unchanged when it has no such field. Errors as `edit`."""
-    return _splice(data, lambda text, _: remove_value(text, keys) if text else text)
+    return _splice(data, lambda text, _: yaml_edit.remove_value(text, keys) if text else text)
 
 
 def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
     """The note's bytes with its YAML changed by `change(yaml, line end)`."""
     bom, encoding, text = opened(data)
-    newline = line_end(text)
+    newline = yaml_edit.line_end(text)
     if other := _other(text.replace(newline, "\n")):
         raise Refused(
             f"djinn reads front matter in {other.format}, but does not edit it; change the note in "
@@ -238,7 +227,7 @@ def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
         )
     try:
         changed = change(block[2] if block else "", newline)
-    except (yaml.YAMLError, UnspliceableYaml) as error:
+    except (yaml.YAMLError, yaml_edit.UnspliceableYaml) as error:
         raise Refused(f"invalid front matter, correct it first: {_first_line(error)}") from None
     if not (block or changed):
         return data
@@ -254,7 +243,9 @@ def _splice(data: bytes, change: Callable[[str, str], str]) -> bytes:
 
 def compose(fields: Fields, body: str) -> str:
     """The text of a new note. Fields with the value None are left out."""
-    lines = (f"{key}: {scalar(value)}\n" for key, value in fields.items() if value is not None)
+    lines = (
+        f"{key}: {yaml_edit.scalar(value)}\n" for key, value in fields.items() if value is not None
+    )
     return f"---\n{''.join(lines)}---\n{body}"
 
 
@@ -291,7 +282,7 @@ class _Broken(ValueError):
 
 def _load(source: str) -> Any:
     try:
-        value = load(_PLACEHOLDER.sub(r"\1'\2'", source), typed=False)
+        value = yaml_edit.load(_PLACEHOLDER.sub(r"\1'\2'", source), typed=False)
         _count(value, [0], 0)
         return value
     except yaml.YAMLError as error:
@@ -347,7 +338,7 @@ def text_of(data: bytes) -> str:
 def append_text(data: bytes, text: str) -> bytes:
     """The note's bytes with a paragraph appended; `Refused` unless the note is UTF-8 or UTF-16."""
     bom, encoding, before = opened(data)
-    newline = line_end(before)
+    newline = yaml_edit.line_end(before)
     gap = newline * 2 if before[block_end(before) :].strip() else ""
     after = f"{before.rstrip()}{gap or newline}{_lines_of(text, newline)}"
     return bom + after.encode(encoding)
@@ -356,7 +347,7 @@ def append_text(data: bytes, text: str) -> bytes:
 def replace_text(data: bytes, text: str) -> bytes:
     """The note's bytes with a different text; `Refused` unless the note is UTF-8 or UTF-16."""
     bom, encoding, before = opened(data)
-    newline = line_end(before)
+    newline = yaml_edit.line_end(before)
     head = before[: block_end(before)]
     # A file may end with its front matter, without a line end.
     head += newline if head and head[-1] not in "\r\n" else ""

@@ -10,14 +10,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from djinn_memory.errors import UsageError
-from djinn_memory.notes.dates import (
-    coming_date,
-    day_begins,
-    day_ends,
-    iso_date,
-    local_day,
-    spoken_date,
-)
+from djinn_memory.notes import dates
 
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
@@ -50,7 +43,7 @@ class Period(Struct, frozen=True):
 
 def _comparable(at: str, date: str) -> str:
     """The form of a time that is compared with a date: for a day, the day of that time."""
-    return begin_key(at) if "T" in date else local_day(at)
+    return begin_key(at) if "T" in date else dates.local_day(at)
 
 
 def begin_key(date: str | None) -> str:
@@ -60,7 +53,7 @@ def begin_key(date: str | None) -> str:
     """
     if not date or "T" in date:
         return date or ""
-    return day_begins(first_day(date))
+    return dates.day_begins(first_day(date))
 
 
 def first_end(*ends: str | None) -> str | None:
@@ -100,7 +93,7 @@ def held(values: Iterable[S], at: str) -> S | None:
 
 def period_date(text: str | None) -> str | None:
     """The text of `valid_from` or `valid_to` in a note as ISO text; None if it is no date."""
-    if exact := iso_date(text):
+    if exact := dates.iso_date(text):
         return exact
     partial = _PARTIAL.fullmatch(text.strip()) if text else None
     if not partial or partial[1] == "0000" or not "01" <= (partial[2] or "01") <= "12":
@@ -124,7 +117,9 @@ def given_date(field: str, text: str | None, now: datetime) -> str | None:
     spoken = text.strip().lower()
     ahead = spoken == "tomorrow" or spoken.startswith("in ")
     local = now.astimezone()
-    when = period_date(coming_date(spoken, local) if ahead else spoken_date(spoken, local))
+    when = period_date(
+        dates.coming_date(spoken, local) if ahead else dates.spoken_date(spoken, local)
+    )
     if when is None:
         why = f"{text}: not a date; write 2026-05-01, 2026-05, 2026-05-01T10:00Z, 30d or yesterday"
         raise UsageError(why, argument=field)
@@ -155,7 +150,7 @@ def end_of_day(field: str, text: str | None, now: datetime) -> str | None:
     `given_date`.
     """
     date = given_date(field, text, now)
-    return date if date is None or "T" in date else day_ends(last_day(date))
+    return date if date is None or "T" in date else dates.day_ends(last_day(date))
 
 
 def spoken_period(period: Period, at: str) -> str | None:
@@ -172,6 +167,6 @@ def spoken_period(period: Period, at: str) -> str | None:
 def _spoken(date: str) -> str:
     from calendar import month_name
 
-    year, month, day = (*local_day(date).split("-"), "", "")[:3]
+    year, month, day = (*dates.local_day(date).split("-"), "", "")[:3]
     name = month_name[int(month)] if month else ""
     return " ".join(filter(None, (day.lstrip("0"), name, year)))

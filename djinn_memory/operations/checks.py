@@ -19,6 +19,18 @@ from msgspec.structs import FieldInfo, fields
 from djinn_memory.errors import UsageError
 from djinn_memory.system.choices import one_of
 
+UNGUARDED = Meta(extra={"guarded": False})
+"""Marks a field of a request in which a secret is not refused.
+
+It is a date, it only selects what exists, or the operation masks its secrets or checks it together
+with its label: `password`, and `hunter2`."""
+RawText = Annotated[str, UNGUARDED]
+"""A text in which a secret is not refused."""
+RawName = Annotated[RawText, Meta(max_length=100)]
+"""The same for a name, such as that of a session."""
+RawDay = Annotated[RawText, Meta(max_length=40)]
+"""The same for a day or a time."""
+
 _VALUES: dict[Any, str] = {
     bool: "bool",
     int: "int",

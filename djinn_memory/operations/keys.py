@@ -18,6 +18,7 @@ from djinn_memory.home.home import Home
 from djinn_memory.home.keys import Key, Scope, edit_keys, read_keys
 from djinn_memory.home.settings import NAME
 from djinn_memory.notes.dates import date_field, moment, over
+from djinn_memory.operations.checks import RawText
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import utc_now
 from djinn_memory.system.files import read_regular
@@ -27,8 +28,6 @@ PREFIX = "djinn_"
 
 MIN_TOKEN = 16
 """Minimum characters of a token of an earlier version. Shorter ones could be guessed."""
-
-_UNGUARDED = Meta(extra={"guarded": False})
 
 
 class KeyEntry(Struct, frozen=True, kw_only=True):
@@ -64,23 +63,19 @@ class AddKey(Struct, frozen=True):
         ),
     ] = "read"
     agents: Annotated[
-        Sequence[Annotated[str, _UNGUARDED]],
+        Sequence[RawText],
         Meta(
             description="An agent whose memory it opens; repeatable. Default: the first agent, or "
             "all agents with the scopes administer and read_all."
         ),
     ] = ()
-    vaults: Annotated[
-        Sequence[Annotated[str, _UNGUARDED]],
-        Meta(description="Open only this vault; repeatable."),
-    ] = ()
+    vaults: Annotated[Sequence[RawText], Meta(description="Open only this vault; repeatable.")] = ()
     domains: Annotated[
         Sequence[str],
         Meta(description="Open only this domain, and memories without one; repeatable."),
     ] = ()
     expires: Annotated[
-        str | None,
-        _UNGUARDED,
+        RawText | None,
         Meta(description="The last day: 2026-12-31, or a time from now such as 90d."),
     ] = None
 
@@ -108,7 +103,7 @@ class KeyList(Struct, frozen=True):
 class RevokeKey(Struct, frozen=True):
     """Revoke a key."""
 
-    name: Annotated[str, _UNGUARDED, Meta(description="The name of a key.")]
+    name: Annotated[RawText, Meta(description="The name of a key.")]
 
 
 class Keys(Namespace, name="keys"):

@@ -149,7 +149,8 @@ class OperationMethod(Generic[P, Q, R]):
         own, hints = inspect.signature(self.method), get_type_hints(self.request)
         fields = inspect.signature(self.request).parameters.values()
         shown = [field.replace(annotation=hints[field.name]) for field in fields]
-        return own.replace(parameters=[own.parameters["self"], *shown])
+        answer = own.return_annotation.rpartition(".")[2]
+        return own.replace(parameters=[own.parameters["self"], *shown], return_annotation=answer)
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]

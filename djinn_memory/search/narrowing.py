@@ -10,15 +10,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.errors import UsageError
 from djinn_memory.models import PLANES, Filters
+from djinn_memory.operations.checks import RawDay, RawName, RawText
 from djinn_memory.system.choices import one_of
-
-UNGUARDED = Meta(extra={"guarded": False})
-"""Marks a field of a request in which a secret is not refused.
-
-It is a date, it only selects what exists, or the operation masks its secrets or checks it together
-with its label: `password`, and `hunter2`."""
-RawText = Annotated[str, UNGUARDED]
-"""A text in which a secret is not refused."""
 
 AgentName = Annotated[
     RawText | None, Meta(description="The agent whose memory is used. Default: the first agent.")
@@ -41,13 +34,9 @@ DomainName = Annotated[
 ]
 
 SinceDay = Annotated[
-    Annotated[RawText, Meta(max_length=40)] | None,
-    Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday."),
+    RawDay | None, Meta(description="From this day on: 2026-03-01, 2026-03, 30d, yesterday.")
 ]
-UntilDay = Annotated[
-    Annotated[RawText, Meta(max_length=40)] | None,
-    Meta(description="Up to and including this day."),
-]
+UntilDay = Annotated[RawDay | None, Meta(description="Up to and including this day.")]
 
 ValidFrom = Annotated[
     Annotated[RawText, Meta(max_length=500)] | None,
@@ -66,7 +55,7 @@ ValidTo = Annotated[
 """The end of that period."""
 
 AsOf = Annotated[
-    Annotated[RawText, Meta(max_length=40)] | None,
+    RawDay | None,
     Meta(
         description="What held at the end of this day, or at this time: 2026-03-01, 2026-03, 30d. "
         "A memory without a period held from its creation on."
@@ -77,7 +66,7 @@ _Names = Annotated[Sequence[Annotated[RawText, Meta(max_length=200)]], Meta(max_
 DomainNames = Annotated[
     _Names, Meta(description="Only memories of one of these domains, such as work.")
 ]
-_Types = Annotated[Sequence[Annotated[RawText, Meta(max_length=100)]], Meta(max_length=20)]
+_Types = Annotated[Sequence[RawName], Meta(max_length=20)]
 _Vaults = Annotated[Sequence[Annotated[RawText, Meta(max_length=64)]], Meta(max_length=20)]
 
 

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from djinn_memory.languages.days import DayWindow
 from djinn_memory.models import Backend, Expand, Filters, Mode
-from djinn_memory.search.narrowing import Narrowing, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import Narrowing
 
 MOST_HOPS = 3
 """Maximum number of links that are followed from a memory."""

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from djinn_memory.models import (
-    AskedPeriod,
-    Expand,
-    Hit,
-    Known,
-    Mode,
-    Problem,
-    SearchStep,
-    Vault,
-)
+from djinn_memory.models import AskedPeriod, Expand, Hit, Known, Mode, Problem, SearchStep, Vault
 from djinn_memory.search.backend import Index
 from djinn_memory.search.candidate import Candidate, Scored
 from djinn_memory.search.query import Query

@@ -8,24 +8,16 @@ from pathlib import Path
 import apsw
 
 from djinn_memory.errors import Refused
-from djinn_memory.store.sqlite import (
-    ForeignDatabase,
-    Schema,
-    not_a_file,
-    peek,
-    reader,
-    recognise,
-    snapshot,
-)
+from djinn_memory.store import sqlite
 
 
-def fault(path: Path, schema: Schema, *, thorough: bool = False) -> str | None:
+def fault(path: Path, schema: sqlite.Schema, *, thorough: bool = False) -> str | None:
     """The reason why a file is unusable as a database of `schema`, or None.
 
     A missing file, a newer version or a lock is not a fault. `thorough` also compares the indexes
     of the file with its tables. No file is created beside it.
     """
-    if not_a_file(path):
+    if sqlite.not_a_file(path):
         return "is not a file"
     log = Path(f"{path}-wal")
     unwritten = not log.exists()
@@ -36,14 +28,14 @@ def fault(path: Path, schema: Schema, *, thorough: bool = False) -> str | None:
     return problem
 
 
-def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str | None:
+def _fault(path: Path, schema: sqlite.Schema, thorough: bool, unwritten: bool) -> str | None:
     try:
-        with closing(peek(path) if unwritten else reader(path)) as connection:
+        with closing(sqlite.peek(path) if unwritten else sqlite.reader(path)) as connection:
             try:
-                recognise(connection, path, schema)
+                sqlite.recognise(connection, path, schema)
             except Refused:
                 return None
-            except ForeignDatabase:
+            except sqlite.ForeignDatabase:
                 return "was not created by djinn"
             check = "integrity_check(1)" if thorough else "quick_check(1)"
             result = str(connection.execute(f"pragma {check}").get)
@@ -51,7 +43,7 @@ def _fault(path: Path, schema: Schema, thorough: bool, unwritten: bool) -> str |
                 return f"is damaged ({' '.join(result.split())})"
             _ask_word_tables(connection)
             # Another process may be making the tables: all must be of one version.
-            with snapshot(connection):
+            with sqlite.snapshot(connection):
                 lacking = _lacking(connection, schema)
             return f"is damaged (it lacks {lacking})" if lacking else None
     except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError):
@@ -73,10 +65,10 @@ def _ask_word_tables(connection: apsw.Connection) -> None:
         connection.execute(f'select 1 from "{name}" where "{name}" match ? limit 1', ("a",))
 
 
-def newer_database(path: Path, schema: Schema) -> int | None:
+def newer_database(path: Path, schema: sqlite.Schema) -> int | None:
     """The version of a database that a newer djinn created; None for every other file."""
     try:
-        with closing(peek(path)) as connection:
+        with closing(sqlite.peek(path)) as connection:
             version: int = connection.pragma("user_version")
             ours = connection.pragma("application_id") == schema.application
     except apsw.Error:
@@ -84,7 +76,7 @@ def newer_database(path: Path, schema: Schema) -> int | None:
     return version if ours and version > schema.newest else None
 
 
-def _lacking(connection: apsw.Connection, schema: Schema) -> str | None:
+def _lacking(connection: apsw.Connection, schema: sqlite.Schema) -> str | None:
     """A table or column that is in the scripts but not in the file."""
     version = connection.pragma("user_version")
     with closing(apsw.Connection(":memory:")) as model:

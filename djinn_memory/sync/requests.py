@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import RawText
+from djinn_memory.operations.checks import RawText
 from djinn_memory.store.postgres.queries import ServerFact
 
 VaultNames = Annotated[

@@ -25,18 +25,8 @@ from djinn_memory.store.postgres.notes import ServerHead, ServerNote
 from djinn_memory.store.postgres.scopes import large_files, record_home
 from djinn_memory.store.sqlite import erase
 from djinn_memory.sync import purges
-from djinn_memory.sync.notes import derived, pull, push
+from djinn_memory.sync.notes import derived, listing, pull, push
 from djinn_memory.sync.notes.link import Reason, Unfinished, VaultLink, unregistered
-from djinn_memory.sync.notes.listing import (
-    ScopeHistory,
-    current_history,
-    exchanged,
-    list_files,
-    list_notes,
-    preview_history,
-    recover_steps,
-    unlisted,
-)
 from djinn_memory.sync.notes.names import unfit, why_not
 from djinn_memory.sync.notes.plan import PullStep, PushStep, SyncPlan, SyncStates, make_plan
 from djinn_memory.sync.requests import FileElsewhere, VaultExchange
@@ -71,17 +61,17 @@ def exchange(
     """
     derived.check_model(link)
     if dry_run:
-        _, states = _compare(link, preview_history(link))
+        _, states = _compare(link, listing.preview_history(link))
         return _planned(link, _plan(link, states), direction)
     result = VaultExchange(link.vault.name)
-    recover_steps(link)
+    listing.recover_steps(link)
     if direction != "pull":
         purges.send_sections(link)
     unpurged = purges.receive_sections(link) if direction != "push" else set[str]()
     replaced: set[str] = set()
     seen = max(sync_state.seen(link.ledger, link.scope), default=0)
     for _ in range(ROUNDS):
-        snapshot, states = _compare(link, current_history(link))
+        snapshot, states = _compare(link, listing.current_history(link))
         sync_state.advance(link.ledger, link.scope, states.scope, snapshot.mark)
         plan = _plan(link, states)
         if direction != "pull":
@@ -166,20 +156,20 @@ def _check_deletions(link: VaultLink, plan: SyncPlan, known: int) -> None:
         )
 
 
-def _compare(link: VaultLink, common: ScopeHistory) -> tuple[_Snapshot, SyncStates]:
+def _compare(link: VaultLink, common: listing.ScopeHistory) -> tuple[_Snapshot, SyncStates]:
     """Read the states of all notes, here and on the server.
 
     The notes that are left out as they are, are unfinished.
     """
-    bases = exchanged(link, common.bases)
-    files = list_files(link, bases)
+    bases = listing.exchanged(link, common.bases)
+    files = listing.list_files(link, bases)
     snapshot = _read_server(link, common.state)
     state = common.state
     if snapshot.head.purged_rev > state.rev:
         # Deletions that this home has not seen were forgotten.
         state = replace(state, whole=True)
-    left = unlisted(link, files, bases)
-    server = exchanged(link, snapshot.notes)
+    left = listing.unlisted(link, files, bases)
+    server = listing.exchanged(link, snapshot.notes)
     link.unfinished = {
         note_id: Unfinished(path, "unfit") for note_id, path in snapshot.unfit.items()
     }
@@ -242,7 +232,7 @@ def _carry_out(
     if not pushes:
         return bool(pulled)
     if pulled:
-        list_notes(link)
+        listing.list_notes(link)
     derived.embed_notes(link)
     derived.check_model(link)
     pushed = push.push(link, pushes)

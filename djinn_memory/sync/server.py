@@ -20,46 +20,27 @@ from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.ledger.sync_state import home_id_if_any
-from djinn_memory.store.postgres import catalog, migrations
+from djinn_memory.store.postgres import catalog, migrations, servers
 from djinn_memory.store.postgres.connection import connect
 from djinn_memory.store.postgres.migrations import VectorModel
 from djinn_memory.store.postgres.scopes import Scope, homes, register, remove, scopes
-from djinn_memory.store.postgres.servers import (
-    EMBEDDED,
-    URL,
-    ServerConnection,
-    configured_url,
-    connected,
-    embedded_folder,
-    server_address,
-    start_at,
-)
+from djinn_memory.sync import requests
 from djinn_memory.sync.notes.derived import build_vector_index, require_embedder, require_model
 from djinn_memory.sync.notes.link import scope_of
-from djinn_memory.sync.requests import (
-    AdoptedVault,
-    InitSync,
-    MigratedServer,
-    MigrateSync,
-    PreparedServer,
-    ServerHome,
-    ServerStatus,
-    SyncedVault,
-)
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
 
-def going(home: Home, request: InitSync) -> tuple[Vault, ...]:
+def going(home: Home, request: requests.InitSync) -> tuple[Vault, ...]:
     """The vaults that go to the server from now on: those of the settings, and those asked for."""
     names = [*request.vaults, *_named_scopes(request)]
     listed = [vault.name for vault in home.synced]
     return home.named([*listed, *names]) if names else home.synced
 
 
-def _named_scopes(request: InitSync) -> dict[str, str]:
+def _named_scopes(request: requests.InitSync) -> dict[str, str]:
     """The vaults to join, each with the id that the request names for it, else an empty text."""
     pairs = (text.partition("=") for text in request.join)
     return {name: scope.strip().lower() for name, _, scope in pairs}
@@ -67,7 +48,7 @@ def _named_scopes(request: InitSync) -> dict[str, str]:
 
 def _adoptions(
     vaults: Sequence[Vault], known: Sequence[Scope], joined: Mapping[str, str]
-) -> list[AdoptedVault]:
+) -> list[requests.AdoptedVault]:
     """The vaults that must become a vault of the server.
 
     These are the shared vault, if the server has another one, and those in `joined`. A vault of an
@@ -81,13 +62,13 @@ def _adoptions(
             shared = [str(scope.user_id) for scope in known if access.is_shared_name(scope.name)]
             chosen[vault.name] = shared[0] if shared and vault.id not in shared else vault.id
     return [
-        AdoptedVault(vault.name, vault.id, chosen[vault.name])
+        requests.AdoptedVault(vault.name, vault.id, chosen[vault.name])
         for vault in vaults
         if chosen.get(vault.name, vault.id) != vault.id
     ]
 
 
-def _adopt(runtime: Runtime, adopted: AdoptedVault) -> None:
+def _adopt(runtime: Runtime, adopted: requests.AdoptedVault) -> None:
     """Give a vault of this home its id on the server.
 
     The settings change last, so that an interrupted adoption is repeated as a whole.
@@ -135,7 +116,7 @@ NO_MODEL = VectorModel("none", 384, 1.0, 0.0)
 """The model of a server whose first home embeds nothing."""
 
 
-def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
+def prepare(runtime: Runtime, request: requests.InitSync) -> requests.PreparedServer:
     """See `Sync.init`."""
     home = runtime.home
     url = _chosen_url(home, request)
@@ -145,12 +126,16 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
         scope_of(vault)
     given = current_wording().argument("url")
     address = (
-        server_address(home) if url is None else start_at(home, url, given, create=request.embedded)
+        servers.server_address(home)
+        if url is None
+        else servers.start_at(home, url, given, create=request.embedded)
     )
     own = _own_model(runtime)
     with closing(connect(address)) as connection:
         applied = migrations.migrate(connection, address, own or NO_MODEL)
-        server = ServerConnection(connection, address, migrations.state(connection, address))
+        server = servers.ServerConnection(
+            connection, address, migrations.state(connection, address)
+        )
         if own and server.state.model.identity == NO_MODEL.identity:
             # No home has brought vectors yet.
             migrations.change_model(connection, address, own)
@@ -180,15 +165,15 @@ def prepare(runtime: Runtime, request: InitSync) -> PreparedServer:
             home.trust([endpoint for endpoint in home.untrusted if endpoint.use == "sync"])
         with server.reading() as cursor:
             synced, others = _vaults(runtime, cursor)
-    return PreparedServer(
+    return requests.PreparedServer(
         str(address), applied, added, adopted, synced, others, secured, distributed,
         unused,
     )  # fmt: skip
 
 
-def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
+def update(runtime: Runtime, request: requests.MigrateSync) -> requests.MigratedServer:
     """See `Sync.migrate`."""
-    address = server_address(runtime.home)
+    address = servers.server_address(runtime.home)
     if request.change_model:
         require_embedder(runtime)
     own = _own_model(runtime) if request.change_model else None
@@ -197,7 +182,7 @@ def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
             pending, known, vectors = migrations.preview(connection, address)
             after = own or known
             gone = vectors if after.identity != known.identity else 0
-            return MigratedServer(
+            return requests.MigratedServer(
                 str(address), pending, known.identity, after.identity, gone, dry_run=True
             )
         applied = migrations.migrate(connection, address, None)
@@ -206,19 +191,19 @@ def update(runtime: Runtime, request: MigrateSync) -> MigratedServer:
         if own and own.identity != before.identity:
             removed = migrations.change_model(connection, address, own)
         after = migrations.state(connection, address).model
-    return MigratedServer(str(address), applied, before.identity, after.identity, removed)
+    return requests.MigratedServer(str(address), applied, before.identity, after.identity, removed)
 
 
-def describe(runtime: Runtime) -> ServerStatus:
+def describe(runtime: Runtime) -> requests.ServerStatus:
     """See `Sync.status`."""
     home = runtime.home
     own = runtime.models.embedder
-    with connected(home) as server, server.reading() as cursor:
+    with servers.connected(home) as server, server.reading() as cursor:
         synced, others = _vaults(runtime, cursor)
         registered = {vault.scope for vault in synced}
-        return ServerStatus(
+        return requests.ServerStatus(
             str(server.address),
-            URL if variable(URL) else "sync.url",
+            servers.URL if variable(servers.URL) else "sync.url",
             catalog.postgres_version(cursor),
             catalog.extensions(cursor),
             server.state.version,
@@ -234,7 +219,7 @@ def describe(runtime: Runtime) -> ServerStatus:
 
 def goes_to_server(home: Home, vault: Vault) -> bool:
     """Whether the home has a server, and the vault is listed among those that go to it."""
-    return bool(configured_url(home)) and vault.name in (home.config.sync.vaults or ())
+    return bool(servers.configured_url(home)) and vault.name in (home.config.sync.vaults or ())
 
 
 def remove_from_server(home: Home, vault: Vault) -> bool:
@@ -242,15 +227,15 @@ def remove_from_server(home: Home, vault: Vault) -> bool:
 
     Raises `Unavailable` if the server does not answer.
     """
-    with connected(home) as server, server.transaction() as cursor:
+    with servers.connected(home) as server, server.transaction() as cursor:
         return remove(cursor, UUID(vault.id))
 
 
-def _chosen_url(home: Home, request: InitSync) -> str | None:
+def _chosen_url(home: Home, request: requests.InitSync) -> str | None:
     """The value for `sync.url`; None if the address that is set already is used."""
     if request.url is None:
         if not request.embedded:
-            if not configured_url(home) and not home.untrusted:
+            if not servers.configured_url(home) and not home.untrusted:
                 raise UsageError(
                     "no server is named",
                     Remedy(arguments={"url": None}, purpose="name one"),
@@ -258,7 +243,7 @@ def _chosen_url(home: Home, request: InitSync) -> str | None:
                 )
             return None
         _check_own_data(home)
-        return EMBEDDED
+        return servers.EMBEDDED
     if request.embedded:
         raise UsageError(
             "cannot be combined with an address; pass one of them", argument="embedded"
@@ -283,15 +268,15 @@ def _chosen_url(home: Home, request: InitSync) -> str | None:
 def _unused_folder(home: Home, url: str | None) -> str | None:
     """The folder of the server inside this home, if another one at `url` takes its place."""
     before = home.config.sync.url
-    if url is None or url == EMBEDDED or before != EMBEDDED:
+    if url is None or url == servers.EMBEDDED or before != servers.EMBEDDED:
         return None
-    return str(embedded_folder(home, before))
+    return str(servers.embedded_folder(home, before))
 
 
 def _check_own_data(home: Home) -> None:
     """Raise `Refused` for data of a server that came with a cloned home: it could run programs."""
-    folder = embedded_folder(home, EMBEDDED)
-    if folder and folder.exists() and home.config.sync.url != EMBEDDED:
+    folder = servers.embedded_folder(home, servers.EMBEDDED)
+    if folder and folder.exists() and home.config.sync.url != servers.EMBEDDED:
         raise Refused(
             f"{folder} holds a server that this home does not use; check where it comes from, "
             "then move it away"
@@ -310,7 +295,7 @@ def _own_model(runtime: Runtime) -> VectorModel | None:
 
 
 def _register(
-    cursor: Cursor, vaults: Sequence[Vault], adopted: Sequence[AdoptedVault]
+    cursor: Cursor, vaults: Sequence[Vault], adopted: Sequence[requests.AdoptedVault]
 ) -> list[str]:
     """Register the vaults that are new to the server, and return their names.
 
@@ -329,14 +314,16 @@ def _register(
     ]
 
 
-def _vaults(runtime: Runtime, cursor: Cursor) -> tuple[list[SyncedVault], list[SyncedVault]]:
+def _vaults(
+    runtime: Runtime, cursor: Cursor
+) -> tuple[list[requests.SyncedVault], list[requests.SyncedVault]]:
     """The vaults of this home that go to the server and are there, and the others there."""
     known = {str(scope.user_id): scope for scope in scopes(cursor)}
     own = {vault.id: vault.name for vault in runtime.home.synced}
     listed = [(own.get(key, known[key].name), known[key]) for key in (*own, *known) if key in known]
 
     entries = {
-        str(scope.user_id): SyncedVault(
+        str(scope.user_id): requests.SyncedVault(
             name,
             str(scope.user_id),
             scope.rev,
@@ -351,12 +338,12 @@ def _vaults(runtime: Runtime, cursor: Cursor) -> tuple[list[SyncedVault], list[S
     )
 
 
-def server_homes(runtime: Runtime, cursor: Cursor, scope: UUID) -> list[ServerHome]:
+def server_homes(runtime: Runtime, cursor: Cursor, scope: UUID) -> list[requests.ServerHome]:
     """The homes that synchronize a vault of the server, the one seen last first."""
     ledger = runtime.state.ledger_if_any
     own = home_id_if_any(ledger) if ledger else None
     active = runtime.now() - timedelta(days=runtime.home.config.sync.keep_days)
     return [
-        ServerHome(str(home), name, moment(seen), rev, unread, seen > active, home == own)
+        requests.ServerHome(str(home), name, moment(seen), rev, unread, seen > active, home == own)
         for home, name, rev, seen, unread in homes(cursor, scope, runtime.now())
     ]

@@ -25,29 +25,12 @@ from djinn_memory.store.postgres.notes import listen, prune_history
 from djinn_memory.store.postgres.scopes import Scope, remove, remove_home, scopes
 from djinn_memory.store.postgres.scopes import names as scope_names
 from djinn_memory.store.postgres.servers import ServerConnection, connected
-from djinn_memory.sync import events
+from djinn_memory.sync import events, requests
 from djinn_memory.sync.keys import record_keys
 from djinn_memory.sync.notes.derived import require_embedder, require_model
 from djinn_memory.sync.notes.files import BaseTexts, VaultFiles
 from djinn_memory.sync.notes.link import VaultLink, scope_of, unregistered
 from djinn_memory.sync.notes.listing import find_copies
-from djinn_memory.sync.requests import (
-    Backfilled,
-    BackfillSync,
-    ConflictCopy,
-    ConflictList,
-    Drift,
-    ForgetSync,
-    ForgottenSync,
-    ForgottenVault,
-    ListConflicts,
-    PullSync,
-    PushSync,
-    ServerHome,
-    SyncComparison,
-    SyncReport,
-    VerifySync,
-)
 from djinn_memory.sync.run import Direction, exchange
 from djinn_memory.sync.server import server_homes
 from djinn_memory.sync.verification import compare, fill, restore
@@ -58,7 +41,9 @@ if TYPE_CHECKING:
     from djinn_memory.store.postgres.connection import Cursor
 
 
-def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> SyncReport:
+def synchronize(
+    runtime: Runtime, request: requests.PullSync, direction: Direction
+) -> requests.SyncReport:
     """Synchronize vaults. Raises `Busy` if another process does."""
     if not request.dry_run:
         recover(runtime.state)
@@ -70,7 +55,7 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
             raise unregistered(server.address, vaults[0])
         links = [linked(runtime, server, vault) for vault in vaults if vault.name not in missing]
         for link in links:
-            link.deletes_many = isinstance(request, PushSync) and request.delete_many
+            link.deletes_many = isinstance(request, requests.PushSync) and request.delete_many
         results = [exchange(link, direction, dry_run=request.dry_run) for link in links]
         # Events may quote notes of another vault, which are purged by now.
         waits = any(link.purges_wait for link in links)
@@ -79,7 +64,7 @@ def synchronize(runtime: Runtime, request: PullSync, direction: Direction) -> Sy
                 counts = _follow(link, direction, events_wait=waits)
                 result.events_received, result.events_sent = counts
     problems = [problem for link in links for problem in link.problems]
-    return SyncReport(results, request.dry_run, missing, problems)
+    return requests.SyncReport(results, request.dry_run, missing, problems)
 
 
 def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> tuple[int, int]:
@@ -102,9 +87,9 @@ def _follow(link: VaultLink, direction: Direction, *, events_wait: bool) -> tupl
     return exchanged
 
 
-def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:
+def conflicts(runtime: Runtime, request: requests.ListConflicts) -> requests.ConflictList:
     """List the conflict copies of vaults, without the server."""
-    copies: list[ConflictCopy] = []
+    copies: list[requests.ConflictCopy] = []
     for vault in _chosen(runtime, request.vaults):
         runtime.refresh([vault])
         notes = {path: uid for path, _, _, uid in contents(runtime.state.index, vault)}
@@ -112,29 +97,29 @@ def conflicts(runtime: Runtime, request: ListConflicts) -> ConflictList:
         ledger = runtime.state.ledger_if_any
         known = bases(ledger, scope_of(vault)) if ledger else {}
         copies += [
-            ConflictCopy(vault.name, path, original)
+            requests.ConflictCopy(vault.name, path, original)
             for path, original in find_copies({**dict.fromkeys(others), **notes}, known)
         ]
-    return ConflictList(copies)
+    return requests.ConflictList(copies)
 
 
-def verify(runtime: Runtime, request: VerifySync) -> SyncComparison:
+def verify(runtime: Runtime, request: requests.VerifySync) -> requests.SyncComparison:
     """Compare vaults with the server, byte for byte."""
-    compared, drifts = 0, list[Drift]()
+    compared, drifts = 0, list[requests.Drift]()
     with locked(runtime.home), connected(runtime.home) as server:
         vaults = _chosen(runtime, request.vaults)
         missing = _unregistered(server, vaults)
         for vault in vaults:
             if vault.name in missing:
-                drifts.append(Drift(vault.name, None, "is not on the server"))
+                drifts.append(requests.Drift(vault.name, None, "is not on the server"))
             else:
                 number, differing = compare(linked(runtime, server, vault))
                 compared += number
                 drifts += differing
-    return SyncComparison(compared, drifts)
+    return requests.SyncComparison(compared, drifts)
 
 
-def backfill(runtime: Runtime, request: BackfillSync) -> Backfilled:
+def backfill(runtime: Runtime, request: requests.BackfillSync) -> requests.Backfilled:
     """Embed what this home has not embedded, and fill what its vaults lack on the server.
 
     Each batch of notes is a transaction. Raises `Unavailable` without an embedding model, and
@@ -155,7 +140,7 @@ def backfill(runtime: Runtime, request: BackfillSync) -> Backfilled:
             filled, left = filled + done, left + skipped
             if request.all:
                 restore(link)
-    return Backfilled(filled, left, tuple(report.problems))
+    return requests.Backfilled(filled, left, tuple(report.problems))
 
 
 def wait_for_changes(runtime: Runtime) -> None:
@@ -217,7 +202,7 @@ def linked(runtime: Runtime, server: ServerConnection, vault: Vault) -> VaultLin
     )  # fmt: skip
 
 
-def forget(runtime: Runtime, request: ForgetSync) -> ForgottenSync:
+def forget(runtime: Runtime, request: requests.ForgetSync) -> requests.ForgottenSync:
     """See `Sync.forget`."""
     if request.vault and request.home:
         raise UsageError(
@@ -241,7 +226,7 @@ def forget(runtime: Runtime, request: ForgetSync) -> ForgottenSync:
             _remove(server, [UUID(vault.scope) for vault in vaults], gone)
             if gone is None:
                 _unlist(home, vaults[0].scope)
-    return ForgottenSync(str(server.address), vaults, gone, not request.dry_run)
+    return requests.ForgottenSync(str(server.address), vaults, gone, not request.dry_run)
 
 
 def _remove(server: ServerConnection, vaults: Sequence[UUID], home: str | None) -> None:
@@ -261,7 +246,7 @@ def _unlist(home: Home, scope: str) -> None:
         home.edit((("sync", "vaults"), kept))
 
 
-def _vault(runtime: Runtime, cursor: Cursor, name: str) -> ForgottenVault:
+def _vault(runtime: Runtime, cursor: Cursor, name: str) -> requests.ForgottenVault:
     """The vault of the server with a name in this home, an id, or a name on the server."""
     known = scopes(cursor)
     own = {vault.name: vault.id for vault in runtime.home.vaults}
@@ -272,13 +257,15 @@ def _vault(runtime: Runtime, cursor: Cursor, name: str) -> ForgottenVault:
     for vault in () if chosen else runtime.home.synced:
         if name in (vault.name, vault.id):
             # Another home removed it, or this one was killed before it changed its settings.
-            return ForgottenVault(vault.name, vault.id, 0, [], on_server=False)
+            return requests.ForgottenVault(vault.name, vault.id, 0, [], on_server=False)
     listed = [f"{scope.user_id} ({count(scope.notes, 'note')})" for scope in chosen]
     _check_single(name, "vault", listed)
     return _entry(chosen[0], server_homes(runtime, cursor, chosen[0].user_id))
 
 
-def _of_home(runtime: Runtime, cursor: Cursor, name: str) -> tuple[list[ForgottenVault], str]:
+def _of_home(
+    runtime: Runtime, cursor: Cursor, name: str
+) -> tuple[list[requests.ForgottenVault], str]:
     """The vaults that a home synchronizes, given its name or id, and its id."""
     listed = [(scope, server_homes(runtime, cursor, scope.user_id)) for scope in scopes(cursor)]
     every = {home.id: home for _, homes in listed for home in homes}
@@ -307,5 +294,5 @@ def _check_single(name: str, kind: str, chosen: Sequence[str]) -> None:
         )
 
 
-def _entry(scope: Scope, homes: Sequence[ServerHome]) -> ForgottenVault:
-    return ForgottenVault(scope.name, str(scope.user_id), scope.notes, homes)
+def _entry(scope: Scope, homes: Sequence[requests.ServerHome]) -> requests.ForgottenVault:
+    return requests.ForgottenVault(scope.name, str(scope.user_id), scope.notes, homes)

@@ -11,35 +11,12 @@ from djinn_memory.runtime import Runtime
 from djinn_memory.store.postgres import queries
 from djinn_memory.store.postgres.queries import SyncStats
 from djinn_memory.store.postgres.servers import ServerConnection, connected
-from djinn_memory.sync import server
-from djinn_memory.sync.requests import (
-    Backfilled,
-    BackfillSync,
-    ConflictList,
-    ForgetSync,
-    ForgottenSync,
-    InitSync,
-    ListConflicts,
-    MigratedServer,
-    MigrateSync,
-    PreparedServer,
-    PullSync,
-    PushSync,
-    RunSync,
-    SearchServerFacts,
-    ServerFacts,
-    ServerStatus,
-    ShowSyncStats,
-    ShowSyncStatus,
-    SyncComparison,
-    SyncReport,
-    VerifySync,
-)
+from djinn_memory.sync import requests, server
 
 
 def _search_facts(
-    runtime: Runtime, server: ServerConnection, request: SearchServerFacts
-) -> ServerFacts:
+    runtime: Runtime, server: ServerConnection, request: requests.SearchServerFacts
+) -> requests.ServerFacts:
     """See `Sync.facts`."""
     if not request.query.strip():
         example = Remedy("sync.facts", {"query": "where she lives"}, "see an example")
@@ -58,7 +35,7 @@ def _search_facts(
     with server.reading() as tx:
         scopes = _scopes(runtime, everything=request.all)
         answers = queries.search(tx, request.query, vector, runtime.now(), scopes, request.limit)
-    return ServerFacts(answers, problems)
+    return requests.ServerFacts(answers, problems)
 
 
 def _scopes(runtime: Runtime, *, everything: bool) -> list[UUID] | None:
@@ -69,8 +46,8 @@ def _scopes(runtime: Runtime, *, everything: bool) -> list[UUID] | None:
 class Sync(Namespace, name="sync"):
     """Synchronization of vaults with a Postgres server, where several homes meet."""
 
-    @operation(InitSync, recover=False, patient=True, rights="person")
-    def init(self, request: InitSync) -> PreparedServer:
+    @operation(requests.InitSync, recover=False, patient=True, rights="person")
+    def init(self, request: requests.InitSync) -> requests.PreparedServer:
         """Prepare a server, register the vaults that go to it, and write its address in the config.
 
         If the server has a shared vault already, the shared vault of this home becomes the same
@@ -80,8 +57,8 @@ class Sync(Namespace, name="sync"):
         """
         return server.prepare(self.runtime, request)
 
-    @operation(MigrateSync, recover=False, patient=True, rights="person")
-    def migrate(self, request: MigrateSync) -> MigratedServer:
+    @operation(requests.MigrateSync, recover=False, patient=True, rights="person")
+    def migrate(self, request: requests.MigrateSync) -> requests.MigratedServer:
         """Update the tables of the server to this version of djinn, in one transaction.
 
         With `dry_run` nothing is changed, and the answer says what would be. Raises `Refused` if a
@@ -89,16 +66,16 @@ class Sync(Namespace, name="sync"):
         """
         return server.update(self.runtime, request)
 
-    @operation(ShowSyncStatus, recover=False, rights="person")
-    def status(self, request: ShowSyncStatus) -> ServerStatus:
+    @operation(requests.ShowSyncStatus, recover=False, rights="person")
+    def status(self, request: requests.ShowSyncStatus) -> requests.ServerStatus:
         """Show the server, its versions, its vaults and their homes.
 
         Raises `Unavailable` if the server is down.
         """
         return server.describe(self.runtime)
 
-    @operation(ForgetSync, recover=False, patient=True, removes=True, rights="person")
-    def forget(self, request: ForgetSync) -> ForgottenSync:
+    @operation(requests.ForgetSync, recover=False, patient=True, removes=True, rights="person")
+    def forget(self, request: requests.ForgetSync) -> requests.ForgottenSync:
         """Remove a vault with all its rows from the server, or the record of a home.
 
         Files of homes stay. A removed vault leaves `sync.vaults` here, and the next run of another
@@ -108,8 +85,8 @@ class Sync(Namespace, name="sync"):
 
         return forget(self.runtime, request)
 
-    @operation(RunSync, patient=True, writes=True, removes=True, rights="person")
-    def run(self, request: RunSync) -> SyncReport:
+    @operation(requests.RunSync, patient=True, writes=True, removes=True, rights="person")
+    def run(self, request: requests.RunSync) -> requests.SyncReport:
         """Receive the changes of other homes, then send those of this home.
 
         A note that was changed here and elsewhere keeps the server's text, and the text of this
@@ -119,15 +96,15 @@ class Sync(Namespace, name="sync"):
 
         return synchronize(self.runtime, request, "both")
 
-    @operation(PullSync, patient=True, writes=True, removes=True, rights="person")
-    def pull(self, request: PullSync) -> SyncReport:
+    @operation(requests.PullSync, patient=True, writes=True, removes=True, rights="person")
+    def pull(self, request: requests.PullSync) -> requests.SyncReport:
         """Receive the changes of other homes, and send nothing."""
         from djinn_memory.sync.session import synchronize
 
         return synchronize(self.runtime, request, "pull")
 
-    @operation(PushSync, patient=True, rights="person")
-    def push(self, request: PushSync) -> SyncReport:
+    @operation(requests.PushSync, patient=True, rights="person")
+    def push(self, request: requests.PushSync) -> requests.SyncReport:
         """Send the changes of this home, and receive nothing.
 
         A note that another home changed too waits until changes are received.
@@ -136,8 +113,8 @@ class Sync(Namespace, name="sync"):
 
         return synchronize(self.runtime, request, "push")
 
-    @operation(ListConflicts, rights="person")
-    def conflicts(self, request: ListConflicts) -> ConflictList:
+    @operation(requests.ListConflicts, rights="person")
+    def conflicts(self, request: requests.ListConflicts) -> requests.ConflictList:
         """List the conflict copies of vaults. This needs no server.
 
         To settle a conflict, edit the note and delete the copy.
@@ -146,8 +123,8 @@ class Sync(Namespace, name="sync"):
 
         return session.conflicts(self.runtime, request)
 
-    @operation(VerifySync, patient=True, rights="person")
-    def verify(self, request: VerifySync) -> SyncComparison:
+    @operation(requests.VerifySync, patient=True, rights="person")
+    def verify(self, request: requests.VerifySync) -> requests.SyncComparison:
         """Compare vaults with the server, and name what differs.
 
         The files are compared byte for byte, and the rows that follow from them row by row. Events
@@ -157,8 +134,8 @@ class Sync(Namespace, name="sync"):
 
         return session.verify(self.runtime, request)
 
-    @operation(BackfillSync, patient=True, rights="person")
-    def backfill(self, request: BackfillSync) -> Backfilled:
+    @operation(requests.BackfillSync, patient=True, rights="person")
+    def backfill(self, request: requests.BackfillSync) -> requests.Backfilled:
         """Embed what this home has not embedded, and fill what its vaults lack on the server.
 
         With `all`, the rows of all notes and events are written again, and damaged bytes are
@@ -169,8 +146,8 @@ class Sync(Namespace, name="sync"):
 
         return backfill(self.runtime, request)
 
-    @operation(ShowSyncStats, recover=False, rights="person")
-    def stats(self, request: ShowSyncStats) -> SyncStats:
+    @operation(requests.ShowSyncStats, recover=False, rights="person")
+    def stats(self, request: requests.ShowSyncStats) -> SyncStats:
         """Count the memories on the server, its documents by type, and its episodes.
 
         Without `all` only the vaults of this home that go to the server are counted.
@@ -180,8 +157,8 @@ class Sync(Namespace, name="sync"):
             with connection.reading() as tx:
                 return queries.count_rows(tx, scopes)
 
-    @operation(SearchServerFacts, recover=False, rights="person", positional=("query",))
-    def facts(self, request: SearchServerFacts) -> ServerFacts:
+    @operation(requests.SearchServerFacts, recover=False, rights="person", positional=("query",))
+    def facts(self, request: requests.SearchServerFacts) -> requests.ServerFacts:
         """Search the facts on the server: by meaning, then by text.
 
         Without `all` only the vaults of this home that go to the server are searched.

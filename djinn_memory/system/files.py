@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from djinn_memory.errors import Changed, OutsideVault, Unavailable
+from djinn_memory.errors import Changed, NotFound, OutsideVault, Refused, Unavailable
 
 IN_MEMORY = 8_000_000
 """Bytes from which the data is put into a file."""
@@ -136,6 +136,24 @@ def create(path: Path, data: bytes, *, private: bool = False, sync: bool = True)
     """
     with _staged(path, data, private, sync) as scratch:
         move_to_free_name(scratch, path)
+
+
+@contextmanager
+def creating(path: Path) -> Iterator[None]:
+    """Explain why a file that the user named cannot be created in the block.
+
+    Raises `Refused` if it exists, `NotFound` without its folder, and `Unavailable` otherwise.
+    """
+    try:
+        if not path.parent.is_dir():
+            what = f"the folder {path.parent} does not exist"
+            raise NotFound(f"{what}; create it or choose another folder")
+        yield
+    except FileExistsError:
+        raise Refused(f"{path} already exists; choose another file name") from None
+    except OSError as error:
+        why = f"{path} cannot be written: {error.strerror or error}"
+        raise Unavailable(f"{why}; check the disk and its permissions") from None
 
 
 def replace(path: Path, data: bytes, was: bytes) -> None:

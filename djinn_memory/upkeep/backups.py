@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
@@ -29,6 +29,7 @@ from djinn_memory.store.expiring.sqlite import SCHEMA as WORKING_SCHEMA
 from djinn_memory.store.inspection import copy_database
 from djinn_memory.store.ledger import SCHEMA as LEDGER_SCHEMA
 from djinn_memory.system.files import (
+    creating,
     expand,
     file_version,
     is_abandoned,
@@ -38,27 +39,19 @@ from djinn_memory.system.files import (
     scratch_path,
     sync_folder,
 )
+from djinn_memory.upkeep import requests
 from djinn_memory.upkeep.archive import ArchiveWriter, Sink, read_archive
-from djinn_memory.upkeep.requests import (
-    CONFIG,
-    FORMAT,
-    LEDGER,
-    WORKING,
-    BackupContent,
-    CreateBackup,
-    CreatedBackup,
-    Manifest,
-    RestoredHome,
-)
 
-C = TypeVar("C", bound=BackupContent)
+C = TypeVar("C", bound=requests.BackupContent)
 
 
 class Backups(Namespace, name="backups"):
     """Backups of a home. `restore_backup` restores a home from one."""
 
-    @operation(CreateBackup, recover=False, patient=True, rights="person", positional=("file",))
-    def create(self, request: CreateBackup) -> CreatedBackup:
+    @operation(
+        requests.CreateBackup, recover=False, patient=True, rights="person", positional=("file",)
+    )
+    def create(self, request: requests.CreateBackup) -> requests.CreatedBackup:
         """Write vaults, ledger, working memory and settings into one archive, and verify it.
 
         Index and vectors are left out, because they can be rebuilt. Raises `Refused` when the file
@@ -80,24 +73,23 @@ class Backups(Namespace, name="backups"):
         return replace(created, deleted=record(home, written, home.config.backup.keep))
 
 
-def _create_backup(home: Home, file: Path, names: tuple[str, ...], now: datetime) -> CreatedBackup:
+def _create_backup(
+    home: Home, file: Path, names: tuple[str, ...], now: datetime
+) -> requests.CreatedBackup:
     """Write an archive and verify it. The file gets its name when it is complete.
 
     Raises `Refused` when the file exists.
     """
     vaults = home.named(names)
-    if os.path.lexists(file):
-        raise Refused(f"{file} already exists; choose another file name")
-    if not file.parent.is_dir():
-        raise NotFound(
-            f"the folder {file.parent} does not exist; create it or choose another folder"
-        )
-    remove_leftovers(file.parent)
     scratch = scratch_path(file)
     skipped = {home.state, scratch, default_folder().resolve()}
     left_out: list[Problem] = []
     problems: list[Problem] = []
-    try:
+    with creating(file), ExitStack() as stack:
+        if os.path.lexists(file):
+            raise FileExistsError
+        remove_leftovers(file.parent)
+        stack.callback(scratch.unlink, missing_ok=True)
         descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as target:
             writer = ArchiveWriter(target)
@@ -105,42 +97,34 @@ def _create_backup(home: Home, file: Path, names: tuple[str, ...], now: datetime
             for vault in vaults:
                 _add_vault(writer, vault, skipped, left_out, problems)
             packed = tuple(vault.name for vault in vaults)
-            manifest = Manifest(FORMAT, moment(now), packed, tuple(writer.files))
+            manifest = requests.Manifest(requests.FORMAT, moment(now), packed, tuple(writer.files))
             writer.finish(manifest)
             target.flush()
             os.fsync(target.fileno())
         if read_archive(scratch) != manifest:
             raise Refused(f"{file} was not written correctly; check the disk")
         size = scratch.stat().st_size
-        try:
-            move_to_free_name(scratch, file)
-        except FileExistsError:
-            raise Refused(f"{file} already exists; choose another file name") from None
-    except OSError as error:
-        why = f"{file} cannot be written: {error.strerror or error}"
-        raise Unavailable(f"{why}; check the disk and its permissions") from None
-    finally:
-        scratch.unlink(missing_ok=True)
+        move_to_free_name(scratch, file)
     sync_folder(file.parent)
     more = {"left_out": left_out, "problems": problems, "deleted": ()}
-    return _content_of(manifest, CreatedBackup, file=file, bytes=size, **more)
+    return _content_of(manifest, requests.CreatedBackup, file=file, bytes=size, **more)
 
 
-def _content_of(manifest: Manifest, kind: type[C], **more: Any) -> C:
+def _content_of(manifest: requests.Manifest, kind: type[C], **more: Any) -> C:
     """The content of an archive, from its manifest, with the other fields of `kind`."""
     paths = [file.path for file in manifest.files]
     vaults = {
         name: sum(path.startswith(f"vaults/{name}/") for path in paths) for name in manifest.vaults
     }
-    return kind(vaults, LEDGER in paths, WORKING in paths, **more)
+    return kind(vaults, requests.LEDGER in paths, requests.WORKING in paths, **more)
 
 
 def _add_state(writer: ArchiveWriter, home: Home) -> Iterator[Problem]:
     """Add settings, ledger and working memory."""
-    writer.add(CONFIG, home.config_path)
-    databases = {LEDGER: home.ledger_path, WORKING: home.working_path}
+    writer.add(requests.CONFIG, home.config_path)
+    databases = {requests.LEDGER: home.ledger_path, requests.WORKING: home.working_path}
     if home.config.working_memory:
-        del databases[WORKING]
+        del databases[requests.WORKING]
         yield Problem("working memory", "is stored on a server and is not in the backup")
     with TemporaryDirectory(prefix="djinn-") as folder:
         for path, database in databases.items():
@@ -227,7 +211,7 @@ RESERVE = 100 << 20
 """Number of bytes that stay free on the disk."""
 
 
-def restore_backup(archive: Path, folder: Path) -> RestoredHome:
+def restore_backup(archive: Path, folder: Path) -> requests.RestoredHome:
     """Restore a home into `folder`: a missing or empty one, or a home without notes and ledger.
 
     All vaults of the archive are then in `vaults/`, wherever they were before. Raises `Refused` for
@@ -251,7 +235,7 @@ def restore_backup(archive: Path, folder: Path) -> RestoredHome:
         shutil.rmtree(staging, ignore_errors=True)
     sync_folder(root.parent)
     return _content_of(
-        manifest, RestoredHome, home=root, created=manifest.created, problems=problems
+        manifest, requests.RestoredHome, home=root, created=manifest.created, problems=problems
     )
 
 
@@ -266,9 +250,9 @@ def _require_empty(root: Path) -> None:
     """Raise `Refused` if data would be lost."""
     if not os.path.lexists(root) or (root.is_dir() and not any(root.iterdir())):
         return
-    if root.is_dir() and (root / CONFIG).is_file():
+    if root.is_dir() and (root / requests.CONFIG).is_file():
         home = Home(root)
-        expected = {home.state, root / CONFIG}
+        expected = {home.state, root / requests.CONFIG}
         files = (path for path in root.rglob("*") if not path.is_dir() or path.is_symlink())
         lost = any(expected.isdisjoint((path, *path.parents)) for path in files)
         databases = (home.ledger_path, home.working_path)
@@ -310,12 +294,12 @@ class _DatedFile(FileIO):
         super().close()
 
 
-def _adapt(staging: Path, archive: Path, manifest: Manifest) -> Iterator[Problem]:
+def _adapt(staging: Path, archive: Path, manifest: requests.Manifest) -> Iterator[Problem]:
     """Adapt the settings to the folders of the new home, and check settings and databases."""
-    path = staging / CONFIG
+    path = staging / requests.CONFIG
     try:
         text = path.read_text(encoding="utf-8-sig")
-        config = configuration.validate(configuration.parse(text, CONFIG), CONFIG)
+        config = configuration.validate(configuration.parse(text, requests.CONFIG), requests.CONFIG)
         unknown = set(manifest.vaults) - config.vaults.keys()
         if unknown:
             raise ConfigError(f"they have no vault {min(unknown)}")
@@ -328,14 +312,14 @@ def _adapt(staging: Path, archive: Path, manifest: Manifest) -> Iterator[Problem
             if config.vaults[name].path != f"vaults/{name}":
                 changes.append((("vaults", name, "path"), f"vaults/{name}"))
                 yield Problem(name, f"was in {config.vaults[name].path} and is now inside the home")
-        text, data = configuration.splice(text, changes, CONFIG)
-        configuration.validate(data, CONFIG)
+        text, data = configuration.splice(text, changes, requests.CONFIG)
+        configuration.validate(data, requests.CONFIG)
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"{archive} is not a complete djinn backup: it has no settings") from error
     except ConfigError as error:
         raise Refused(f"{archive}: its settings cannot be used: {error}") from None
     path.write_text(text, encoding="utf-8")
-    for place, schema in ((LEDGER, LEDGER_SCHEMA), (WORKING, WORKING_SCHEMA)):
+    for place, schema in ((requests.LEDGER, LEDGER_SCHEMA), (requests.WORKING, WORKING_SCHEMA)):
         if (staging / place).exists() and (fault := faults.fault(staging / place, schema)):
             raise Refused(f"{archive}: its {Path(place).stem} database {fault}")
 
@@ -344,8 +328,8 @@ def _put_in_place(staging: Path, root: Path) -> None:
     """Rename the new home to its final path. If this fails, the previous folder is restored."""
     aside = staging.with_suffix(".before")
     try:
-        if (root / CONFIG).is_file():
-            shutil.copy2(root / CONFIG, staging / PREVIOUS_CONFIG)
+        if (root / requests.CONFIG).is_file():
+            shutil.copy2(root / requests.CONFIG, staging / PREVIOUS_CONFIG)
         if root.exists():
             root.rename(aside)
         try:

@@ -22,16 +22,7 @@ from djinn_memory.store.sqlite import Connection, Schema
 from djinn_memory.store.state import set_aside
 from djinn_memory.system.locks import is_locked
 from djinn_memory.system.plural import count
-from djinn_memory.upkeep.findings import (
-    FIX,
-    INDEX,
-    Check,
-    CheckedHome,
-    error,
-    hint,
-    ok,
-    warning,
-)
+from djinn_memory.upkeep.findings import FIX, INDEX, Check, CheckedHome, error, hint, ok, warning
 
 LOOK_SECONDS = 20
 """Maximum seconds for the scan for changed notes."""

@@ -283,12 +283,7 @@ def _untyped(notes: _Notes, *, always: bool) -> Iterator[LintIssue]:
 
 
 def _lacking(
-    notes: _Notes,
-    code: IssueCode,
-    what: str,
-    has: Callable[[IndexedMemory], bool],
-    *,
-    always: bool,
+    notes: _Notes, code: IssueCode, what: str, has: Callable[[IndexedMemory], bool], *, always: bool
 ) -> Iterator[LintIssue]:
     """The notes that lack what most notes of their vault have; with `always` in every vault."""
     by_vault: defaultdict[str, list[IndexedMemory]] = defaultdict(list)

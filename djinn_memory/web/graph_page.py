@@ -12,9 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from djinn_memory.errors import NotFound, Refused, Unavailable
 from djinn_memory.memories.graph.requests import GraphView
-from djinn_memory.system.files import create, write_atomic
+from djinn_memory.system.files import create, creating, write_atomic
 
 MARK = b'<meta name="generator" content="djinn graph view">'
 """What tells a page that djinn wrote from other files."""
@@ -89,20 +88,10 @@ def write_new(
 ) -> None:
     """Write a file. Of existing ones only those that may be `replaced` are.
 
-    Raises `Refused` if there is another file, `NotFound` without the folder, and `Unavailable` if
-    it cannot be written.
+    Raises what `creating` raises.
     """
-    try:
-        if not file.parent.is_dir():
-            raise NotFound(
-                f"the folder {file.parent} does not exist; create it or choose another folder"
-            )
+    with creating(file):
         (write_atomic if replaced(file) else create)(file, data, private=private)
-    except FileExistsError:
-        raise Refused(f"{file} already exists; choose another file name") from None
-    except OSError as error:
-        why = f"{file} cannot be written: {error.strerror or error}"
-        raise Unavailable(f"{why}; check the disk and its permissions") from None
 
 
 def _is_page(file: Path) -> bool:

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 
 from djinn_memory.graph.communities import LEAST, communities
-from djinn_memory.graph.network import Network
 from tests.examples import examples
+from tests.graph.networks import network_from
 from tests.graph.test_network import GRAPHS, Graph, network_of
 
 CLIQUES = [
@@ -18,14 +18,14 @@ CLIQUES = [
 
 def test_groups_that_few_edges_join_are_communities() -> None:
     edges = [*CLIQUES, (4, 0), (4, 1), (3, 5), (8, 9)]
-    network = Network.of(range(15), edges)
+    network = network_from(range(15), edges)
     listed = [nodes.tolist() for nodes in communities(network)]
     assert listed == [[0, 1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]], "13 and 14 have no edges"
 
 
 def test_a_pair_and_a_network_without_edges_have_no_community() -> None:
-    assert communities(Network.of(range(3), [(0, 1), (1, 0), (2, 2)])) == []
-    assert communities(Network.of([], [])) == []
+    assert communities(network_from(range(3), [(0, 1), (1, 0), (2, 2)])) == []
+    assert communities(network_from([], [])) == []
 
 
 @settings(max_examples=examples(200))

@@ -5,6 +5,7 @@ import pytest
 
 from djinn_memory.graph.layout import Places, layout
 from djinn_memory.graph.network import Network
+from tests.graph.networks import network_from
 
 
 def cliques(count: int, size: int, alone: int = 0) -> Network:
@@ -12,7 +13,7 @@ def cliques(count: int, size: int, alone: int = 0) -> Network:
     starts = range(0, count * size, size)
     edges = [(s + a, s + b) for s in starts for a in range(size) for b in range(a)]
     edges += [(s, (s + size) % (count * size)) for s in starts]
-    return Network.of(range(count * size + alone), edges)
+    return network_from(range(count * size + alone), edges)
 
 
 def distances(network: Network, places: Places) -> tuple[float, float]:
@@ -38,11 +39,11 @@ def test_the_same_links_give_the_same_places() -> None:
 @pytest.mark.parametrize(
     "network",
     [
-        Network.of([], []),
-        Network.of([7], []),
-        Network.of([1, 2], [(1, 2)]),
-        Network.of(range(40), []),
-        Network.of(range(3), [(0, 1), (1, 0), (1, 1)]),
+        network_from([], []),
+        network_from([7], []),
+        network_from([1, 2], [(1, 2)]),
+        network_from(range(40), []),
+        network_from(range(3), [(0, 1), (1, 0), (1, 1)]),
         cliques(2, 3, alone=30),
     ],
     ids=["empty", "one", "pair", "alone", "loop", "mostly alone"],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from djinn_memory.graph.network import Network
 from tests.examples import examples
+from tests.graph.networks import network_from
 
 GRAPHS = st.integers(1, 12).flatmap(
     lambda size: st.tuples(
@@ -26,7 +27,7 @@ Graph = tuple[int, list[tuple[int, int]]]
 
 def network_of(graph: Graph) -> Network:
     size, edges = graph
-    return Network.of(range(size), edges)
+    return network_from(range(size), edges)
 
 
 def reachable(graph: Graph, *starts: int) -> dict[int, int]:
@@ -97,7 +98,7 @@ def test_a_part_has_the_edges_between_its_nodes(graph: Graph, data: st.DataObjec
 
 
 def test_nodes_have_keys_and_edges_to_others_are_left_out() -> None:
-    network = Network.of([30, 10], [(10, 30), (10, 99), (30, 30)])
+    network = network_from([30, 10], [(10, 30), (10, 99), (30, 30)])
     assert (network.node(10), network.node(30)) == (0, 1)
     assert network.degrees.tolist() == [1, 3]
     assert network.weights.tolist() == [1.0, 1.0]
@@ -106,7 +107,7 @@ def test_nodes_have_keys_and_edges_to_others_are_left_out() -> None:
 
 
 def test_a_network_without_nodes_answers() -> None:
-    empty = Network.of([], [])
+    empty = network_from([], [])
     assert len(empty) == 0
     assert empty.islands().tolist() == []
     assert empty.distances([]).tolist() == []

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from djinn_memory.graph.network import Network
 from djinn_memory.graph.pagerank import personalised_pagerank
 from tests.examples import examples
+from tests.graph.networks import network_from
 from tests.graph.test_network import GRAPHS, Graph
 
 
@@ -41,7 +42,7 @@ def test_ranks_sum_to_one_and_solve_the_equations(
 ) -> None:
     size, edges = graph
     weights = [data.draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in edges]
-    plain = Network.of(range(size), edges)
+    plain = network_from(range(size), edges)
     network = Network(plain.keys, plain.sources, plain.targets, np.array(weights, float))
     nodes = st.integers(0, size - 1)
     seeds = data.draw(st.dictionaries(nodes, st.sampled_from([0.2, 1.0, 4.0]), min_size=1))
@@ -51,5 +52,5 @@ def test_ranks_sum_to_one_and_solve_the_equations(
 
 
 def test_without_seeds_nothing_has_a_rank() -> None:
-    assert personalised_pagerank(Network.of([1, 2], [(1, 2)]), {}).tolist() == [0, 0]
-    assert personalised_pagerank(Network.of([], []), {}).tolist() == []
+    assert personalised_pagerank(network_from([1, 2], [(1, 2)]), {}).tolist() == [0, 0]
+    assert personalised_pagerank(network_from([], []), {}).tolist() == []

@@ -21,8 +21,8 @@ from djinn_memory.errors import NotFound, Refused
 from djinn_memory.memories.facts.verbs import Facts
 from djinn_memory.memories.proposals.gaps import CloseGap, ReportGap
 from djinn_memory.operations import OPERATIONS, imported
+from djinn_memory.operations.checks import RawText
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.search.narrowing import RawText
 from tests.pages.fenced import ROOT
 
 

@@ -132,8 +132,7 @@ class _ViewOptions(Struct, frozen=True):
     """Options for the page of a view."""
 
     out: Annotated[
-        Path | None,
-        Meta(description="The file of the page. Default: a file in the state folder."),
+        Path | None, Meta(description="The file of the page. Default: a file in the state folder.")
     ] = None
 
 

@@ -32,8 +32,7 @@ class _InitHome(Struct, frozen=True):
         Meta(description="An agent that gets a personal vault; repeatable. Default: `me`."),
     ] = ()
     notes: Annotated[
-        Path | None,
-        Meta(description="A folder of notes to add as a vault, without moving it."),
+        Path | None, Meta(description="A folder of notes to add as a vault, without moving it.")
     ] = None
 
 

@@ -19,11 +19,7 @@ from djinn_memory.errors import DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
-    from djinn_memory.memories.linking.requests import (
-        NoteLink,
-        RelatedMemories,
-        UnlinkedMentions,
-    )
+    from djinn_memory.memories.linking.requests import NoteLink, RelatedMemories, UnlinkedMentions
 
 NAME = Field(complete=candidates.titles)
 

@@ -16,16 +16,10 @@ from djinn_memory.notes.dates import local_day
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
+    from djinn_memory.memories import verbs
     from djinn_memory.memories.recall.scores import MemoryScore
     from djinn_memory.memories.removal.purge import PurgeReport
     from djinn_memory.memories.removal.restore import RestoreReport
-    from djinn_memory.memories.verbs import (
-        FieldValues,
-        LinkEnd,
-        MemoryDeletion,
-        MemoryPage,
-        MemoryWithOrigin,
-    )
     from djinn_memory.memories.writing.why import MemoryOrigin
     from djinn_memory.models import SearchResult
     from djinn_memory.store.index.records import CatalogStats
@@ -79,7 +73,7 @@ def _search(call: Call, answer: SearchResult) -> None:
 @command(
     "memories.list", without=["paths"], fields={"limit": Field(short="-n", most=1000)}, short="list"
 )
-def _list(call: Call, answer: MemoryPage) -> None:
+def _list(call: Call, answer: verbs.MemoryPage) -> None:
     """List memories, newest first.
 
     Examples:
@@ -105,7 +99,7 @@ def _list(call: Call, answer: MemoryPage) -> None:
 @command(
     "memories.show", fields={"name": NAME}, view=Paged, short="show", also={"memories.links": ""}
 )
-def _show(call: Call, answer: MemoryWithOrigin) -> None:
+def _show(call: Call, answer: verbs.MemoryWithOrigin) -> None:
     """Show a note, its links and its backlinks.
 
     With `--why`: where it comes from, what happened to it, and how usage and ratings affect its
@@ -131,7 +125,7 @@ def _run_delete(call: Call) -> Any:
 @command(
     "memories.delete", without=["digest"], fields={"name": NAME}, view=Confirm, run=_run_delete
 )
-def _delete(call: Call, answer: MemoryDeletion) -> None:
+def _delete(call: Call, answer: verbs.MemoryDeletion) -> None:
     """Move a note to the `.trash/` of its vault.
 
     Examples:
@@ -221,7 +215,7 @@ def _stats(call: Call, answer: CatalogStats) -> None:
 
 
 @command("memories.values", fields={"field": Field("FIELD")})
-def _values(call: Call, answer: FieldValues) -> None:
+def _values(call: Call, answer: verbs.FieldValues) -> None:
     """List the values of a field, such as all tags.
 
     The values are those of the index, which `djinn index` updates.
@@ -236,7 +230,7 @@ def _values(call: Call, answer: FieldValues) -> None:
         talk(f"No note has a {call.request.field}.")
 
 
-def _print_memory(call: Call, detail: MemoryWithOrigin) -> None:
+def _print_memory(call: Call, detail: verbs.MemoryWithOrigin) -> None:
     """Print the text of a note, and its links in both directions."""
     from djinn_memory.cli.markdown import say_markdown
     from djinn_memory.notes.frontmatter import block_end
@@ -258,7 +252,7 @@ def _print_memory(call: Call, detail: MemoryWithOrigin) -> None:
                 say(f"  {line}")
 
 
-def _link(link: LinkEnd, forward: bool) -> str:
+def _link(link: verbs.LinkEnd, forward: bool) -> str:
     if not forward:
         where = place(link) if link.path else ""
         return clean(f"{link.title}  ({where}{f':{link.line}' if link.line else ''})")
@@ -268,7 +262,7 @@ def _link(link: LinkEnd, forward: bool) -> str:
     return clean(f"{link.target}  ({'attachment' if link.how else 'unresolved'})")
 
 
-def _print_origin(memory: MemoryWithOrigin, why: MemoryOrigin) -> None:
+def _print_origin(memory: verbs.MemoryWithOrigin, why: MemoryOrigin) -> None:
     """Print the origin of a memory."""
     say(f"{clean(memory.title)}  {dim(clean(memory.address))}")
     fields = {

@@ -96,9 +96,7 @@ def _arguments(program: Program, file: Path, line: int) -> list[str]:
     opener = programs.opener()
     if opener is None or not programs.has_display():
         raise Unavailable(
-            "no display is available to open the note",
-            Remedy(purpose="set EDITOR"),
-            _by_hand(file),
+            "no display is available to open the note", Remedy(purpose="set EDITOR"), _by_hand(file)
         )
     return opener(programs.obsidian_address(file) if program == "obsidian" else str(file))
 

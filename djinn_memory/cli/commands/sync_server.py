@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 @command(
     "sync.init",
     progress=True,
-    fields={
-        "url": Field("URL"),
-        "join": Field("NAME", candidates.vaults),
-    },
+    fields={"url": Field("URL"), "join": Field("NAME", candidates.vaults)},
 )
 def _init(call: Call, answer: requests.PreparedServer) -> None:
     """Prepare a Postgres server and join it.

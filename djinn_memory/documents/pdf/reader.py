@@ -13,18 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from djinn_memory.documents.document import Document, ReadRequest, ReportPages, Unreadable
-from djinn_memory.documents.pdf.engines import (
-    BROTLI,
-    DAMAGED,
-    SAMPLE,
-    VERTICAL,
-    FallbackReader,
-    lost_objects,
-    ocr_remedy,
-    open_pdf,
-    recognized_copy,
-    uses_brotli,
-)
+from djinn_memory.documents.pdf import engines
 from djinn_memory.documents.pdf.layout import Layout, Table, heading_key, join_broken_words
 from djinn_memory.documents.pdf.lines import TextLine, Turn, page_lines
 from djinn_memory.documents.pdf.quality import (
@@ -126,17 +115,17 @@ def read_pdf(request: ReadRequest, report: ReportPages) -> Document:
     if text.wordless:
         unread |= set(range(1, len(text.pages) + 1))
     if not (request.ocr and unread):
-        return _document(text, ocr_remedy())
+        return _document(text, engines.ocr_remedy())
     if request.password:
         raise Unreadable("is encrypted, so ocrmypdf cannot read it; save it without its password")
-    with recognized_copy(request.path, request.ocr, sorted(unread)) as path:
+    with engines.recognized_copy(request.path, request.ocr, sorted(unread)) as path:
         return _document(_read(path, None, report), "ocrmypdf found no text either")
 
 
 def _read(path: Path, password: str | None, report: ReportPages) -> _PdfText:
     import pypdfium2.raw as pdfium
 
-    with open_pdf(path, password) as file:
+    with engines.open_pdf(path, password) as file:
         xfa = file.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
         text = _PdfText([], _facts(file), xfa, {})
         outline = _outline(file)
@@ -183,7 +172,7 @@ def _document(text: _PdfText, hint: str) -> Document:
 
 def raw_pages(path: Path) -> Iterator[str]:
     """The text of each page before lines are removed, joined or formatted."""
-    with open_pdf(path) as file:
+    with engines.open_pdf(path) as file:
         for page in _pages(file, path, None, tables=False):
             yield "\n".join(line.text for line in page.lines)
 
@@ -193,7 +182,7 @@ def _pages(
 ) -> Iterator[_PdfPage]:
     import pypdfium2 as pdfium
 
-    with closing(FallbackReader(path, password)) as fallback:
+    with closing(engines.FallbackReader(path, password)) as fallback:
         for number in range(len(file)):
             try:
                 with closing(_load_page(file, number)) as page:
@@ -202,7 +191,7 @@ def _pages(
                     if content.lines and page.get_rotation() != 90 * content.turn:
                         page.set_rotation(90 * content.turn)
                         content = _page(page, fallback, number, tables)
-                    if not content.lines and not content.flaw and uses_brotli(path):
+                    if not content.lines and not content.flaw and engines.uses_brotli(path):
                         content.flaw = _UnreadablePage.PACKED
                     yield content
             except pdfium.PdfiumError:
@@ -237,7 +226,7 @@ def _has_notes(page: Any, *, form: bool) -> bool:
     return form and bool(count)
 
 
-def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> _PdfPage:
+def _page(page: Any, fallback: engines.FallbackReader, number: int, tables: bool) -> _PdfPage:
     with closing(page.get_textpage()) as text_page:
         lines, turn = page_lines(text_page)
         text = "\n".join(line.text for line in lines)
@@ -246,7 +235,7 @@ def _page(page: Any, fallback: FallbackReader, number: int, tables: bool) -> _Pd
         # Some letters that cannot be decoded become hyphens in a line.
         drawn = letters_drawn(text) or letters_drawn(text_page.get_text_range(errors="replace"))
         vertical = _vertical(lines)
-        lost = lost_objects(page)
+        lost = engines.lost_objects(page)
         if vertical or readable < SOUND * drawn or fallback.worthwhile(lost, drawn):
             other, glyphs = fallback.read(number)
             drawn = max(drawn, glyphs or drawn + lost)
@@ -277,7 +266,7 @@ def _unmapped_share(text_page: Any) -> float:
     import pypdfium2.raw as pdfium
 
     count = text_page.count_chars()
-    sample = range(0, count, max(1, count // SAMPLE))
+    sample = range(0, count, max(1, count // engines.SAMPLE))
     errors = sum(pdfium.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in sample)
     return errors / len(sample) if sample else 0.0
 
@@ -300,7 +289,7 @@ def _vertical(lines: Sequence[TextLine]) -> bool:
     # A letter of these scripts is as wide as high, though its box may be twice as wide.
     narrow = [line for line in lines if line.right - line.left < 2.5 * line.size and line.upright]
     down = sum(len(line.text) > 3 and line.text[1] > "\u2e80" for line in narrow)
-    return len(lines) > 2 and down > VERTICAL * len(lines)
+    return len(lines) > 2 and down > engines.VERTICAL * len(lines)
 
 
 def _has_picture(page: Any) -> bool:
@@ -350,9 +339,9 @@ def _check(text: _PdfText, hint: str) -> None:
     if len(text.flawed(_UnreadablePage.PICTURE)) >= SCANNED * len(pages) and little:
         raise Unreadable(f"is a scan without text; {hint}")
     if not words and text.flawed(_UnreadablePage.PACKED):
-        raise Unreadable(BROTLI)
+        raise Unreadable(engines.BROTLI)
     if not words and text.flawed(_UnreadablePage.BROKEN):
-        raise Unreadable(DAMAGED)
+        raise Unreadable(engines.DAMAGED)
     if not words:
         raise Unreadable("has no text")
 

@@ -17,15 +17,9 @@ from msgspec.structs import replace
 from djinn_memory.chunking.tokens import token_counts
 from djinn_memory.errors import DjinnError, Remedy, current_wording
 from djinn_memory.languages.days import WEEKDAYS
+from djinn_memory.memories.briefing import requests
 from djinn_memory.memories.briefing.briefing import Briefing
 from djinn_memory.memories.briefing.markdown import excerpts, fit
-from djinn_memory.memories.briefing.requests import (
-    BuildContext,
-    ContextBundle,
-    UnfinishedSession,
-    WakeContext,
-    WakeOptions,
-)
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.memories.catalog.standing import OVER, StandingMemories, TokenBudget
 from djinn_memory.memories.profiles.requests import AgentProfile
@@ -66,7 +60,7 @@ READ = 5
 """Without a task, this many times the wanted memories are read, since some repeat others."""
 
 
-def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
+def wake(runtime: Runtime, options: requests.WakeOptions) -> requests.WakeContext:
     """Start a new session and build its briefing; see `Djinn.wake`."""
     state, briefing = runtime.state, Briefing(runtime, options)
     agent, problems = briefing.agent, list[Problem]()
@@ -99,7 +93,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
         memories = room.take_in_turn([[*briefing.standing.newest(plane)] for plane in planes])
     shown = {excerpt.place for value in parts.values() for excerpt in excerpts(value)}
     context = briefing.answer(
-        WakeContext,
+        requests.WakeContext,
         [memory for memory in chain(*memories) if memory.place not in shown],
         session=session,
         calendar=calendar,
@@ -111,7 +105,7 @@ def wake(runtime: Runtime, options: WakeOptions) -> WakeContext:
     return fit(replace(context, suggestions=advice), budget)
 
 
-def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
+def build_context(runtime: Runtime, request: requests.BuildContext) -> requests.ContextBundle:
     """The briefing for a task; see `Djinn.context`."""
     settings = runtime.home.config.context
     briefing = Briefing(runtime, request)
@@ -133,7 +127,7 @@ def build_context(runtime: Runtime, request: BuildContext) -> ContextBundle:
     # The best are taken first, whatever their types.
     taken = [memory for memory in (room.take(each, share=1 / 8) for each in ranked) if memory]
     context = briefing.answer(
-        ContextBundle,
+        requests.ContextBundle,
         taken,
         profile=profile,
         calendar=calendar,
@@ -160,7 +154,7 @@ def _standing(briefing: Briefing, before: Session | None) -> dict[str, Any]:
     unfinished = None
     if before:
         last = standing.by_id(before.note) if before.note else None
-        unfinished = UnfinishedSession(before.id, before.at, room.take(last))
+        unfinished = requests.UnfinishedSession(before.id, before.at, room.take(last))
         if last and checkpoint and last.path == checkpoint.path:
             checkpoint = None
     ended = standing.credible(handoff.written) if handoff else None
@@ -232,7 +226,7 @@ def _for_task(briefing: Briefing) -> Iterator[str]:
         yield from _next_steps(briefing.result.verdict, briefing.result.request_id)
 
 
-def _for_session(context: WakeContext) -> Iterator[str]:
+def _for_session(context: requests.WakeContext) -> Iterator[str]:
     """The suggestions for a session that begins."""
     words = current_wording()
     if context.unfinished:

@@ -10,7 +10,8 @@ from djinn_memory.memories.catalog.requests import MIN_BUDGET, MOST_BUDGET, Memo
 from djinn_memory.memories.profiles.requests import AgentProfile, CalendarEvent
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Known, Problem
-from djinn_memory.search.narrowing import AgentName, DomainNames, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, DomainNames
 from djinn_memory.search.query import MOST_HOPS
 
 ContextBudget = Annotated[
@@ -61,8 +62,7 @@ class BuildContext(Struct, frozen=True):
         ),
     ] = None
     hops: Annotated[
-        int,
-        Meta(ge=1, le=MOST_HOPS, description="Follow so many links from the best memories."),
+        int, Meta(ge=1, le=MOST_HOPS, description="Follow so many links from the best memories.")
     ] = MOST_HOPS
     agent: AgentName = None
 

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from djinn_memory.models import MemoryRef
-from djinn_memory.search.narrowing import AgentName, DryRun, Narrowing, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, DryRun, Narrowing
 
 MemoryName = Annotated[
     RawText,

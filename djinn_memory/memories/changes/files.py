@@ -16,15 +16,7 @@ from djinn_memory.models import Vault
 from djinn_memory.notes import frontmatter, journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.vault import MAX_BYTES
-from djinn_memory.system.files import (
-    create,
-    inside,
-    make_folder,
-    move_to_free_name,
-    replace,
-    set_saved,
-    sync_folder,
-)
+from djinn_memory.system import files
 
 Vaults = Mapping[str, Vault]
 """Vaults by their ids."""
@@ -96,7 +88,7 @@ def place(vault: Vault, path: str) -> Path:
         # Any other file is in its folder, which is in the vault.
         if not (target.is_symlink() or target.name == ".." or "\0" in target.name):
             return target
-    inside(vault.root, path)
+    files.inside(vault.root, path)
     return disk.entry(vault, path)
 
 
@@ -150,20 +142,20 @@ def apply(
                 disk.trash(vault, file.path)
             else:
                 target.unlink()
-            sync_folder(target.parent)
+            files.sync_folder(target.parent)
     elif before is not None:
-        replace(target, data, before)
+        files.replace(target, data, before)
     else:
         private = is_private(vault)
-        make_folder(target.parent, private=private)
+        files.make_folder(target.parent, private=private)
         try:
-            create(target, data, private=private or (file.mode or 0o777) & 0o077 == 0)
+            files.create(target, data, private=private or (file.mode or 0o777) & 0o077 == 0)
         except FileExistsError:
             raise Changed(target) from None
         if file.mode is not None:
             target.chmod(file.mode)
     if data is not None:
-        set_saved(target, time_ns)
+        files.set_saved(target, time_ns)
 
 
 def _move(vault: Vault, file: FileChange, other: str) -> None:
@@ -172,13 +164,13 @@ def _move(vault: Vault, file: FileChange, other: str) -> None:
     source, target = (disk.entry(vault, path) for path in paths)
     if moved_state(vault, paths[0]) != (file.before or file.after):
         raise Changed(source)
-    make_folder(target.parent, private=is_private(vault))
+    files.make_folder(target.parent, private=is_private(vault))
     try:
-        move_to_free_name(source, target)
+        files.move_to_free_name(source, target)
     except FileExistsError:
         raise Changed(target) from None
-    sync_folder(target.parent)
-    sync_folder(source.parent)
+    files.sync_folder(target.parent)
+    files.sync_folder(source.parent)
 
 
 def remove_folders(vaults: Vaults, folders: Iterable[tuple[str, str]]) -> None:

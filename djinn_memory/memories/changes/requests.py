@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.changes.history import ChangeStatus
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import OnlyAgent, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import OnlyAgent
 
 
 class UndoChange(Struct, frozen=True):

@@ -6,25 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 
 from djinn_memory.errors import NotFound, Refused, Remedy
-from djinn_memory.memories.changes import files
-from djinn_memory.memories.changes.commit import (
-    Commit,
-    Content,
-    Times,
-    commit,
-    index_changed,
-    locked,
-)
+from djinn_memory.memories.changes import commit, files, requests
 from djinn_memory.memories.changes.history import PastChange, past_changes
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, KeptBytes, digest
-from djinn_memory.memories.changes.requests import (
-    ChangedFile,
-    ChangeEntry,
-    ChangeList,
-    ListChanges,
-    UndoChange,
-    UndoReport,
-)
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import moment
 from djinn_memory.operations.operation import Namespace, operation
@@ -38,15 +22,15 @@ _Key = tuple[str, str]
 class Changes(Namespace, name="changes"):
     """Operations on the changes that djinn made to notes."""
 
-    @operation(ListChanges, recover=False)
-    def list(self, request: ListChanges) -> ChangeList:
+    @operation(requests.ListChanges, recover=False)
+    def list(self, request: requests.ListChanges) -> requests.ChangeList:
         """List the changes of notes in the vaults that an agent sees, newest first."""
         vaults = self._visible(request.agent)
         changes = past_changes(self._state, vaults)[: request.limit]
-        return ChangeList(tuple(_entry(change, vaults) for change in changes))
+        return requests.ChangeList(tuple(_entry(change, vaults) for change in changes))
 
-    @operation(UndoChange, writes=True, positional=("change",))
-    def undo(self, request: UndoChange) -> UndoReport:
+    @operation(requests.UndoChange, writes=True, positional=("change",))
+    def undo(self, request: requests.UndoChange) -> requests.UndoReport:
         """Take back a change, by default the caller's last one that was not taken back.
 
         An agent takes back only its own changes, a person all. Each file gets the bytes, the
@@ -56,21 +40,21 @@ class Changes(Namespace, name="changes"):
         when the bytes are no longer kept, for a change of another agent, and for a read-only vault.
         """
         vaults = self._visible(request.agent)
-        with nullcontext() if request.dry_run else locked(self._state, vaults):
+        with nullcontext() if request.dry_run else commit.locked(self._state, vaults):
             changes = past_changes(self._state, vaults)
             change = _chosen(changes, request.change, request.agent)
             entry = _entry(change, vaults)
             by_id = {vault.id: vault for vault in vaults}
             plan, before, after, times = self._plan(change, changes, by_id, request.agent)
-            result = Commit()
+            result = commit.Commit()
             if not request.dry_run:
-                result = commit(self.runtime, plan, before, after, times)
+                result = commit.commit(self.runtime, plan, before, after, times)
                 files.remove_folders(by_id, change.record.plan.folders)
         if not request.dry_run:
-            index_changed(self.runtime, plan, result)
+            commit.index_changed(self.runtime, plan, result)
         changed = tuple(_files(plan.files, vaults))
         undone = not request.dry_run
-        return UndoReport(entry, changed, undone, result.id, tuple(result.problems))
+        return requests.UndoReport(entry, changed, undone, result.id, tuple(result.problems))
 
     def _visible(self, agent: str | None) -> Sequence[Vault]:
         """The vaults that an agent sees, or all.
@@ -89,7 +73,7 @@ class Changes(Namespace, name="changes"):
         changes: Sequence[PastChange],
         by_id: Mapping[str, Vault],
         agent: str | None,
-    ) -> tuple[ChangePlan, Content, Content, Times]:
+    ) -> tuple[ChangePlan, commit.Content, commit.Content, commit.Times]:
         """The plan of an undo, the bytes of its files before and after it, and their times."""
         record, store = change.record, KeptBytes(self._state.home)
         before, after = dict[_Key, bytes | None](), dict[_Key, bytes | None]()
@@ -179,7 +163,7 @@ def _edited(
     return Refused(f"{place} was {edit} since, so nothing was taken back", *remedies)
 
 
-def _entry(change: PastChange, vaults: Sequence[Vault]) -> ChangeEntry:
+def _entry(change: PastChange, vaults: Sequence[Vault]) -> requests.ChangeEntry:
     record, plan = change.record, change.record.plan
     changed = tuple(_files(plan.files, vaults))
     # Not in the ledger, where a purge then has to find nothing but the paths.
@@ -189,7 +173,7 @@ def _entry(change: PastChange, vaults: Sequence[Vault]) -> ChangeEntry:
     gone = next((each for each in changed if each.action == "removed"), None)
     if gone and file.action == "created":
         named = f"Moved {gone.vault}/{gone.path} to {file.vault}/{file.path}"
-    return ChangeEntry(
+    return requests.ChangeEntry(
         record.id,
         moment(record.at),
         plan.command,
@@ -201,9 +185,11 @@ def _entry(change: PastChange, vaults: Sequence[Vault]) -> ChangeEntry:
     )
 
 
-def _files(changes: Sequence[FileChange], vaults: Sequence[Vault]) -> Iterator[ChangedFile]:
+def _files(
+    changes: Sequence[FileChange], vaults: Sequence[Vault]
+) -> Iterator[requests.ChangedFile]:
     names = {vault.id: vault.name for vault in vaults}
     for file in changes:
         action = "changed" if file.before or file.sections else "created"
         action = action if file.after or file.sections else "removed"
-        yield ChangedFile(names[file.vault], file.path, action)
+        yield requests.ChangedFile(names[file.vault], file.path, action)

@@ -17,12 +17,7 @@ from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.catalog.catalog import is_diary, ledger_name
-from djinn_memory.memories.contradictions.statements import (
-    ComparedSentence,
-    Difference,
-    difference,
-    statements,
-)
+from djinn_memory.memories.contradictions import statements
 from djinn_memory.memories.facts.queries import Fact, IndexedFact, indexed_facts, read_fact
 from djinn_memory.memories.writing.provenance import evidence_of
 from djinn_memory.models import Filters, MemoryRef, Vault, Vectors, extended
@@ -87,7 +82,7 @@ class Contradiction(Struct, frozen=True):
 
     id: str
     """`con_` and 10 characters, made from the two memories and their statements."""
-    difference: Difference
+    difference: statements.Difference
     """In what they differ: the `value` of a fact, else a `number`, a `date` or a `negation`."""
     a: ContradictionSide
     """The side that `djinn review accept --keep A` keeps."""
@@ -140,12 +135,12 @@ def _between_facts(runtime: Runtime, index: Index) -> Iterator[Pair]:
 def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
     """Memories with a sentence that differs from another's in a number, a date or a negation."""
     owners = {vault.name: vault.agent for vault in index.vaults}
-    said: dict[tuple[str, ...], list[tuple[IndexedMemory, ComparedSentence]]] = {}
+    said: dict[tuple[str, ...], list[tuple[IndexedMemory, statements.ComparedSentence]]] = {}
     memories: list[IndexedMemory] = []
-    compared: list[list[ComparedSentence]] = []
+    compared: list[list[statements.ComparedSentence]] = []
     for memory, text in _current(runtime, index):
         memories.append(memory)
-        compared.append([*{each.words: each for each in statements(text)}.values()])
+        compared.append([*{each.words: each for each in statements.statements(text)}.values()])
         for statement in compared[-1]:
             said.setdefault(statement.words, []).append((memory, statement))
     common: set[tuple[str | None, tuple[str, ...]]] = set()
@@ -156,7 +151,7 @@ def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
                 common.add((owner, words))
                 continue
             for (left, first), (right, second) in combinations(seen, 2):
-                kind = difference(first, second)
+                kind = statements.difference(first, second)
                 if kind and left.address != right.address:
                     yield _pair(kind, (_side(left, first), _side(right, second)), index)
     yield from _between_neighbours(index, memories, compared, common, owners)
@@ -165,7 +160,7 @@ def _between_notes(runtime: Runtime, index: Index) -> Iterator[Pair]:
 def _between_neighbours(
     index: Index,
     memories: Sequence[IndexedMemory],
-    compared: Sequence[Sequence[ComparedSentence]],
+    compared: Sequence[Sequence[statements.ComparedSentence]],
     common: Set[tuple[str | None, tuple[str, ...]]],
     owners: Mapping[str, str | None],
 ) -> Iterator[Pair]:
@@ -174,13 +169,13 @@ def _between_neighbours(
     `common` are the words of forms, each for the agent who sees so many of them.
     """
     for left, right in _near_notes(index, memories, owners):
-        by_length: dict[int, list[ComparedSentence]] = {}
+        by_length: dict[int, list[statements.ComparedSentence]] = {}
         for second in compared[right][:MOST_COMPARED]:
             by_length.setdefault(len(second.words), []).append(second)
         owner = owners[memories[left].vault] or owners[memories[right].vault]
         for first in compared[left][:MOST_COMPARED]:
             for second in by_length.get(len(first.words), ()):
-                kind = None if first.words == second.words else difference(first, second)
+                kind = None if first.words == second.words else statements.difference(first, second)
                 if kind and common.isdisjoint(((owner, first.words), (owner, second.words))):
                     ends = _side(memories[left], first), _side(memories[right], second)
                     yield _pair(kind, ends, index)
@@ -208,14 +203,14 @@ def _fact_side(memory: IndexedMemory, fact: Fact) -> _End:
     return memory, extended(fact, ContradictionSide, title=title, text=fact.value, date=date)
 
 
-def _side(memory: IndexedMemory, sentence: ComparedSentence) -> _End:
+def _side(memory: IndexedMemory, sentence: statements.ComparedSentence) -> _End:
     fields = {name: memory.field(name) for name in ("source", "rule", "author", "session")}
     evidence = evidence_of(memory.fields)
     text = sentence.text
     return memory, extended(memory, ContradictionSide, text=text, evidence=evidence, **fields)
 
 
-def _pair(kind: Difference, ends: tuple[_End, _End], index: Index) -> Pair:
+def _pair(kind: statements.Difference, ends: tuple[_End, _End], index: Index) -> Pair:
     vaults = {vault.name: vault for vault in index.vaults}
     (left, first), (right, second) = sorted(ends, key=lambda end: end[0].address)
     names = [ledger_name(memory, vaults[memory.vault]).memory for memory in (left, right)]

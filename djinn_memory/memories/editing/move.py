@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -16,15 +15,9 @@ from djinn_memory.errors import Changed, DjinnError, Refused, UsageError
 from djinn_memory.home.access import is_open
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.catalog.catalog import file_name, find, require_note
+from djinn_memory.memories.editing import titles
 from djinn_memory.memories.editing.relinking import Place, Relinking, Stray
 from djinn_memory.memories.editing.requests import LinksLeft, MemoryMove, MoveMemory, RenameMemory
-from djinn_memory.memories.editing.titles import (
-    checked_title,
-    destination,
-    stem_for,
-    title_heading,
-    titled,
-)
 from djinn_memory.memories.memory_files import versions
 from djinn_memory.memories.writing.change_set import ChangeSet, attempts, change_set, check_writable
 from djinn_memory.memories.writing.existing import HISTORY
@@ -79,20 +72,22 @@ Plan = Callable[[dict[str, Vault], IndexedMemory, bytes], Target]
 
 def rename(runtime: Runtime, request: RenameMemory) -> MemoryMove:
     """Rename a note; see `Memories.rename`."""
-    title = checked_title(request.title)
+    title = titles.checked_title(request.title)
 
     def plan(vaults: dict[str, Vault], memory: IndexedMemory, data: bytes) -> Target:
         vault = vaults[memory.vault]
         if memory.type == "fact":
             raise Refused(f"{memory.title!r} is a fact, whose title is its category and its key")
-        name = stem_for(vault, memory.path, data, title)
+        name = titles.stem_for(vault, memory.path, data, title)
         if name != PurePosixPath(memory.path).stem:
             name = file_name(vault, name)
         path = str(PurePosixPath(memory.path).with_name(f"{name}.md"))
         if (title, path) == (memory.title, memory.path):
             raise UsageError(f"{title!r} is already its title", argument="title")
-        heading = title_heading(memory.path, data, vault) is not None
-        return Target(vault, path, title, lambda old: titled(path, old, vault, title), heading)
+        heading = titles.title_heading(memory.path, data, vault) is not None
+        return Target(
+            vault, path, title, lambda old: titles.titled(path, old, vault, title), heading
+        )
 
     return moved(runtime, "memory rename", request, plan)
 
@@ -105,7 +100,7 @@ def move(runtime: Runtime, request: MoveMemory) -> MemoryMove:
         if request.to in hidden and runtime.caller is None:
             why = f"{request.to} is the vault of another agent"
             raise Refused(f"{why}; move the note to shared, or give ./{request.to} for a folder")
-        vault, folder = destination(request.to, vaults, vaults[memory.vault], memory.path)
+        vault, folder = titles.destination(request.to, vaults, vaults[memory.vault], memory.path)
         path = str(PurePosixPath(folder) / PurePosixPath(memory.path).name)
         if (vault.name, path) == (memory.vault, memory.path):
             raise UsageError(f"{vault.name}/{path} is there already", argument="to")
@@ -130,13 +125,11 @@ def _moved(
     scope = runtime.fresh_scope(request.agent)
     # A note that is not indexed yet may have links, too.
     read(runtime.state, scope)
-    collected = (
-        nullcontext(ChangeSet())
-        if request.dry_run
-        else change_set(runtime, command, "", agent=request.agent)
-    )
-    # The snapshot is released before the files change, because the index follows them then.
-    with collected as changes, runtime.index(scope) as index:
+    with (
+        change_set(runtime, command, "", request.agent, dry_run=request.dry_run) as changes,
+        # The snapshot is released before the files change, because the index follows them then.
+        runtime.index(scope) as index,
+    ):
         memory = find(index, request.name)
         require_note(runtime.state, memory, "moved")
         relinking = Relinking(index)

@@ -67,8 +67,7 @@ class WriteMemory(Struct, frozen=True):
     """Write the whole text of a note, with its front matter."""
 
     name: Annotated[
-        MemoryName,
-        Meta(description="The note; for a new one `vault:path`, which ends in `.md`."),
+        MemoryName, Meta(description="The note; for a new one `vault:path`, which ends in `.md`.")
     ]
     text: Annotated[str, Meta(description="The text with its front matter.")]
     digest: Annotated[

@@ -286,10 +286,7 @@ class _NameMatcher(NameMatcher):
     """Finds the names of some entities in texts, in one pass over each text."""
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        entities: Sequence[Named],
-        everyone: Sequence[MemoryNames],
+        self, vocabulary: Vocabulary, entities: Sequence[Named], everyone: Sequence[MemoryNames]
     ) -> None:
         self._vocabulary = vocabulary
         super().__init__(self._phrase, entities, everyone)

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from djinn_memory.operations.checks import RawDay, RawName, RawText
 from djinn_memory.search.narrowing import (
     AgentName,
     AllowSecret,
     DiffOnly,
     DomainName,
     DryRun,
-    RawText,
     ValidFrom,
     ValidTo,
     WriteShared,
@@ -28,11 +28,9 @@ _Share = Annotated[float, Meta(ge=0, le=1)]
 _Confidence = Annotated[_Share | None, Meta(description="How certain the entity is, from 0 to 1.")]
 _Name = Annotated[RawText, Meta(min_length=1, max_length=1000)]
 _EntityName = Annotated[_Name, Meta(description="The entity: its name, an alias, an id or a path.")]
-_Kind = Annotated[
-    Annotated[RawText, Meta(max_length=100)] | None, Meta(description="Only this kind.")
-]
+_Kind = Annotated[RawName | None, Meta(description="Only this kind.")]
 _AsOf = Annotated[
-    Annotated[RawText, Meta(max_length=40)] | None,
+    RawDay | None,
     Meta(
         description="The properties and relations that held at the end of this day, or at this "
         "time: 2026-03-01, 2026-03, 30d."

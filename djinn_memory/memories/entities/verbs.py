@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, Refused, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN
+from djinn_memory.memories.entities import requests
 from djinn_memory.memories.entities.detail import EntityDetail, entity_detail, written_entity
 from djinn_memory.memories.entities.edit import EntityEdit, checked_kind, edit_entity
 from djinn_memory.memories.entities.mentions import occurrences
@@ -29,19 +30,6 @@ from djinn_memory.memories.entities.properties import (
     text_of,
     with_property,
     with_structure,
-)
-from djinn_memory.memories.entities.requests import (
-    KINDS,
-    AddEntity,
-    ChangeAliases,
-    EditEntity,
-    ListEntities,
-    MergeEntities,
-    RemoveEntity,
-    ResolveMention,
-    SetProperty,
-    ShowEntity,
-    SplitEntity,
 )
 from djinn_memory.memories.entities.resolve import (
     EntityCandidate,
@@ -69,7 +57,7 @@ from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import IndexedMemory
 
-_Stating = AddEntity | SetProperty | ChangeAliases
+_Stating = requests.AddEntity | requests.SetProperty | requests.ChangeAliases
 """A request that states something about an entity."""
 
 
@@ -131,9 +119,9 @@ class EntityRemoval(Struct, frozen=True):
 class Entities(Namespace, name="entities"):
     """The entities of a home."""
 
-    @operation(AddEntity, writes=True, positional=("name", "text"))
+    @operation(requests.AddEntity, writes=True, positional=("name", "text"))
     @within(WRITE_SECONDS)
-    def add(self, request: AddEntity) -> EntityChange:
+    def add(self, request: requests.AddEntity) -> EntityChange:
         """Add an entity in the vault of an agent, or in the shared vault.
 
         Raises `Refused` when another entity has the name and `force` is not set, and for text that
@@ -143,7 +131,7 @@ class Entities(Namespace, name="entities"):
         kind = checked_kind(request.kind)
         pairs = [_pair(text) for text in request.properties]
         aliases = _aliases(request.aliases)
-        fields: dict[str, object] = {} if kind in KINDS else {"plane": "knowledge"}
+        fields: dict[str, object] = {} if kind in requests.KINDS else {"plane": "knowledge"}
         fields |= {"aliases": aliases} if aliases else {}
         memory = NewMemory(
             kind,
@@ -175,8 +163,8 @@ class Entities(Namespace, name="entities"):
         names = (request.name, *request.aliases)
         return self._change(request, "created", writer, path, names)
 
-    @operation(ListEntities)
-    def list(self, request: ListEntities) -> EntityPage:
+    @operation(requests.ListEntities)
+    def list(self, request: requests.ListEntities) -> EntityPage:
         """List the entities that an agent sees, with the number of their mentions."""
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
             selection, limit, skip = ENTITIES, request.limit, request.skip
@@ -193,8 +181,8 @@ class Entities(Namespace, name="entities"):
             )
         return EntityPage(shown, kinds.total(), dict(sorted(kinds.items())))
 
-    @operation(ShowEntity, positional=("name",))
-    def show(self, request: ShowEntity) -> EntityView:
+    @operation(requests.ShowEntity, positional=("name",))
+    def show(self, request: requests.ShowEntity) -> EntityView:
         """Show an entity with its properties, relations and newest mentions.
 
         A name of several entities is resolved by the context. If that is not sure, the answer has
@@ -207,7 +195,9 @@ class Entities(Namespace, name="entities"):
         with self.runtime.index(scope) as index:
             entities: Sequence[IndexedMemory] = named_entities(index, request.name)
             if len(entities) != 1:
-                question = ResolveMention(request.name, request.context or "", agent=request.agent)
+                question = requests.ResolveMention(
+                    request.name, request.context or "", agent=request.agent
+                )
                 answer = resolve_mention(self.runtime, index, question)
                 if not answer.candidates:
                     raise no_entity(index, request.name)
@@ -221,8 +211,8 @@ class Entities(Namespace, name="entities"):
             EntityView(detail, answer.candidates, answer.problems) if answer else EntityView(detail)
         )
 
-    @operation(ResolveMention)
-    def resolve(self, request: ResolveMention) -> EntityResolution:
+    @operation(requests.ResolveMention)
+    def resolve(self, request: requests.ResolveMention) -> EntityResolution:
         """Find the entity that a mention means, by its name and by the text around it.
 
         `entity` is null if it is not sure which one is meant. The candidates have scores, which are
@@ -231,9 +221,9 @@ class Entities(Namespace, name="entities"):
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
             return resolve_mention(self.runtime, index, request)
 
-    @operation(SetProperty, writes=True, positional=("name", "key", "value"))
+    @operation(requests.SetProperty, writes=True, positional=("name", "key", "value"))
     @within(WRITE_SECONDS)
-    def set(self, request: SetProperty) -> EntityChange:
+    def set(self, request: requests.SetProperty) -> EntityChange:
         """Set a property of an entity. The value before is closed and kept.
 
         Setting the current value again confirms it. A value whose `valid_from` is before that of
@@ -264,8 +254,8 @@ class Entities(Namespace, name="entities"):
                 writer.rewrite(memory.path, lambda data: with_structure(data, key, parsed))
         return self._change(request, action, writer, memory.path)
 
-    @operation(EditEntity, patient=True, writes=True, positional=("name",))
-    def edit(self, request: EditEntity) -> EntityEdit:
+    @operation(requests.EditEntity, patient=True, writes=True, positional=("name",))
+    def edit(self, request: requests.EditEntity) -> EntityEdit:
         """Change the kind, the confidence or the description of an entity.
 
         With its kind the note moves to the folder of that kind, and links follow as those of
@@ -273,9 +263,9 @@ class Entities(Namespace, name="entities"):
         """
         return edit_entity(self.runtime, request)
 
-    @operation(ChangeAliases, writes=True, positional=("action", "name", "aliases"))
+    @operation(requests.ChangeAliases, writes=True, positional=("action", "name", "aliases"))
     @within(WRITE_SECONDS)
-    def alias(self, request: ChangeAliases) -> EntityChange:
+    def alias(self, request: requests.ChangeAliases) -> EntityChange:
         """Add or remove aliases of an entity. Raises `UsageError` for an alias that it lacks."""
         wanted = _aliases(request.aliases)
         self._guard(f"{request.name}: {', '.join(wanted)}", "the alias", request)
@@ -304,8 +294,8 @@ class Entities(Namespace, name="entities"):
         given = request.aliases if request.action == "add" else ()
         return self._change(request, "changed", writer, memory.path, given)
 
-    @operation(MergeEntities, patient=True, writes=True, positional=("name", "into"))
-    def merge(self, request: MergeEntities) -> EntityMerge:
+    @operation(requests.MergeEntities, patient=True, writes=True, positional=("name", "into"))
+    def merge(self, request: requests.MergeEntities) -> EntityMerge:
         """Merge an entity into another, in one change that `djinn undo` takes back.
 
         The note of the second keeps the text, the aliases, the id and the properties of the first
@@ -314,8 +304,8 @@ class Entities(Namespace, name="entities"):
         """
         return merge(self.runtime, request)
 
-    @operation(SplitEntity, patient=True, writes=True, positional=("name", "other"))
-    def split(self, request: SplitEntity) -> EntitySplit:
+    @operation(requests.SplitEntity, patient=True, writes=True, positional=("name", "other"))
+    def split(self, request: requests.SplitEntity) -> EntitySplit:
         """Take a merge into an entity apart, by default the last one.
 
         Edits since then are kept. Raises `Refused` if a line that the merge changed was edited, and
@@ -323,9 +313,9 @@ class Entities(Namespace, name="entities"):
         """
         return split(self.runtime, request)
 
-    @operation(RemoveEntity, writes=True, removes=True, positional=("name",))
+    @operation(requests.RemoveEntity, writes=True, removes=True, positional=("name",))
     @within(WRITE_SECONDS)
-    def remove(self, request: RemoveEntity) -> EntityRemoval:
+    def remove(self, request: requests.RemoveEntity) -> EntityRemoval:
         """Move the note of an entity and its earlier versions to the trash of its vault."""
         from djinn_memory.indexing.refresh import remove_notes
         from djinn_memory.memories.memory_files import files_of
@@ -363,7 +353,7 @@ class Entities(Namespace, name="entities"):
         return EntityChange(action, entity, others, tuple(writer.problems))
 
     def _find(
-        self, request: SetProperty | ChangeAliases | RemoveEntity
+        self, request: requests.SetProperty | requests.ChangeAliases | requests.RemoveEntity
     ) -> tuple[Vault, IndexedMemory]:
         """The entity of a request, and its vault."""
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:

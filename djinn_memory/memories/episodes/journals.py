@@ -18,14 +18,7 @@ from djinn_memory.notes import journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.ids import crockford
 from djinn_memory.notes.slugs import unique
-from djinn_memory.system.files import (
-    create,
-    inside,
-    make_folder,
-    read_regular,
-    sync_files,
-    write_atomic,
-)
+from djinn_memory.system import files
 from djinn_memory.system.interrupts import deferred
 
 FULL = 1_000_000
@@ -56,14 +49,14 @@ def home_name(home: Home) -> str:
         return name
     host = re.sub(r"[^a-z0-9]+", "-", gethostname().lower().partition(".")[0]).strip("-")[:24]
     name = f"{host or 'home'}-{crockford(20)}"
-    make_folder(home.state, private=True)
+    files.make_folder(home.state, private=True)
     try:
-        create(place, f"{name}\n".encode(), private=True)
+        files.create(place, f"{name}\n".encode(), private=True)
     except FileExistsError:
         # Either another process has just written the name, or the file has no valid one.
         if other := _written_name(place):
             return other
-        write_atomic(place, f"{name}\n".encode(), private=True)
+        files.write_atomic(place, f"{name}\n".encode(), private=True)
     return name
 
 
@@ -74,7 +67,7 @@ def home_name_if_any(home: Home) -> str | None:
 
 def _written_name(place: Path) -> str | None:
     try:
-        name = read_regular(place).decode("utf-8", "replace").strip()
+        name = files.read_regular(place).decode("utf-8", "replace").strip()
     except OSError:
         return None
     return name if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) else None
@@ -107,13 +100,13 @@ def append(
                     writer.written[path] = None
                 number += 1
     finally:
-        sync_files(created)
+        files.sync_files(created)
     return places
 
 
 def _journals(vault: Vault, days: Container[str]) -> Mapping[str, list[str]]:
     """The paths of the journals of days, of all homes, by day."""
-    folder = inside(vault.root, "journal")
+    folder = files.inside(vault.root, "journal")
     paths: dict[str, list[str]] = {}
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -131,7 +124,7 @@ def _append(
     A new file is added to `created`: it survives a power cut only after `sync_files`.
     """
     vault = writer.vault
-    file, private = inside(vault.root, path), is_private(vault)
+    file, private = files.inside(vault.root, path), is_private(vault)
     if file != vault.root.resolve() / path:
         raise Refused(
             f"{vault.name}/{path} leads through a symbolic link; replace the link with a folder"
@@ -145,10 +138,10 @@ def _append(
         try:
             data = disk.read(vault, path)
         except FileNotFoundError:
-            make_folder(file.parent, private=private)
+            files.make_folder(file.parent, private=private)
             blocks, text = _fitting(records, len(header), len(header))
             with deferred(), suppress(FileExistsError):
-                create(file, header + text, private=private, sync=False)
+                files.create(file, header + text, private=private, sync=False)
                 created.append(file)
                 return blocks
             continue
@@ -189,7 +182,7 @@ def _write_end(vault: Vault, path: str, data: bytes, keep: int, record: bytes) -
     part is kept in the trash, since a person may have begun to write there.
     """
     flags = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-    descriptor = os.open(inside(vault.root, path), flags)
+    descriptor = os.open(files.inside(vault.root, path), flags)
     with os.fdopen(descriptor, "r+b", buffering=0) as file:
         if file.read() != data or not os.path.samestat(
             os.fstat(descriptor), (vault.root / path).stat()
@@ -212,8 +205,8 @@ def _write_end(vault: Vault, path: str, data: bytes, keep: int, record: bytes) -
 
 def _keep_torn(vault: Vault, path: str, data: bytes) -> None:
     """Keep the end of a journal, which the next record replaces, as a file in the trash."""
-    folder = inside(vault.root, str(PurePosixPath(disk.TRASH, path).parent))
-    make_folder(folder, private=is_private(vault))
+    folder = files.inside(vault.root, str(PurePosixPath(disk.TRASH, path).parent))
+    files.make_folder(folder, private=is_private(vault))
     stem = f"{PurePosixPath(path).stem}-torn"
     name = unique(stem, lambda name: os.path.lexists(folder / f"{name}.md"))
-    create(folder / f"{name}.md", data, private=is_private(vault))
+    files.create(folder / f"{name}.md", data, private=is_private(vault))

@@ -14,15 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.errors import Busy, UsageError
-from djinn_memory.memories.episodes import journals
+from djinn_memory.memories.episodes import journals, requests
 from djinn_memory.memories.episodes.entities import Known, KnownNames, find_entities
 from djinn_memory.memories.episodes.intents import ACTIONS, find_intents, importance
-from djinn_memory.memories.episodes.requests import (
-    MAX_CONTEXT,
-    MAX_TEXT,
-    EpisodeType,
-    RecordedEpisode,
-)
 from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.writing.change_set import ChangeSet, writing
 from djinn_memory.models import Filters, Vault
@@ -53,7 +47,7 @@ TITLE = 70
 class Turn(Struct, frozen=True):
     """A message with its response, an observation or an outcome, to be recorded as an episode."""
 
-    kind: EpisodeType
+    kind: requests.EpisodeType
     message: str
     """The message to the agent, or the event that happened."""
     response: str
@@ -88,7 +82,7 @@ class _Draft(Struct, frozen=True):
     """The local day of its journal."""
     record: str
     """Its text, as `journal.compose` returns it."""
-    episode: RecordedEpisode
+    episode: requests.RecordedEpisode
     domains: tuple[str, ...] = ()
 
 
@@ -99,7 +93,7 @@ def record_turns(
     similar: SimilarIntents = lambda message: (),
     command: str = "",
     changes: ChangeSet | None = None,
-) -> list[RecordedEpisode]:
+) -> list[requests.RecordedEpisode]:
     """Append turns to the journals of an agent's vault, with their secrets masked.
 
     Returns the new episodes, in the order of their turns. Those of turns that had been recorded
@@ -253,7 +247,7 @@ def _draft(
     )
     local = turn.at.astimezone()
     spoken = message + (f"\n---\n{response}" if response else "")
-    episode = RecordedEpisode(
+    episode = requests.RecordedEpisode(
         id=identity,
         vault=vault.name,
         path="",
@@ -296,9 +290,9 @@ _masked_short = lru_cache(maxsize=1_000)(masked)
 
 def _lines(name: str, text: str) -> str:
     """A text with line ends `\\n` and without NULs, as a journal keeps it."""
-    if len(text) > MAX_TEXT:
+    if len(text) > requests.MAX_TEXT:
         raise UsageError(
-            f"the {name} has {len(text):,} characters; at most {MAX_TEXT:,} are allowed"
+            f"the {name} has {len(text):,} characters; at most {requests.MAX_TEXT:,} are allowed"
         )
     lines = writable(text).replace("\r\n", "\n").replace("\r", "\n")
     return lines.replace("\0", "\ufffd").strip("\n")
@@ -313,9 +307,9 @@ def _masked_context(context: dict[str, Any] | None) -> dict[str, Any] | None:
         size = len(json.dumps(safe, ensure_ascii=False, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         raise UsageError("the context is not a JSON object, or is nested too deep") from None
-    if size > MAX_CONTEXT:
+    if size > requests.MAX_CONTEXT:
         raise UsageError(
-            f"the context has {size:,} characters; at most {MAX_CONTEXT:,} are allowed"
+            f"the context has {size:,} characters; at most {requests.MAX_CONTEXT:,} are allowed"
         )
     return dict(safe)
 
@@ -343,7 +337,7 @@ def masked_value(value: Any, names: tuple[str, ...]) -> Any:
 
 def title_of(message: str) -> str:
     """The title of the episode of a message. Raises `UsageError` for an empty message."""
-    return _title(_masked(message[:MAX_TEXT], "")[0])
+    return _title(_masked(message[: requests.MAX_TEXT], "")[0])
 
 
 def _title(message: str) -> str:

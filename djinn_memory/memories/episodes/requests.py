@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import Memory, MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, DomainName, RawText, SinceDay, UntilDay
+from djinn_memory.operations.checks import RawDay, RawName, RawText
+from djinn_memory.search.narrowing import AgentName, DomainName, SinceDay, UntilDay
 
 MAX_TEXT = 200_000
 """Maximum characters of a message and of a response."""
@@ -25,7 +26,7 @@ EpisodeKind = Literal["interaction", "observation"]
 EpisodeType = Literal["interaction", "observation", "outcome"]
 
 _Time = Annotated[
-    Annotated[RawText, Meta(max_length=40)] | None,
+    RawDay | None,
     Meta(
         description="The time, such as 2026-11-20T09:30; local unless it has a zone. Default: now."
     ),
@@ -65,13 +66,10 @@ class RecordObservation(Struct, frozen=True):
 class ListEpisodes(Struct, frozen=True):
     """List episodes, newest first."""
 
-    session: Annotated[
-        Annotated[RawText, Meta(max_length=100)] | None,
-        Meta(description="Only episodes of this session."),
-    ] = None
+    session: Annotated[RawName | None, Meta(description="Only episodes of this session.")] = None
     kind: Annotated[EpisodeKind | None, Meta(description="Only episodes of this kind.")] = None
     channel: Annotated[
-        Annotated[RawText, Meta(max_length=100)] | None,
+        RawName | None,
         Meta(
             description="Only episodes of this channel: cli, api, slack, voice, or that of an "
             "import, such as chatgpt."

@@ -11,30 +11,10 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import NotFound, Remedy, UsageError
 from djinn_memory.memories.catalog import catalog
+from djinn_memory.memories.episodes import reading, requests
 from djinn_memory.memories.episodes.intents import importance, nearest_intents
 from djinn_memory.memories.episodes.occasions import MARKED, EpisodeScope, ReadingLog
-from djinn_memory.memories.episodes.reading import (
-    EPISODES,
-    FIELDS,
-    KINDS,
-    as_episode,
-    read_episodes,
-)
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
-from djinn_memory.memories.episodes.requests import (
-    CountEpisodes,
-    EpisodeDetail,
-    EpisodePage,
-    EpisodeStats,
-    EpisodeType,
-    ListEpisodes,
-    MarkedEpisodes,
-    MarkEpisodes,
-    RecordedEpisode,
-    RecordInteraction,
-    RecordObservation,
-    ShowEpisode,
-)
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes.dates import local_day, spoken_date
@@ -49,9 +29,9 @@ from djinn_memory.system.plural import duration
 class Episodes(Namespace, name="episodes"):
     """The episodes of a home."""
 
-    @operation(RecordInteraction, writes=True)
+    @operation(requests.RecordInteraction, writes=True)
     @within(WRITE_SECONDS)
-    def record_interaction(self, request: RecordInteraction) -> RecordedEpisode:
+    def record_interaction(self, request: requests.RecordInteraction) -> requests.RecordedEpisode:
         """Record a message and its response in the journal of the agent's vault.
 
         Secrets are masked. The episode is searchable by words at once. The next question embeds it,
@@ -59,41 +39,39 @@ class Episodes(Namespace, name="episodes"):
         """
         return self._record(request, "interaction", request.message, request.response)
 
-    @operation(RecordObservation, writes=True)
+    @operation(requests.RecordObservation, writes=True)
     @within(WRITE_SECONDS)
-    def record_observation(self, request: RecordObservation) -> RecordedEpisode:
+    def record_observation(self, request: requests.RecordObservation) -> requests.RecordedEpisode:
         """Record an observation in the journal of the agent's vault.
 
         Secrets are masked, as in `record_interaction`.
         """
         return self._record(request, "observation", request.text, "")
 
-    @operation(ListEpisodes)
-    def list(self, request: ListEpisodes) -> EpisodePage:
+    @operation(requests.ListEpisodes)
+    def list(self, request: requests.ListEpisodes) -> requests.EpisodePage:
         """List the episodes that an agent sees, newest first."""
         where = {"session": request.session, "channel": request.channel}
         filters = self._filters(request.since, request.until, request.kind, where)
         if request.domain is not None:
             filters = replace(filters, domains=(request.domain,))
-        vaults = self.runtime.fresh_scope(request.agent, filters)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent, filters)) as index:
             selection = Selection(filters)
             memories = index.memories(
-                selection, limit=request.limit, skip=request.skip, fields=FIELDS
+                selection, limit=request.limit, skip=request.skip, fields=reading.FIELDS
             )
-            episodes = tuple(map(as_episode, memories))
-            return EpisodePage(episodes, index.count(selection))
+            episodes = tuple(map(reading.as_episode, memories))
+            return requests.EpisodePage(episodes, index.count(selection))
 
-    @operation(ShowEpisode, positional=("name",))
-    def show(self, request: ShowEpisode) -> EpisodeDetail:
+    @operation(requests.ShowEpisode, positional=("name",))
+    def show(self, request: requests.ShowEpisode) -> requests.EpisodeDetail:
         """Show an episode with its current text on disk.
 
         Raises `NotFound` for a memory that is not an episode.
         """
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             memory = catalog.find(index, request.name)
-        text = next(read_episodes(self.runtime, [memory]), None)
+        text = next(reading.read_episodes(self.runtime, [memory]), None)
         if text is None:
             remedy = Remedy("episodes.list", purpose="list the episodes")
             raise NotFound(f"{memory.title!r} is not an episode", remedy)
@@ -103,8 +81,8 @@ class Episodes(Namespace, name="episodes"):
             for name in ("entities", "intents", "similar_intents")
         )
         return extended(
-            as_episode(memory),
-            EpisodeDetail,
+            reading.as_episode(memory),
+            requests.EpisodeDetail,
             message=message,
             response=response,
             context=text.context,
@@ -114,25 +92,26 @@ class Episodes(Namespace, name="episodes"):
             parts=importance(len(message) + len(response or ""), len(entities), (*intents, *near)),
         )
 
-    @operation(CountEpisodes)
-    def stats(self, request: CountEpisodes) -> EpisodeStats:
+    @operation(requests.CountEpisodes)
+    def stats(self, request: requests.CountEpisodes) -> requests.EpisodeStats:
         """Count the episodes that an agent sees, by kind, channel, session and day.
 
         Of those in its own vault, also count what a consolidation has read.
         """
         filters = self._filters(request.since, request.until, None, {})
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
-            episodes = [*map(as_episode, index.memories(Selection(filters), fields=FIELDS))]
+        with self.runtime.index(self._scope(request.agent)) as index:
+            episodes = [
+                *map(reading.as_episode, index.memories(Selection(filters), fields=reading.FIELDS))
+            ]
         agent = self.runtime.home.agent(request.agent)
         log = ReadingLog(self._state, agent)
         until = self.runtime.now() - duration(self.runtime.home.config.patterns.min_age)
         scope = EpisodeScope(self.runtime.home.personal(agent), until, tuple(log.marked))
         with self.runtime.index([scope.vault]) as index:
-            own, counted = index.count(Selection(EPISODES)), scope.count(index)
+            own, counted = index.count(Selection(reading.EPISODES)), scope.count(index)
         read = min(log.read[0], own)
         weights = [each.importance for each in episodes if each.importance is not None]
-        return EpisodeStats(
+        return requests.EpisodeStats(
             len(episodes),
             dict(Counter(each.type or "" for each in episodes).most_common()),
             dict(Counter(each.channel for each in episodes if each.channel).most_common()),
@@ -144,9 +123,9 @@ class Episodes(Namespace, name="episodes"):
             max(0, counted - read),
         )
 
-    @operation(MarkEpisodes, logs=True, positional=("names",))
+    @operation(requests.MarkEpisodes, logs=True, positional=("names",))
     @within(WRITE_SECONDS)
-    def mark(self, request: MarkEpisodes) -> MarkedEpisodes:
+    def mark(self, request: requests.MarkEpisodes) -> requests.MarkedEpisodes:
         """Let the next consolidation read episodes at any age.
 
         Raises `NotFound` for a memory that is not an episode of the agent, before any is marked.
@@ -158,20 +137,20 @@ class Episodes(Namespace, name="episodes"):
         with self.runtime.index([vault]) as index:
             for name in request.names:
                 memory = catalog.find(index, name)
-                if memory.type not in KINDS or not memory.id:
+                if memory.type not in reading.KINDS or not memory.id:
                     remedy = Remedy("episodes.list", purpose="list the episodes")
                     raise NotFound(f"{memory.title!r} is not an episode", remedy)
                 ids[memory.id] = None
         self._state.ledger.append([Event(MARKED, key, {"agent": agent}) for key in ids])
-        return MarkedEpisodes(tuple(ids))
+        return requests.MarkedEpisodes(tuple(ids))
 
     def _record(
         self,
-        request: RecordInteraction | RecordObservation,
-        kind: EpisodeType,
+        request: requests.RecordInteraction | requests.RecordObservation,
+        kind: requests.EpisodeType,
         message: str,
         response: str,
-    ) -> RecordedEpisode:
+    ) -> requests.RecordedEpisode:
         agent, now = self.runtime.home.agent(request.agent), self.runtime.now()
         session = session_log.given(self._state, request.session)
         turn = Turn(
@@ -204,8 +183,8 @@ class Episodes(Namespace, name="episodes"):
     ) -> Filters:
         now = self.runtime.now()
         return replace(
-            EPISODES,
-            types=(kind,) if kind else KINDS,
+            reading.EPISODES,
+            types=(kind,) if kind else reading.KINDS,
             since=day("since", since, now),
             until=day("until", until, now),
             where=tuple((key, value) for key, value in where.items() if value),

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from djinn_memory.operations.checks import RawDay, RawText
 from djinn_memory.search.narrowing import (
     AgentName,
     AllowSecret,
     DomainName,
-    RawText,
     ValidFrom,
     ValidTo,
     WriteShared,
@@ -46,7 +46,7 @@ _AnyCategory = Annotated[
 ]
 _Expired = Annotated[bool, Meta(description="Include facts that have expired.")]
 FactsAsOf = Annotated[
-    Annotated[RawText, Meta(max_length=40)] | None,
+    RawDay | None,
     Meta(
         description="The value that held at the end of this day, or at this time: 2026-03-01, "
         "2026-03, 30d. Values count that were recorded later."

@@ -15,26 +15,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import Busy, DjinnError, NotFound, Remedy, UsageError
 from djinn_memory.indexing.refresh import remove_notes
 from djinn_memory.languages.word_lists import AskedKeys
-from djinn_memory.memories.facts.queries import (
-    Fact,
-    IndexedFact,
-    fact_in,
-    facts_by_meaning,
-    indexed_facts,
-    of_category,
-    read_fact,
-    with_name,
-)
-from djinn_memory.memories.facts.requests import (
-    ForgetFact,
-    GetFact,
-    ListFacts,
-    SearchFacts,
-    SetFact,
-    SortKey,
-    SortOrder,
-    VerifyFact,
-)
+from djinn_memory.memories.facts import queries, requests
 from djinn_memory.memories.facts.writer import (
     FactChange,
     mark_expired,
@@ -58,7 +39,7 @@ FAR = 3
 class FactPage(Struct, frozen=True):
     """A page of a list of facts."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[queries.Fact, ...]
     """The facts in the requested order."""
     total: int
     """The number of facts on all pages."""
@@ -71,7 +52,7 @@ class FactPage(Struct, frozen=True):
 class FactHit(Struct, frozen=True):
     """A fact that a search found."""
 
-    fact: Fact
+    fact: queries.Fact
     """The fact."""
     how: Literal["meaning", "text"]
     """Whether the fact was found by meaning, or by its text or key."""
@@ -94,7 +75,7 @@ class FactHits(Struct, frozen=True):
 class ForgottenFact(Struct, frozen=True):
     """The result of forgetting a fact."""
 
-    fact: Fact
+    fact: queries.Fact
     """The fact before it was removed."""
     moved_to: Path
     """The new path of its note."""
@@ -103,8 +84,8 @@ class ForgottenFact(Struct, frozen=True):
 class Facts(Namespace, name="facts"):
     """The facts of a home."""
 
-    @operation(SetFact, writes=True, positional=("category", "key", "value"))
-    def set(self, request: SetFact) -> FactChange:
+    @operation(requests.SetFact, writes=True, positional=("category", "key", "value"))
+    def set(self, request: requests.SetFact) -> FactChange:
         """Set a fact in the vault of an agent, or in the shared vault. Earlier values are kept.
 
         A fact under another key that means the same, such as `lives in` for `city`, gets the value.
@@ -116,8 +97,8 @@ class Facts(Namespace, name="facts"):
         """
         return set_fact(self.runtime, request)
 
-    @operation(GetFact, positional=("category", "key"))
-    def get(self, request: GetFact) -> Fact:
+    @operation(requests.GetFact, positional=("category", "key"))
+    def get(self, request: requests.GetFact) -> queries.Fact:
         """Get a fact. The agent's own fact takes precedence over a shared fact.
 
         Without such a key, a key that means the same answers, such as `lives in` for `city`.
@@ -130,13 +111,13 @@ class Facts(Namespace, name="facts"):
             request.category, request.key, request.agent, expired=request.expired, at=at
         )
 
-    @operation(ListFacts)
-    def list(self, request: ListFacts) -> FactPage:
+    @operation(requests.ListFacts)
+    def list(self, request: requests.ListFacts) -> FactPage:
         """List a page of the facts that an agent sees."""
         at = end_of_day("as_of", request.as_of, self.runtime.now())
         facts = self._facts(self.runtime.fresh_scope(request.agent), request.expired, at)
         if request.category is not None:
-            facts = of_category(facts, request.category)
+            facts = queries.of_category(facts, request.category)
         if request.search:
             facts = [fact for fact, _ in self._containing(facts, request.search, at)]
         if at:
@@ -147,8 +128,8 @@ class Facts(Namespace, name="facts"):
         read = tuple(fact for entry in shown if (fact := self._read(entry, at)))
         return FactPage(read, len(facts), request.skip // request.limit + 1, pages)
 
-    @operation(SearchFacts, embeds=("query",), positional=("query",))
-    def search(self, request: SearchFacts) -> FactHits:
+    @operation(requests.SearchFacts, embeds=("query",), positional=("query",))
+    def search(self, request: requests.SearchFacts) -> FactHits:
         """Search facts: those that the query names first, then the nearest in meaning, then facts
         whose text contains the query.
 
@@ -164,7 +145,7 @@ class Facts(Namespace, name="facts"):
         problems: list[Problem] = []
         former = at is None and asks_for_former(request.query)
         past = former or at is not None
-        cosines = facts_by_meaning(self.runtime, request.query, vaults, problems, past=past)
+        cosines = queries.facts_by_meaning(self.runtime, request.query, vaults, problems, past=past)
         near = [fact for fact in facts if fact.memory_id in cosines]
         near.sort(key=lambda fact: (-cosines[fact.memory_id], fact.place))
         rest = [fact for fact in facts if fact.memory_id not in cosines]
@@ -183,8 +164,8 @@ class Facts(Namespace, name="facts"):
             hits = chain(earlier, hits)
         return FactHits(request.query, tuple(islice(hits, request.limit)), tuple(problems))
 
-    @operation(ForgetFact, writes=True, removes=True, positional=("category", "key"))
-    def forget(self, request: ForgetFact) -> ForgottenFact:
+    @operation(requests.ForgetFact, writes=True, removes=True, positional=("category", "key"))
+    def forget(self, request: requests.ForgetFact) -> ForgottenFact:
         """Move a fact and its history to the trash of its vault."""
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
@@ -193,15 +174,15 @@ class Facts(Namespace, name="facts"):
         remove_notes(self._state, vault, [fact.path])
         return ForgottenFact(fact, place)
 
-    @operation(VerifyFact, writes=True, positional=("category", "key"))
-    def verify(self, request: VerifyFact) -> FactChange:
+    @operation(requests.VerifyFact, writes=True, positional=("category", "key"))
+    def verify(self, request: requests.VerifyFact) -> FactChange:
         """Record that a fact is still valid."""
         fact = self._find(request.category, request.key, request.agent, expired=True)
         [vault] = self._state.home.named((fact.vault,))
         with writing(self.runtime, vault, "fact verify", request.agent) as writer:
             at = moment(writer.now)
             writer.rewrite(fact.path, lambda data: verified(data, at, revive=fact.expired))
-        fact = fact_in(writer.content(fact.path), vault, fact.path, writer.now)
+        fact = queries.fact_in(writer.content(fact.path), vault, fact.path, writer.now)
         return FactChange("verified", fact, None, tuple(writer.problems))
 
     def mark_expired(self, agent: str | None = None) -> int:
@@ -213,14 +194,16 @@ class Facts(Namespace, name="facts"):
         return len(mark_expired(self.runtime, unmarked_expired(self.runtime, vaults))[0])
 
     def _hit(
-        self, entry: IndexedFact, cosines: Mapping[int, float], at: str | None
+        self, entry: queries.IndexedFact, cosines: Mapping[int, float], at: str | None
     ) -> FactHit | None:
         """The hit for a fact that was found by meaning, or else by its name."""
         cosine = cosines.get(entry.memory_id)
         fact = self._read(entry, at)
         return FactHit(fact, "text" if cosine is None else "meaning", cosine) if fact else None
 
-    def _earlier(self, entry: IndexedFact, cosines: Mapping[int, float]) -> Iterator[FactHit]:
+    def _earlier(
+        self, entry: queries.IndexedFact, cosines: Mapping[int, float]
+    ) -> Iterator[FactHit]:
         """The hits for the earlier values of a fact."""
         if hit := self._hit(entry, cosines, None):
             for fact in hit.fact.earlier:
@@ -228,23 +211,25 @@ class Facts(Namespace, name="facts"):
 
     def _facts(
         self, vaults: Sequence[Vault], expired: bool, at: str | None = None
-    ) -> Sequence[IndexedFact]:
+    ) -> Sequence[queries.IndexedFact]:
         """The facts of these vaults; with `at`, all that may have had a value then."""
-        facts = indexed_facts(self._state, vaults, self.runtime.now(), superseded=at is not None)
+        facts = queries.indexed_facts(
+            self._state, vaults, self.runtime.now(), superseded=at is not None
+        )
         if at:
             return [fact for fact in facts if not fact.since or fact.since <= at]
         return [fact for fact in facts if expired or not fact.expired]
 
-    def _read(self, fact: IndexedFact, at: str | None = None) -> Fact | None:
+    def _read(self, fact: queries.IndexedFact, at: str | None = None) -> queries.Fact | None:
         """The fact as it held at a time, by default now.
 
         None when its note was deleted or broken meanwhile, or when no value held at a given time.
         """
         with suppress(OSError, DjinnError):
-            return self._then(read_fact(fact.vault, fact.path, self.runtime.now()), at)
+            return self._then(queries.read_fact(fact.vault, fact.path, self.runtime.now()), at)
         return None
 
-    def _then(self, fact: Fact, at: str | None) -> Fact | None:
+    def _then(self, fact: queries.Fact, at: str | None) -> queries.Fact | None:
         now = moment(self.runtime.now())
         if at:
             return fact.on(at)
@@ -252,8 +237,8 @@ class Facts(Namespace, name="facts"):
         return fact if fact.current.period.begun(now) else fact.on(now) or fact
 
     def _containing(
-        self, facts: Sequence[IndexedFact], text: str, at: str | None = None
-    ) -> Iterator[tuple[IndexedFact, Fact]]:
+        self, facts: Sequence[queries.IndexedFact], text: str, at: str | None = None
+    ) -> Iterator[tuple[queries.IndexedFact, queries.Fact]]:
         """The facts that have a text in category, key or value."""
         needle = flat(text)
         with self._state.reading([fact.vault for fact in facts]) as index:
@@ -275,20 +260,20 @@ class Facts(Namespace, name="facts"):
         *,
         expired: bool,
         at: str | None = None,
-    ) -> Fact:
+    ) -> queries.Fact:
         own = self._state.home.agent(agent)
         vaults = sorted(self.runtime.fresh_scope(agent), key=lambda vault: vault.name != own)
-        facts: Sequence[IndexedFact] = ()
-        fact: Fact | None = None
+        facts: Sequence[queries.IndexedFact] = ()
+        fact: queries.Fact | None = None
         failure: DjinnError | None = None
         try:
             facts = self._facts(vaults, expired, at)
         except Busy as error:
             failure = error
-        matches = with_name(facts, category, key)
+        matches = queries.with_name(facts, category, key)
         if not matches and category is None and "/" in key:
             category, _, key = key.partition("/")
-            matches = with_name(facts, category, key)
+            matches = queries.with_name(facts, category, key)
         categories = {fold(fact.category): fact.category for fact in matches}
         if len(categories) > 1:
             raise UsageError(f"{key!r} is in {', '.join(categories.values())}; name the category")
@@ -309,22 +294,22 @@ class Facts(Namespace, name="facts"):
 
 
 def _by_name(
-    asked: AskedKeys, near: Sequence[IndexedFact], named: Sequence[IndexedFact]
-) -> list[IndexedFact]:
+    asked: AskedKeys, near: Sequence[queries.IndexedFact], named: Sequence[queries.IndexedFact]
+) -> list[queries.IndexedFact]:
     """Facts whose keys a question names before the others, those of its person first.
 
     Ties keep their order.
     """
 
-    def distance(fact: IndexedFact) -> int:
+    def distance(fact: queries.IndexedFact) -> int:
         return asked.distance(fact.category) if asked.asks_for(fact.key) else FAR
 
     return sorted([*near, *named], key=distance)
 
 
 def _in_order(
-    facts: Sequence[IndexedFact], by: SortKey, order: SortOrder | None
-) -> Sequence[IndexedFact]:
+    facts: Sequence[queries.IndexedFact], by: requests.SortKey, order: requests.SortOrder | None
+) -> Sequence[queries.IndexedFact]:
     """Sort facts, which are in order of category and key. Ties keep that order."""
     by_name = by in ("category", "key")
     key = attrgetter(by)

@@ -14,15 +14,7 @@ from djinn_memory.errors import Busy, DjinnError, Refused, Remedy, UsageError
 from djinn_memory.home.access import DOMAIN, domain_key, is_own
 from djinn_memory.memories.changes.history import taken_back
 from djinn_memory.memories.changes.plan import digest
-from djinn_memory.memories.facts.queries import (
-    FACT,
-    Fact,
-    IndexedFact,
-    fact_in,
-    indexed_facts,
-    read_fact,
-    with_name,
-)
+from djinn_memory.memories.facts import queries
 from djinn_memory.memories.facts.requests import SetFact
 from djinn_memory.memories.facts.statements import Action, Stated, Statement, given_period, stated
 from djinn_memory.memories.profiles.reading import domain_to_write
@@ -53,7 +45,7 @@ class FactChange(Struct, frozen=True):
 
     action: Action
     """`verified` when the fact already had the value. Only `last_verified` then changes."""
-    fact: Fact
+    fact: queries.Fact
     """The fact after the change."""
     before: str | None = None
     """The previous value, which the history keeps; null if there was none."""
@@ -115,11 +107,11 @@ def set_fact(
                 draft = replace(draft, fields={DOMAIN: default, **draft.fields})
             draft.guard(home.config.secrets, allow=request.allow_secret)
             action, path = "created", writer.create(draft)[1]
-    fact = fact_in(writer.content(path), vault, path, writer.now)
+    fact = queries.fact_in(writer.content(path), vault, path, writer.now)
     return FactChange(action, fact, before, tuple(writer.problems))
 
 
-def add_fact(runtime: Runtime, changes: ChangeSet, vault: Vault, fact: Fact) -> None:
+def add_fact(runtime: Runtime, changes: ChangeSet, vault: Vault, fact: queries.Fact) -> None:
     """Add the steps that state the value of `fact` in a vault to a change, as `set_fact` does.
 
     Raises `Refused` if the fact has the value already, or another note has its path.
@@ -131,14 +123,14 @@ def add_fact(runtime: Runtime, changes: ChangeSet, vault: Vault, fact: Fact) -> 
     statement = Statement(
         fact.value, period, fact.source, fact.confidence, origin, fact.source_context, fact.expires
     )
-    usual = f"{folder(FACT)}/{slug('/'.join(map(fold, named)))}.md"
+    usual = f"{folder(queries.FACT)}/{slug('/'.join(map(fold, named)))}.md"
     path = _path_of(runtime, vault, named, None) or usual
     data = changes.content(vault, path)
     if data is None:
         draft = _draft(*named, statement, now)
         changes.create(vault, path, draft.compose(now)[1].encode("utf-8", "replace"))
         return
-    known = fact_in(data, vault, path, now)
+    known = queries.fact_in(data, vault, path, now)
     if known.value == fact.value:
         raise Refused(f"{vault.name}/{path} says the same")
     if path == usual and {fold(known.category), fold(known.key)} != {*map(fold, named)}:
@@ -154,7 +146,7 @@ def _change(writer: VaultWriter, path: str, statement: Statement) -> tuple[Actio
 
     def changed(data: bytes) -> bytes:
         nonlocal result
-        fact = fact_in(data, writer.vault, path, writer.now)
+        fact = queries.fact_in(data, writer.vault, path, writer.now)
         action, data = _with_statement(data, fact, statement, writer.now)
         replaced = action == "changed" and fact.value != statement.value
         result = action, fact.value if replaced else None
@@ -173,7 +165,7 @@ def _draft(category: str, key: str, statement: Statement, now: datetime) -> Draf
         **statement.origin.fields(),
         "last_verified": moment(now),
     }
-    return Draft(FACT, f"{category}/{key}", written(statement.value), fields)
+    return Draft(queries.FACT, f"{category}/{key}", written(statement.value), fields)
 
 
 def _front(statement: Statement, value: PastValue) -> dict[str, object]:
@@ -194,7 +186,7 @@ def _front(statement: Statement, value: PastValue) -> dict[str, object]:
 
 
 def _with_statement(
-    data: bytes, fact: Fact, statement: Statement, now: datetime
+    data: bytes, fact: queries.Fact, statement: Statement, now: datetime
 ) -> tuple[Action, bytes]:
     """The bytes of a fact's note after a statement, and its effect."""
     values = Timeline(replace(fact.current, until=fact.valid_to), fact.history)
@@ -222,7 +214,7 @@ def _with_statement(
     return done.action, edit_fields(with_value(data, statement.value, done.past), fields)
 
 
-def _confirmed(data: bytes, fact: Fact, statement: Statement, done: Stated) -> bytes:
+def _confirmed(data: bytes, fact: queries.Fact, statement: Statement, done: Stated) -> bytes:
     """The bytes of a fact whose current value was stated again."""
     value = done.values.current
     context = None if statement.weakens(fact.current) else statement.source_context
@@ -262,13 +254,13 @@ def _path_of(
     domains stay as they are. None when the fact does not exist yet.
     """
     category, key = named
-    matches: Sequence[IndexedFact] = ()
+    matches: Sequence[queries.IndexedFact] = ()
     with suppress(Busy):
-        facts = indexed_facts(runtime.state, [vault], runtime.now())
+        facts = queries.indexed_facts(runtime.state, [vault], runtime.now())
         facts = [fact for fact in facts if _may_get(domain, fact.domains)]
         if domain is not None:
             facts.sort(key=lambda fact: not fact.domains)
-        matches = with_name(facts, category, key)
+        matches = queries.with_name(facts, category, key)
     if matches and matches[0].name == (fold(category), fold(key)):
         return matches[0].path
     fact = unindexed(runtime, [vault], category, key, expired=True)
@@ -287,16 +279,16 @@ def _may_get(domain: str | None, domains: Sequence[str]) -> bool:
 
 def unindexed(
     runtime: Runtime, vaults: Iterable[Vault], category: str, key: str, *, expired: bool
-) -> Fact | None:
+) -> queries.Fact | None:
     """The fact in a file with the usual name, which another process may have just written."""
     name = fold(category.strip()), fold(key.strip())
-    path = f"{folder(FACT)}/{slug('/'.join(name))}.md"
+    path = f"{folder(queries.FACT)}/{slug('/'.join(name))}.md"
     for vault in vaults:
         # Only the index says what a limited agent may see.
         if vault.reader:
             continue
         with suppress(OSError, DjinnError):
-            fact = read_fact(vault, path, runtime.now())
+            fact = queries.read_fact(vault, path, runtime.now())
             if (fact.expired and not expired) or fold(fact.status or "") in UNKNOWN:
                 continue
             if (fold(fact.category), fold(fact.key)) == name:
@@ -323,19 +315,19 @@ def _name(field: str, text: str) -> str:
     return name
 
 
-def unmarked_expired(runtime: Runtime, vaults: Sequence[Vault]) -> list[IndexedFact]:
+def unmarked_expired(runtime: Runtime, vaults: Sequence[Vault]) -> list[queries.IndexedFact]:
     """The expired facts whose notes are not marked as expired, in vaults that djinn writes to.
 
     A mark that was taken back is not made again, unless the note has changed since.
     """
     writable = [vault for vault in vaults if is_own(vault) and not vault.read_only]
-    facts = indexed_facts(runtime.state, writable, runtime.now())
+    facts = queries.indexed_facts(runtime.state, writable, runtime.now())
     expired = [fact for fact in facts if fact.expired and fact.status != "expired"]
     undone = taken_back(runtime.state, writable, EXPIRE) if expired else frozenset()
     return [fact for fact in expired if (fact.vault.id, fact.path, _digest(fact)) not in undone]
 
 
-def _digest(fact: IndexedFact) -> str | None:
+def _digest(fact: queries.IndexedFact) -> str | None:
     """The digest of the note of a fact; None if it cannot be read."""
     with suppress(OSError):
         return digest(disk.read(fact.vault, fact.path))
@@ -343,13 +335,13 @@ def _digest(fact: IndexedFact) -> str | None:
 
 
 def mark_expired(
-    runtime: Runtime, facts: Sequence[IndexedFact]
-) -> tuple[list[IndexedFact], list[Problem]]:
+    runtime: Runtime, facts: Sequence[queries.IndexedFact]
+) -> tuple[list[queries.IndexedFact], list[Problem]]:
     """Write `status: expired` into the notes of facts, in one step for each vault.
 
     Returns the facts that were marked. `djinn undo` takes a step back.
     """
-    marked: list[IndexedFact] = []
+    marked: list[queries.IndexedFact] = []
     problems: list[Problem] = []
     for vault in dict.fromkeys(fact.vault for fact in facts):
         own = [fact for fact in facts if fact.vault == vault]

@@ -133,6 +133,5 @@ class _LocalLinks:
 def _stated_first(links: Iterable[Edge], memories: Mapping[int, IndexedMemory]) -> list[Edge]:
     """Links by place, those in the front matter first."""
     return sorted(
-        links,
-        key=lambda link: (link.field is None, memories[link.source].address, link.line),
+        links, key=lambda link: (link.field is None, memories[link.source].address, link.line)
     )

@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MemoryName
 from djinn_memory.models import Memory, MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, Narrowing
 from djinn_memory.search.query import MOST_HOPS
 
 Hops = Annotated[int, Meta(ge=1, le=MOST_HOPS, description="The number of links to follow.")]

@@ -1,23 +1,31 @@
-"""A view of the graph: memories and links with their places in a picture, within bounds."""
+"""A view of the graph: memories and links with their places in a picture, within bounds.
+
+The places are kept in the state folder. They have numbers only, no words of notes.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.graph.communities import communities
+from djinn_memory.graph.layout import LAYOUT, Places, layout
 from djinn_memory.graph.network import Ints, Network
 from djinn_memory.memories.catalog.catalog import find, text_for_people
 from djinn_memory.memories.graph.edges import EdgeReader
-from djinn_memory.memories.graph.layouts import placed
 from djinn_memory.memories.graph.link_graph import LinkGraph, read_graph
 from djinn_memory.memories.graph.requests import GraphNode, GraphView, ViewGraph
 from djinn_memory.models import Problem, Vault, extended
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.system.files import make_folder, write_atomic
 
 MOST_NODES = 10_000
 """Maximum memories of a view. A browser without a graphics card still draws them."""
@@ -84,7 +92,7 @@ def _nodes(
     community = {
         int(node): number for number, nodes in enumerate(communities(network), 1) for node in nodes
     }
-    places = placed(runtime, network).round(4).tolist()
+    places = _placed(runtime, network).round(4).tolist()
     # The memories with the most links get their texts first.
     for node in np.argsort(-degrees, kind="stable"):
         texts.read(memories[node])
@@ -129,3 +137,42 @@ class _Texts:
     def of(self, memory: IndexedMemory) -> tuple[str, bool]:
         """The text of a memory, and whether something of it is left out."""
         return self._texts.get(memory.memory_id, ("", True))
+
+
+KEPT = 12
+"""Layouts that are kept, those used last. One of 10,000 nodes has 200 kB."""
+
+
+def _placed(runtime: Runtime, network: Network) -> Places:
+    """The places of the nodes in 3D, then in 2D: five numbers each."""
+    shape = (len(network), 5)
+    file = runtime.home.state / "layouts" / f"{_digest(network)}.npy"
+    with suppress(OSError, ValueError, EOFError):
+        places: Places = np.load(file, allow_pickle=False)
+        if places.shape == shape and np.isfinite(places).all():
+            file.touch()
+            return places
+    deep = layout(network, 3)
+    places = np.hstack([deep, layout(network, 2, start=deep)]).reshape(shape)
+    if not runtime.read_only:
+        with suppress(OSError):
+            _keep(file, places)
+    return places
+
+
+def _digest(network: Network) -> str:
+    parts = (np.array([LAYOUT, len(network)]), network.sources, network.targets, network.weights)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).astype("<f8").tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _keep(file: Path, places: Places) -> None:
+    make_folder(file.parent, private=True)
+    data = io.BytesIO()
+    np.save(data, places, allow_pickle=False)
+    write_atomic(file, data.getvalue(), private=True)
+    used = sorted(file.parent.glob("*.npy"), key=lambda other: -other.stat().st_mtime)
+    for other in used[KEPT:]:
+        other.unlink(missing_ok=True)

@@ -30,14 +30,8 @@ from msgspec import Struct
 
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.home.home import Home
+from djinn_memory.memories.hooks import requests
 from djinn_memory.memories.hooks.payloads import CLIENTS
-from djinn_memory.memories.hooks.requests import (
-    HookSettings,
-    HookState,
-    InstalledHook,
-    InstallHooks,
-    RemoveHooks,
-)
 from djinn_memory.memories.hooks.spool import Spool
 from djinn_memory.notes.dates import moment
 from djinn_memory.system.files import create, expand, make_folder, read_regular, revise
@@ -163,7 +157,7 @@ def _hook_command(home: Home, agent: str, client: str, *, system: str = sys.plat
     return line
 
 
-def install(home: Home, request: InstallHooks) -> HookSettings:
+def install(home: Home, request: requests.InstallHooks) -> requests.HookSettings:
     """Write the hooks into the settings of a client, in the place of earlier ones of djinn.
 
     All else in the file stays, byte for byte. Raises `Refused` for a file that is broken.
@@ -179,7 +173,7 @@ def install(home: Home, request: InstallHooks) -> HookSettings:
         known = any(_ours(parse(before))) if before else False
         action = "unchanged" if after == before else "updated" if known else "installed"
         _write(path, lambda text: _with_hooks(text, client, command, path), before)
-    return HookSettings(
+    return requests.HookSettings(
         client,
         path,
         action,
@@ -190,7 +184,7 @@ def install(home: Home, request: InstallHooks) -> HookSettings:
     )
 
 
-def uninstall(request: RemoveHooks) -> HookSettings:
+def uninstall(request: requests.RemoveHooks) -> requests.HookSettings:
     """Remove the hooks of djinn from the settings of a client.
 
     Raises `Refused` for a file that is broken.
@@ -204,14 +198,14 @@ def uninstall(request: RemoveHooks) -> HookSettings:
             _write(path, partial(_without_hooks, path=path), before)
             removed[path] = events
     if not removed:
-        return HookSettings(request.client, paths[0], "none")
+        return requests.HookSettings(request.client, paths[0], "none")
     every = dict.fromkeys(event for events in removed.values() for event in events)
-    return HookSettings(request.client, next(iter(removed)), "removed", tuple(every))
+    return requests.HookSettings(request.client, next(iter(removed)), "removed", tuple(every))
 
 
-def _installed_hooks(home: Home | None) -> tuple[list[InstalledHook], list[str]]:
+def _installed_hooks(home: Home | None) -> tuple[list[requests.InstalledHook], list[str]]:
     """The hooks of djinn in the settings of all clients, and why settings could not be read."""
-    hooks: list[InstalledHook] = []
+    hooks: list[requests.InstalledHook] = []
     unreadable: list[str] = []
     for client in CLIENTS:
         paths = (_settings_paths(client, project=project) for project in (False, True))
@@ -223,7 +217,7 @@ def _installed_hooks(home: Home | None) -> tuple[list[InstalledHook], list[str]]
     return hooks, unreadable
 
 
-def _hooks_in(client: str, path: Path, home: Home | None) -> Iterator[InstalledHook]:
+def _hooks_in(client: str, path: Path, home: Home | None) -> Iterator[requests.InstalledHook]:
     text = _text(path)
     commands: dict[str, list[str]] = {}
     for event, _, command in _ours(_parsed(text, path)) if text else ():
@@ -234,7 +228,7 @@ def _hooks_in(client: str, path: Path, home: Home | None) -> Iterator[InstalledH
         root = options.get("--home", "")
         here = home is not None and Path(root).resolve() == home.root
         fault = _fault(words, root, options.get("--agent", ""))
-        yield InstalledHook(
+        yield requests.InstalledHook(
             client, path, tuple(events), root, options.get("--agent", ""), here, fault
         )
 
@@ -359,7 +353,7 @@ def _write(path: Path, change: Callable[[str], str], before: str | None) -> None
     revise(path, lambda data: change(data.decode()).encode())
 
 
-def hook_state(home: Home) -> HookState:
+def hook_state(home: Home) -> requests.HookState:
     """The installed hooks, and the counts of the spool of a home. This only reads."""
     hooks, unreadable = _installed_hooks(home)
     spool = Spool(str(home.state))
@@ -370,7 +364,7 @@ def hook_state(home: Home) -> HookState:
     rejected = 0
     with suppress(OSError):
         rejected = spool.rejected().count(b"\n")
-    return HookState(
+    return requests.HookState(
         hooks,
         unreadable,
         Path(spool.path),

@@ -13,36 +13,21 @@ from pathlib import PurePosixPath
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from djinn_memory.errors import Busy, DjinnError, Refused, Unavailable
+from djinn_memory.errors import Busy, DjinnError, Unavailable
 from djinn_memory.home.hidden_paths import HiddenPaths
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.recorder import Turn, known_replies, record_turns
 from djinn_memory.memories.episodes.requests import CALENDAR
+from djinn_memory.memories.imports import messages, requests
 from djinn_memory.memories.imports.calendar import MOST_EVENTS, nearest, write_calendars
 from djinn_memory.memories.imports.detect import Export, requested_exports
 from djinn_memory.memories.imports.hooked import HookedPrompts
-from djinn_memory.memories.imports.messages import (
-    Chronology,
-    Exchange,
-    LeftOut,
-    continuation,
-    draft,
-    exchanges,
-    pieces,
-    timed,
-)
 from djinn_memory.memories.imports.occurrences import ImportPeriod
 from djinn_memory.memories.imports.reading import Reading
-from djinn_memory.memories.imports.requests import (
-    ImportedFile,
-    ImportHistory,
-    ImportReport,
-    WrittenCalendar,
-)
 from djinn_memory.memories.library.ingest import index_documents
 from djinn_memory.memories.profiles.agenda import PlannedEvent
-from djinn_memory.memories.writing.change_set import ChangeSet, writing
+from djinn_memory.memories.writing.change_set import ChangeSet, check_writable, writing
 from djinn_memory.models import Problem, Progress, Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.system.locks import lock
@@ -136,7 +121,7 @@ PROGRESS_BYTES = 1_000_000
 """Bytes between two reports of the progress."""
 
 
-def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
+def import_history(runtime: Runtime, request: requests.ImportHistory) -> requests.ImportReport:
     """Record the exchanges in exports as episodes in the vault of the agent.
 
     Exchanges that were recorded or purged before are not recorded again, so that a killed import
@@ -146,8 +131,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
     began = time.monotonic()
     agent = runtime.home.agent(request.agent)
     vault = runtime.home.personal(agent)
-    if vault.read_only:
-        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    check_writable(vault)
     if request.domain is not None:
         runtime.home.check_domains([request.domain], agent)
     problems: list[Problem] = []
@@ -173,7 +157,7 @@ def import_history(runtime: Runtime, request: ImportHistory) -> ImportReport:
                 run.exchanges.close()
     embedded = run.ahead.embedded + run.index()
     files = tuple(count.answer() for count in run.files)
-    return ImportReport(
+    return requests.ImportReport(
         files,
         sum(file.recorded for file in files),
         sum(file.known for file in files),
@@ -218,8 +202,8 @@ class _FileCount(Struct):
     known: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def answer(self) -> ImportedFile:
-        return ImportedFile(
+    def answer(self) -> requests.ImportedFile:
+        return requests.ImportedFile(
             self.export.shown,
             self.export.format,
             len(self.sessions),
@@ -234,7 +218,7 @@ class _Run(Struct):
     """One import."""
 
     runtime: Runtime
-    request: ImportHistory
+    request: requests.ImportHistory
     agent: str
     vault: Vault
     problems: list[Problem]
@@ -247,9 +231,9 @@ class _Run(Struct):
     reported: int = 0
     masked: int = 0
     files: list[_FileCount] = field(default_factory=list)
-    exchanges: Chronology = field(default_factory=Chronology)
+    exchanges: messages.Chronology = field(default_factory=messages.Chronology)
     """The exchanges that were read, each with the number of its file."""
-    batch: list[tuple[_FileCount, Exchange]] = field(default_factory=list)
+    batch: list[tuple[_FileCount, messages.Exchange]] = field(default_factory=list)
     """The exchanges that are recorded next, each with its file."""
     characters: int = 0
     """The size of the batch."""
@@ -273,10 +257,10 @@ class _Run(Struct):
         user = (self.request.person or "").strip().casefold()
         reading = Reading(export, user, now, _period(now, self.runtime), self._advance)
         changed = min(now, max(export.tree.entries[name].at for name in export.names))
-        for entry in exchanges(timed(reading.messages(), changed)):
+        for entry in messages.exchanges(messages.timed(reading.messages(), changed)):
             if isinstance(entry, Problem):
                 self.problems.append(entry)
-            elif isinstance(entry, LeftOut):
+            elif isinstance(entry, messages.LeftOut):
                 count.left_out[entry.reason] += entry.number
             elif isinstance(entry, PlannedEvent):
                 planned = self._calendar(count, entry.calendar)
@@ -289,7 +273,7 @@ class _Run(Struct):
                 if self.exchanges.size >= MOST_READ:
                     self.record_all()
 
-    def _count(self, count: _FileCount, exchange: Exchange) -> None:
+    def _count(self, count: _FileCount, exchange: messages.Exchange) -> None:
         count.episodes += 1
         if count.export.format == "calendar":
             # A calendar without coming events has a note that must lose those of an earlier import.
@@ -322,7 +306,7 @@ class _Run(Struct):
         name = PurePosixPath(count.export.shown).stem if name == CALENDAR else name
         return self.planned.setdefault(name, [])
 
-    def end(self) -> tuple[WrittenCalendar, ...]:
+    def end(self) -> tuple[requests.WrittenCalendar, ...]:
         """Write the coming events of the calendars, in one change with the episodes."""
         if self.request.dry_run:
             return ()
@@ -370,7 +354,7 @@ class _Run(Struct):
         drafts: dict[str, tuple[_FileCount, Turn, Sequence[str]]] = {}
         now = self.runtime.now()
         for count, exchange in self.batch:
-            turn = draft(count.export.format, exchange, now)
+            turn = messages.draft(count.export.format, exchange, now)
             source = str(turn.source)
             if source in self.seen or source in drafts:
                 count.known += 1
@@ -387,13 +371,15 @@ class _Run(Struct):
                 count.known += 1
             else:
                 count.recorded += 1
-                turns += (replace(piece, domain=self.request.domain) for piece in pieces(more))
+                turns += (
+                    replace(piece, domain=self.request.domain) for piece in messages.pieces(more)
+                )
         return sorted(turns, key=lambda turn: turn.at)
 
     def _continued(self, turn: Turn, replies: Sequence[str], have: int) -> Turn | None:
         """The replies to a recorded message that are not recorded yet; None if there are none."""
         while have < len(replies):
-            more = continuation(turn, replies[have:], have)
+            more = messages.continuation(turn, replies[have:], have)
             source = str(more.source)
             recorded = known_replies(self.runtime, self.agent, [source])
             if source not in recorded:

@@ -23,17 +23,7 @@ from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.slugs import fold, slug, unique
-from djinn_memory.system.files import (
-    create,
-    create_private,
-    inside,
-    make_folder,
-    move_to_free_name,
-    remove_leftovers,
-    replace,
-    scratch_path,
-    sync_folder,
-)
+from djinn_memory.system import files
 
 Keep = Literal["copy", "link", "no"]
 
@@ -56,7 +46,7 @@ def place(
 
     A path is also free if only an original is there that is a copy of `source` or a link to it.
     """
-    folder = inside(vault.root, FOLDER)
+    folder = files.inside(vault.root, FOLDER)
     taken = {fold(name) for name in names(folder)}
 
     def is_taken(base: str) -> bool:
@@ -77,7 +67,7 @@ def names(folder: Path) -> Sequence[str]:
 
 def holder(vault: Vault, sha256: str, since_ns: int, known: Set[str | None]) -> str | None:
     """The path of a document with this hash, written after `since_ns` and not in `known`."""
-    folder = inside(vault.root, FOLDER)
+    folder = files.inside(vault.root, FOLDER)
     for path in sorted(folder.glob("*.md")):
         name = f"{FOLDER}/{path.name}"
         with suppress(OSError):
@@ -93,7 +83,7 @@ def holder(vault: Vault, sha256: str, since_ns: int, known: Set[str | None]) -> 
 
 def read_fields(vault: Vault, path: str) -> dict[str, str]:
     """The front matter of a note on disk, without lists; empty if the note is missing."""
-    with suppress(OSError, DjinnError), inside(vault.root, path).open("rb") as file:
+    with suppress(OSError, DjinnError), files.inside(vault.root, path).open("rb") as file:
         fields = frontmatter.read(decode(file.read(_HEAD))[0]).fields
         return {key: value for key, value in fields.items() if isinstance(value, str)}
     return {}
@@ -117,17 +107,17 @@ def put(
     if vault.read_only:
         another = Remedy("", {"vault": None}, "choose another vault")
         raise Refused(f"vault {vault.name} is read-only", another)
-    target = inside(vault.root, place.note)
+    target = files.inside(vault.root, place.note)
     private = is_private(vault)
-    make_folder(target.parent, private=private)
+    files.make_folder(target.parent, private=private)
     # Not `inside`: an original that is a link is replaced, not followed.
     original = target.parent / PurePosixPath(place.original).name if place.original else None
     storing = _original(source, original, keep, private, new=replaced is None) if original else None
     with storing or nullcontext():
         if replaced is None:
-            create(target, note, private=private)
+            files.create(target, note, private=private)
         else:
-            replace(target, note, replaced)
+            files.replace(target, note, replaced)
 
 
 @contextmanager
@@ -141,11 +131,11 @@ def _original(
     with _staged(source, original, keep, private) as staged:
         before = None
         if new:
-            move_to_free_name(staged, original)
+            files.move_to_free_name(staged, original)
         else:
             before = _second_name(original)
             staged.replace(original)
-        sync_folder(original.parent)
+        files.sync_folder(original.parent)
         try:
             yield
         except BaseException:
@@ -163,7 +153,7 @@ def _second_name(path: Path) -> Path | None:
     """Hard-link a file, or rename it, to another name. None if the file does not exist."""
     if not os.path.lexists(path):
         return None
-    second = scratch_path(path)
+    second = files.scratch_path(path)
     try:
         os.link(path, second, follow_symlinks=False)
     except (OSError, NotImplementedError):
@@ -190,9 +180,9 @@ def retired(
 
     `data` are the bytes of its note. The copy is removed again if the new version fails.
     """
-    folder = inside(vault.root, HISTORY)
+    folder = files.inside(vault.root, HISTORY)
     private = is_private(vault)
-    make_folder(folder, private=private)
+    files.make_folder(folder, private=private)
     stem = PurePosixPath(note).stem
 
     def taken(name: str) -> bool:
@@ -210,12 +200,12 @@ def retired(
             if os.path.lexists(before) and not os.path.lexists(copy):
                 how: Keep = "link" if before.is_symlink() else "copy"
                 with _staged(before, copy, how, private) as staged:
-                    move_to_free_name(staged, copy)
+                    files.move_to_free_name(staged, copy)
                 copies.append(copy)
         if not os.path.lexists(folder / f"{name}.md"):
-            create(folder / f"{name}.md", data, private=private)
+            files.create(folder / f"{name}.md", data, private=private)
             copies.append(folder / f"{name}.md")
-        sync_folder(folder)
+        files.sync_folder(folder)
         yield f"{HISTORY}/{name}.md"
     except BaseException:
         for path in copies:
@@ -231,14 +221,14 @@ def _staged(source: Path, target: Path, keep: Keep, private: bool) -> Iterator[P
     """
     if target.is_dir() and not target.is_symlink():
         raise IsADirectoryError(errno.EISDIR, f"{target.name} is a folder", str(target))
-    remove_leftovers(target.parent)
-    temporary = scratch_path(target)
+    files.remove_leftovers(target.parent)
+    temporary = files.scratch_path(target)
     try:
         if keep == "link":
             temporary.symlink_to(source.resolve())
         else:
             if private:
-                create_private(temporary)
+                files.create_private(temporary)
             shutil.copyfile(source, temporary)
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())

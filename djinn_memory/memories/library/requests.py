@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import DocumentType, Problem, Strategy
-from djinn_memory.search.narrowing import AgentName, DomainName, DryRun, KeepSecret, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, DomainName, DryRun, KeepSecret
 
 if TYPE_CHECKING:
     from djinn_memory.documents.pool import Event

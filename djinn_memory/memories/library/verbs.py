@@ -14,31 +14,13 @@ from msgspec.structs import replace
 from djinn_memory.documents.sources import Source, sources
 from djinn_memory.errors import Busy, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
-from djinn_memory.memories.library import catalog
+from djinn_memory.memories.library import catalog, requests
 from djinn_memory.memories.library.catalog import (
     StoredDocument,
     document_events,
     run_lock,
     stored_documents,
     text_of,
-)
-from djinn_memory.memories.library.requests import (
-    AskPassword,
-    DocumentEntry,
-    DocumentList,
-    DocumentStatus,
-    DocumentText,
-    FindDocument,
-    IngestCallback,
-    IngestOptions,
-    IngestReport,
-    ListDocuments,
-    RemovedDocument,
-    RemoveDocument,
-    ReprocessDocument,
-    ReprocessedDocument,
-    ShowDocument,
-    no_password,
 )
 from djinn_memory.memories.writing.change_set import writing
 from djinn_memory.models import Filters, Problem, Strategy, Vault, extended
@@ -67,20 +49,22 @@ _NUMBERS = ("total_pages", "chunk_size", "file_size_bytes")
 class Documents(Namespace, name="documents"):
     """The documents of a home."""
 
-    @operation(IngestOptions, recover=False, patient=True, writes=True, positional=("paths",))
-    def ingest(self, request: IngestOptions) -> IngestReport:
+    @operation(
+        requests.IngestOptions, recover=False, patient=True, writes=True, positional=("paths",)
+    )
+    def ingest(self, request: requests.IngestOptions) -> requests.IngestReport:
         """Turn files, and the files in folders, into documents."""
         return self.ingest_files(request)
 
     @recovers
     def ingest_files(
         self,
-        request: IngestOptions,
+        request: requests.IngestOptions,
         piped: Sequence[Source] = (),
         *,
-        tell: IngestCallback = lambda _: None,
-        ask: AskPassword = no_password,
-    ) -> IngestReport:
+        tell: requests.IngestCallback = lambda _: None,
+        ask: requests.AskPassword = requests.no_password,
+    ) -> requests.IngestReport:
         """As `ingest`, for files under other names and with callbacks.
 
         If no path leads to a file, raises the error of the first path, such as `NotFound`.
@@ -104,16 +88,16 @@ class Documents(Namespace, name="documents"):
                 missing=missing, tell=tell, ask=ask, progress=self.runtime.progress,
             )  # fmt: skip
 
-    @operation(ListDocuments)
-    def list(self, request: ListDocuments) -> DocumentList:
+    @operation(requests.ListDocuments)
+    def list(self, request: requests.ListDocuments) -> requests.DocumentList:
         """List the documents that an agent sees, then the failed files."""
         vaults = self._scope(request.agent, Filters(vaults=tuple(request.vaults)))
         entries = [self._entry(document) for document in stored_documents(self._state, vaults)]
         entries.sort(key=lambda entry: (entry.filename.casefold(), entry.vault, entry.path or ""))
-        return DocumentList((*entries, *self._unfinished(vaults)))
+        return requests.DocumentList((*entries, *self._unfinished(vaults)))
 
-    @operation(ShowDocument, positional=("name",))
-    def show(self, request: ShowDocument) -> DocumentText:
+    @operation(requests.ShowDocument, positional=("name",))
+    def show(self, request: requests.ShowDocument) -> requests.DocumentText:
         """Show a document and its current text, or the text of one page.
 
         Raises `NotFound` for a page that it does not have.
@@ -129,16 +113,18 @@ class Documents(Namespace, name="documents"):
                 has = f"pages {min(spans)} to {max(spans)}" if spans else "no pages"
                 raise NotFound(f"no page {page} in {entry.filename}; it has {has}")
             text = note.text[spans[page].start : spans[page].end]
-        return DocumentText(entry, page, text.strip("\n"), tuple(catalog.history(document)))
+        return requests.DocumentText(
+            entry, page, text.strip("\n"), tuple(catalog.history(document))
+        )
 
-    @operation(FindDocument)
-    def find(self, request: FindDocument) -> DocumentEntry:
+    @operation(requests.FindDocument)
+    def find(self, request: requests.FindDocument) -> requests.DocumentEntry:
         """Find a document, or a file that failed, by name."""
         document = self._find(request.name, request.agent)
-        return document if isinstance(document, DocumentEntry) else self._entry(document)
+        return document if isinstance(document, requests.DocumentEntry) else self._entry(document)
 
-    @operation(RemoveDocument, writes=True, removes=True, positional=("name",))
-    def remove(self, request: RemoveDocument) -> RemovedDocument:
+    @operation(requests.RemoveDocument, writes=True, removes=True, positional=("name",))
+    def remove(self, request: requests.RemoveDocument) -> requests.RemovedDocument:
         """Move a document, its original and its earlier versions to the trash of the vault.
 
         For a file that failed, only its record is removed. Raises `Refused` when the name means
@@ -147,30 +133,30 @@ class Documents(Namespace, name="documents"):
         from djinn_memory.indexing.refresh import read
 
         document = self._find(request.name, request.agent)
-        entry = document if isinstance(document, DocumentEntry) else self._entry(document)
+        entry = document if isinstance(document, requests.DocumentEntry) else self._entry(document)
         expected = (request.document_id or entry.document_id, request.version or entry.version)
         if expected != (entry.document_id, entry.version):
             raise Refused(
                 f"{entry.filename} has a newer version; check it, then run the command again"
             )
         if request.dry_run:
-            return RemovedDocument(entry, None)
-        if isinstance(document, DocumentEntry):
+            return requests.RemovedDocument(entry, None)
+        if isinstance(document, requests.DocumentEntry):
             [vault] = self._state.home.named((entry.vault,))
             source = entry.source or ""
             data = {"vault": vault.id, "name": entry.filename, "source": source}
             event = Event("document.forgotten", catalog.subject(vault, source), data)
             self._state.ledger.append([event])
-            return RemovedDocument(entry, ())
+            return requests.RemovedDocument(entry, ())
         with writing(self.runtime, document.vault, "document remove", request.agent) as writer:
             *others, note = writer.trash([*catalog.other_files(document), document.path])
         # It is removed even if the index cannot be told now: search looks for the file of a hit.
         with suppress(Unavailable):
             read(self._state, [document.vault], timeout=1)
-        return RemovedDocument(entry, (note, *others))
+        return requests.RemovedDocument(entry, (note, *others))
 
-    @operation(ReprocessDocument, patient=True, writes=True, positional=("name",))
-    def reprocess(self, request: ReprocessDocument) -> ReprocessedDocument:
+    @operation(requests.ReprocessDocument, patient=True, writes=True, positional=("name",))
+    def reprocess(self, request: requests.ReprocessDocument) -> requests.ReprocessedDocument:
         """Divide a document into chunks again and index it. The text of its note is unchanged.
 
         Raises `Refused` when the text looks like a secret, unless the request allows it.
@@ -207,16 +193,16 @@ class Documents(Namespace, name="documents"):
         )
         for after in stored_documents(self._state, [vault]):
             if after.path == path:
-                return ReprocessedDocument(self._entry(after), embedded, tuple(problems))
+                return requests.ReprocessedDocument(self._entry(after), embedded, tuple(problems))
         raise NotFound(f"{place} does not exist any more")
 
-    def _entry(self, document: StoredDocument) -> DocumentEntry:
+    def _entry(self, document: StoredDocument) -> requests.DocumentEntry:
         """A document as a list shows it."""
         # A model will embed the windows without vectors.
         waits = self._models.embedder is not None and document.size.waiting
         return extended(
             document,
-            DocumentEntry,
+            requests.DocumentEntry,
             status="pending" if waits else "indexed",
             reason=None,
             document_id=document.id,
@@ -226,7 +212,7 @@ class Documents(Namespace, name="documents"):
             **{key: document.number(key) for key in _NUMBERS},
         )
 
-    def _find(self, name: str, agent: str | None) -> StoredDocument | DocumentEntry:
+    def _find(self, name: str, agent: str | None) -> StoredDocument | requests.DocumentEntry:
         vaults = self._scope(agent, Filters())
         try:
             return catalog.find_document(stored_documents(self._state, vaults), name)
@@ -245,11 +231,11 @@ class Documents(Namespace, name="documents"):
 
     def _document(self, name: str, agent: str | None) -> StoredDocument:
         document = self._find(name, agent)
-        if isinstance(document, DocumentEntry):
+        if isinstance(document, requests.DocumentEntry):
             raise NotFound(f"{name!r} is not a document: it {document.reason}")
         return document
 
-    def _unfinished(self, vaults: Sequence[Vault]) -> Sequence[DocumentEntry]:
+    def _unfinished(self, vaults: Sequence[Vault]) -> Sequence[requests.DocumentEntry]:
         try:
             return _unfinished_files(self._state, vaults)
         except Busy as error:
@@ -258,7 +244,7 @@ class Documents(Namespace, name="documents"):
             return []
 
 
-def _unfinished_files(state: State, vaults: Sequence[Vault]) -> list[DocumentEntry]:
+def _unfinished_files(state: State, vaults: Sequence[Vault]) -> list[requests.DocumentEntry]:
     """The files of `vaults` that are waiting, being read or failed, oldest first.
 
     A file has failed if its run ended without reporting it, for example because it was killed.
@@ -270,7 +256,7 @@ def _unfinished_files(state: State, vaults: Sequence[Vault]) -> list[DocumentEnt
         verb, run = event.kind.partition(".")[2], text_of(event, "run")
         if verb not in ("pending", "processing", "failed"):
             continue
-        status: DocumentStatus = "failed"
+        status: requests.DocumentStatus = "failed"
         reason = text_of(event, "why") or None
         if verb != "failed":
             if run not in running:
@@ -281,10 +267,10 @@ def _unfinished_files(state: State, vaults: Sequence[Vault]) -> list[DocumentEnt
                 reason = "was interrupted; ingest the file again"
         source = text_of(event, "source")
         name = text_of(event, "name") or PurePosixPath(source).name
-        nothing: dict[str, Any] = dict.fromkeys(DocumentEntry.__struct_fields__)
+        nothing: dict[str, Any] = dict.fromkeys(requests.DocumentEntry.__struct_fields__)
         known = {"filename": name, "title": name, "vault": vault.name, "source": source}
         known |= {"status": status, "uploaded_at": event.at}
         fields = {**nothing, **known, "reason": reason, "version": 1, "total_chunks": 0}
         fields["domain"] = text_of(event, "domain") or None
-        entries.append(DocumentEntry(**fields))
+        entries.append(requests.DocumentEntry(**fields))
     return entries

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 
 from msgspec import Struct, field
 
@@ -33,13 +32,11 @@ def _link_mentions(runtime: Runtime, request: LinkMentions) -> LinkedMentions:
     scope = runtime.fresh_scope(request.agent)
     # A note that is not indexed yet may have the name, too.
     read(runtime.state, scope)
-    collected = (
-        nullcontext(ChangeSet())
-        if request.dry_run
-        else change_set(runtime, COMMAND, "", agent=request.agent)
-    )
-    # The snapshot is released before the files change, because the index follows them then.
-    with collected as changes, runtime.index(scope) as index:
+    with (
+        change_set(runtime, COMMAND, "", request.agent, dry_run=request.dry_run) as changes,
+        # The snapshot is released before the files change, because the index follows them then.
+        runtime.index(scope) as index,
+    ):
         finder = MentionFinder(index, find(index, request.name))
         run = _Run(changes, Relinking(index), LinksTo(Relinking(index), finder.memory))
         for note in finder.notes():

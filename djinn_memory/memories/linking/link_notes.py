@@ -48,7 +48,8 @@ def link_notes(runtime: Runtime, request: LinkNotes) -> NoteLink:
         vault = next(vault for vault in scope if vault.name == memory.vault)
         check_writable(vault)
         known, fields = _links_there(index, memory, target)
-        field = relation or _field_for(memory, fields)
+        # The text of a fact is its value, which holds no further link.
+        field = relation or (RELATED if fields or memory.type == "fact" else None)
         there = [each for each in known if not relation or fold(each or "") == fold(relation)]
         new = LinksTo(Relinking(index), target)
         source = memory.vault, memory.path
@@ -104,11 +105,6 @@ def _links_there(
     links = [link for link in index.links([memory.memory_id]) if link.source == memory.memory_id]
     known = [link.field for link in links if link.target == target.memory_id]
     return known, {link.field for link in links if link.field is not None}
-
-
-def _field_for(memory: IndexedMemory, fields: set[str]) -> str | None:
-    """The field for a link without a relation: the text of a fact is its value."""
-    return RELATED if fields or memory.type == "fact" else None
 
 
 def _linked(data: bytes, vault: Vault, field: str | None, link: str) -> bytes:

@@ -7,17 +7,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import islice
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.languages.word_lists import stop_words
 from djinn_memory.memories.catalog.catalog import find
 from djinn_memory.memories.entities.mentions import WIDEST, forms_of
 from djinn_memory.memories.entities.name_matcher import NameMatcher, Words
 from djinn_memory.memories.entities.names import names_of
-from djinn_memory.memories.linking.names import exact_words, sought_names, words_of
-from djinn_memory.memories.linking.requests import FindMentions, UnlinkedMention, UnlinkedMentions
+from djinn_memory.memories.linking import requests
 from djinn_memory.memories.writing.provenance import LEARNINGS_RULE, UNKNOWN
 from djinn_memory.models import Memory, extended
 from djinn_memory.notes import vault as disk
@@ -28,8 +30,116 @@ from djinn_memory.notes.frontmatter import read
 from djinn_memory.notes.markdown import blank, inline
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
-from djinn_memory.search.backend import Index
+from djinn_memory.search.backend import Index, Vocabulary
 from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.index.words import forms
+
+FEWEST, COMMON = 20, 0.2
+"""A single word is common if it is in so many parts of notes, and in this share of them. Of 388
+names of one word in three real vaults, three are."""
+
+SHORT = 2
+"""A name of at most so many characters counts only in its own spelling: `Go`, but not `go`. So does
+one in capitals, such as `WHO`."""
+
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
+"""Accents and vowel signs, which belong to the letter before them."""
+
+_KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"
+"""The syllables of which Japanese writes names from other languages, one word in a run."""
+
+_ASCII = re.compile(r"[^\W_]+|[^\w \t]|_")
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    from djinn_memory.languages.scripts import UNSPACED
+
+    letters = rf"(?:(?![_{UNSPACED}])[\w{_MARKS}])+"
+    return re.compile(rf"[{_KATAKANA}]+|[{UNSPACED}]|{letters}|[^\w\s]|\n|_")
+
+
+class _Word(NamedTuple):
+    """A word or a sign of a text, in the form in which names are compared."""
+
+    word: str
+    start: int
+    end: int
+
+
+def _exact_words(text: str) -> Iterator[_Word]:
+    """The words, signs and line ends of a text. In scripts without spaces each letter is a word."""
+    for match in (_ASCII if text.isascii() else _words()).finditer(text):
+        yield _Word(fold(match[0]).replace("’", "'"), *match.span())
+
+
+def words_of(name: str) -> Words:
+    """The words and signs of a name."""
+    return tuple(word for word, *_ in _exact_words(" ".join(name.split())))
+
+
+class _SoughtNames(Struct, frozen=True):
+    """The names of a note that are looked for."""
+
+    names: tuple[str, ...]
+    as_written: frozenset[Words]
+    """Those that count only in their own spelling."""
+    left_out: tuple[requests.NameLeftOut, ...]
+    """Those that are not looked for, and single words that are common."""
+
+
+def _sought_names(vocabulary: Vocabulary, memory: IndexedMemory) -> _SoughtNames:
+    """The names of a note that are looked for in the vaults with a vocabulary."""
+    names: list[str] = []
+    as_written: set[Words] = set()
+    left_out: list[requests.NameLeftOut] = []
+    for name in names_of(memory):
+        why, only = _unfit(vocabulary, name), len(name) <= SHORT or name.isupper()
+        if not (why or only) and (holding := _common(vocabulary, name)):
+            why = f"it is common, in {holding:,} parts of notes, so only this spelling counts"
+            left_out.append(requests.NameLeftOut(name, why))
+            only = True
+        elif why:
+            left_out.append(requests.NameLeftOut(name, why))
+            continue
+        names.append(name)
+        as_written |= {words_of(name)} if only else set()
+    return _SoughtNames(tuple(names), frozenset(as_written), tuple(left_out))
+
+
+def _unfit(vocabulary: Vocabulary, name: str) -> str | None:
+    """Why a name is not looked for."""
+    if "[[" in name or "]]" in name:
+        return "it has the brackets of a link, which no link can show"
+    words = [word for word in words_of(name) if word[0].isalnum()]
+    if not words or (len(words) == 1 and len(name) == 1 and name.isascii()):
+        return "it is a single sign, which says too little"
+    if len(words) == 1 and words[0].isdecimal():
+        return "it is a number, which says too little"
+    if name.isupper() or len(words) > 1:
+        return None
+    if words[0] in stop_words() or _is_stop_word(vocabulary, words[0]):
+        return "it is a word that every text has"
+    return None
+
+
+def _is_stop_word(vocabulary: Vocabulary, word: str) -> bool:
+    """Whether a word is a stop word of a language of the vaults other than English."""
+    if not vocabulary.languages:
+        return False
+    from djinn_memory.languages import detection
+
+    return any(word in detection.stop_words(language) for language in vocabulary.languages)
+
+
+def _common(vocabulary: Vocabulary, name: str) -> int:
+    """In how many parts of notes a name of one word is, if it is common; else 0."""
+    words = vocabulary.split(name)
+    if len(words) != 1:
+        return 0
+    holding = vocabulary.holding(forms(words[0], vocabulary.languages))
+    return holding if holding >= max(FEWEST, COMMON * vocabulary.total) else 0
+
 
 _BEFORE = re.compile(r"(?:[#@/\\$&]|[^\W_][-.:_])\Z")
 _AFTER = re.compile(r"[+#]|[-.:/@\\_][^\W_]")
@@ -64,7 +174,7 @@ class MentioningNote(Struct, frozen=True):
     """At least one."""
 
 
-def find_mentions(runtime: Runtime, request: FindMentions) -> UnlinkedMentions:
+def find_mentions(runtime: Runtime, request: requests.FindMentions) -> requests.UnlinkedMentions:
     """Find mentions of a note; see `Memories.mentions`."""
     with runtime.index(runtime.fresh_scope(request.agent)) as index:
         finder = MentionFinder(index, find(index, request.name))
@@ -72,7 +182,7 @@ def find_mentions(runtime: Runtime, request: FindMentions) -> UnlinkedMentions:
         mentions = tuple(islice(listed, request.limit + 1))
     memory, left_out = extended(finder.memory, Memory), finder.sought.left_out
     more = len(mentions) > request.limit
-    return UnlinkedMentions(memory, mentions[: request.limit], more, left_out)
+    return requests.UnlinkedMentions(memory, mentions[: request.limit], more, left_out)
 
 
 class MentionFinder:
@@ -83,7 +193,7 @@ class MentionFinder:
 
     def __init__(self, index: Index, memory: IndexedMemory) -> None:
         self.memory = memory
-        self.sought = sought_names(index.words, memory)
+        self.sought = _sought_names(index.words, memory)
         self._rules = {vault.name: of_vault(vault) for vault in index.vaults}
         self._vaults = {vault.name: vault for vault in index.vaults}
         known = index.lookup(self._saying(index), fields=("status", "rule"))
@@ -127,7 +237,7 @@ class MentionFinder:
         prose = plain_text(text, self._rules[memory.vault])
         if memory.plane == "knowledge":
             prose = _without_history(text, prose)
-        words, quoted = [*exact_words(prose)], [*quotations(prose)]
+        words, quoted = [*_exact_words(prose)], [*quotations(prose)]
         seen: Counter[tuple[str, Words]] = Counter()
         for _, name, at in self._matcher.among([word for word, *_ in words]):
             start, end = words[at].start, words[at + len(name) - 1].end
@@ -188,7 +298,7 @@ def _without_history(text: str, prose: str) -> str:
     return blank(prose, [(body + span[0], body + span[1])]) if span else prose
 
 
-def _shown(note: MentioningNote, place: Place) -> UnlinkedMention:
+def _shown(note: MentioningNote, place: Place) -> requests.UnlinkedMention:
     first = note.text.rfind("\n", 0, place.start) + 1
     line = note.text[first:].partition("\n")[0]
     # Of a long line the part around the words is shown.
@@ -197,7 +307,7 @@ def _shown(note: MentioningNote, place: Place) -> UnlinkedMention:
     text = f"{'…' * (begin > 0)}{part}{'…' * (begin + WIDEST < len(line))}"
     return extended(
         note.memory,
-        UnlinkedMention,
+        requests.UnlinkedMention,
         key=place.key,
         line=place.line,
         text=text,

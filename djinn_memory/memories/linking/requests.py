@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MemoryName
 from djinn_memory.models import Memory, Problem
-from djinn_memory.search.narrowing import AgentName, DiffOnly, RawText
+from djinn_memory.operations.checks import RawDay, RawText
+from djinn_memory.search.narrowing import AgentName, DiffOnly
 
 ALL = "all"
 """Stands for the keys of all mentions."""
@@ -91,7 +92,7 @@ class LinkMentions(Struct, frozen=True):
 
     name: MemoryName
     mentions: Annotated[
-        Sequence[Annotated[RawText, Meta(max_length=40)]],
+        Sequence[RawDay],
         Meta(
             min_length=1,
             max_length=1000,

@@ -14,7 +14,7 @@ from djinn_memory.errors import DjinnError, UsageError
 from djinn_memory.home.settings import PatternsConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.occasions import EpisodeScope, Occasion
-from djinn_memory.memories.patterns import notes
+from djinn_memory.memories.patterns import notes, requests
 from djinn_memory.memories.patterns.notes import (
     ConsolidationLog,
     KnownPattern,
@@ -23,14 +23,6 @@ from djinn_memory.memories.patterns.notes import (
     similar,
 )
 from djinn_memory.memories.patterns.outcomes import Outcome, read_outcomes
-from djinn_memory.memories.patterns.requests import (
-    Consolidate,
-    ConsolidationReport,
-    LearnedPattern,
-    PatternAction,
-    PatternChange,
-    SkippedPattern,
-)
 from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.memories.writing.existing import dated
 from djinn_memory.memories.writing.remember import remember
@@ -50,7 +42,7 @@ class _Edit(Struct, frozen=True):
 
     known: KnownPattern
     note: IndexedMemory
-    pattern: LearnedPattern
+    pattern: requests.LearnedPattern
     digests: Mapping[str, str]
     before: bytes
     after: bytes
@@ -75,24 +67,24 @@ class _PatternWriter:
             self._hidden = ids - self._notes.keys()
 
     def take(
-        self, patterns: Sequence[LearnedPattern]
-    ) -> tuple[list[PatternChange], list[SkippedPattern]]:
+        self, patterns: Sequence[requests.LearnedPattern]
+    ) -> tuple[list[requests.PatternChange], list[requests.SkippedPattern]]:
         """Write new patterns and reinforce known ones, each known one at most once."""
-        changes: list[PatternChange] = []
-        skipped: list[SkippedPattern] = []
+        changes: list[requests.PatternChange] = []
+        skipped: list[requests.SkippedPattern] = []
         for pattern, known in self._matched(patterns):
             note = known and self._note(known)
             if known and note:
                 changes += self._reinforce(known, note, pattern)
             elif known and not self._is_lost(known):
-                skipped.append(SkippedPattern(pattern.name, "its note was deleted before"))
+                skipped.append(requests.SkippedPattern(pattern.name, "its note was deleted before"))
             else:
                 changes.append(self._write(pattern))
         return changes, skipped
 
     def deprecate(
         self, today: date, config: PatternsConfig, taken: Set[str | None]
-    ) -> list[PatternChange]:
+    ) -> list[requests.PatternChange]:
         """Mark the patterns that were not reinforced for a long time, but for the `taken` ones."""
         changes = []
         for known in [*self._log.patterns.values()]:
@@ -109,8 +101,8 @@ class _PatternWriter:
         return changes
 
     def _matched(
-        self, patterns: Sequence[LearnedPattern]
-    ) -> list[tuple[LearnedPattern, KnownPattern | None]]:
+        self, patterns: Sequence[requests.LearnedPattern]
+    ) -> list[tuple[requests.LearnedPattern, KnownPattern | None]]:
         """Each pattern with the known one that it reinforces, the most similar pairs first."""
         # A pattern that is hidden from the agent now counts as one that was never found.
         known = {
@@ -151,10 +143,12 @@ class _PatternWriter:
                     return False
         return True
 
-    def _write(self, pattern: LearnedPattern) -> PatternChange:
+    def _write(self, pattern: requests.LearnedPattern) -> requests.PatternChange:
         key = key_of(self._agent, pattern)
         if self._dry_run:
-            return extended(pattern, PatternChange, change="written", vault=self._vault.name)
+            return extended(
+                pattern, requests.PatternChange, change="written", vault=self._vault.name
+            )
         self._log.begin(pattern)
         fields = notes.fields_of(pattern, self._agent)
         own = {"confidence", "status"}
@@ -171,20 +165,20 @@ class _PatternWriter:
         digests = {name: digest(_plain(value)) for name, value in notes.changing(fields).items()}
         self._log.write(key, pattern, written.id, digests)
         return extended(
-            pattern, PatternChange,
+            pattern, requests.PatternChange,
             change="written", id=written.id, vault=written.vault, path=written.path,
         )  # fmt: skip
 
     def _reinforce(
-        self, known: KnownPattern, note: IndexedMemory, pattern: LearnedPattern
-    ) -> list[PatternChange]:
+        self, known: KnownPattern, note: IndexedMemory, pattern: requests.LearnedPattern
+    ) -> list[requests.PatternChange]:
         fields = notes.changing(notes.fields_of(pattern, self._agent))
         changed = self._plan(known, note, fields, pattern)
         if not changed:
             return []
         was = note.field("status")
         deprecated = "status" in changed and pattern.status == "deprecated" != was
-        change: PatternAction = "deprecated" if deprecated else "reinforced"
+        change: requests.PatternAction = "deprecated" if deprecated else "reinforced"
         return [self._change(pattern, change, note, changed)]
 
     def _plan(
@@ -192,7 +186,7 @@ class _PatternWriter:
         known: KnownPattern,
         note: IndexedMemory,
         fields: Mapping[str, Any],
-        pattern: LearnedPattern,
+        pattern: requests.LearnedPattern,
     ) -> dict[str, Any]:
         """Plan to write the fields that differ, except those that a person edited."""
         before = disk.read(self._vault, note.path)
@@ -229,14 +223,14 @@ class _PatternWriter:
 
     def _change(
         self,
-        pattern: LearnedPattern,
-        change: PatternAction,
+        pattern: requests.LearnedPattern,
+        change: requests.PatternAction,
         note: IndexedMemory,
         changed: Mapping[str, Any],
-    ) -> PatternChange:
+    ) -> requests.PatternChange:
         status = changed.get("status", note.field("status"))
         return extended(
-            pattern, PatternChange,
+            pattern, requests.PatternChange,
             name=note.title, status=status, change=change, id=note.id, vault=self._vault.name,
             path=note.path,
         )  # fmt: skip
@@ -253,7 +247,7 @@ PATIENCE = 30.0
 """Seconds to wait for another consolidation for the same agent."""
 
 
-def consolidate(runtime: Runtime, request: Consolidate) -> ConsolidationReport:
+def consolidate(runtime: Runtime, request: requests.Consolidate) -> requests.ConsolidationReport:
     """Find and write patterns; see `Patterns.consolidate`."""
     agent = runtime.home.agent(request.agent)
     age = _age(request.min_age or runtime.home.config.patterns.min_age)
@@ -268,7 +262,7 @@ def consolidate(runtime: Runtime, request: Consolidate) -> ConsolidationReport:
 
 def _run(
     runtime: Runtime, agent: str, age: timedelta, problems: list[Problem], *, dry_run: bool
-) -> ConsolidationReport:
+) -> requests.ConsolidationReport:
     config, now = runtime.home.config.patterns, runtime.now()
     log = ConsolidationLog(runtime.state, agent, keep=not dry_run)
     scope = EpisodeScope(runtime.home.personal(agent), now - age, tuple(log.marked))
@@ -280,8 +274,8 @@ def _run(
         is_new = log.read != (total, frozenset(log.marked))
         occasions = scope.occasions(index, config.history_days) if is_new and total else []
     outcomes = read_outcomes(runtime, (scope.vault,)) if is_new and total else []
-    changes: list[PatternChange] = []
-    skipped: list[SkippedPattern] = []
+    changes: list[requests.PatternChange] = []
+    skipped: list[requests.SkippedPattern] = []
     try:
         if occasions or outcomes:
             patterns = _patterns(runtime, occasions, outcomes, today, problems)
@@ -294,7 +288,7 @@ def _run(
         # The ledger records the patterns that were written. The next run continues.
         why = getattr(error, "strerror", None) or str(error)
         problems.append(Problem("patterns", f"{why}; run it again"))
-    return ConsolidationReport(
+    return requests.ConsolidationReport(
         len(occasions), new, tuple(changes), tuple(skipped), dry_run, tuple(problems)
     )
 
@@ -305,7 +299,7 @@ def _patterns(
     outcomes: Sequence[Outcome],
     today: date,
     problems: list[Problem],
-) -> list[LearnedPattern]:
+) -> list[requests.LearnedPattern]:
     """The patterns in episodes and outcomes. Without a model, wordings are joined by words only."""
     # numpy takes longer to load than a run that finds nothing new.
     from djinn_memory.memories.patterns.correlations import find_causes
@@ -329,7 +323,7 @@ def _age(text: str) -> timedelta:
         raise UsageError(why, argument="min_age") from None
 
 
-def _text_of(pattern: LearnedPattern) -> str:
+def _text_of(pattern: requests.LearnedPattern) -> str:
     """The text of the note of a pattern."""
     if not pattern.habit:
         return f"{pattern.name}. This is the rhythm of the episodes, not a habit in it."

@@ -24,7 +24,7 @@ from djinn_memory.memories.patterns.detection.chance import (
 )
 from djinn_memory.memories.patterns.detection.history import FEWEST_DAYS, History
 from djinn_memory.memories.patterns.detection.windows import EVERY_DAY, Rhythm, TimeWindow
-from djinn_memory.memories.patterns.outcomes import WORTH, Outcome
+from djinn_memory.memories.patterns.outcomes import WORTH, Outcome, by_name
 from djinn_memory.memories.patterns.requests import Correlation, CorrelationList, LearnedPattern
 
 if TYPE_CHECKING:
@@ -171,13 +171,8 @@ def find_causes(
 
 def _tendencies(outcomes: Sequence[Outcome]) -> Iterator[_Tendency]:
     """Each action and context with each result, tested."""
-    actions: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        actions.setdefault(outcome.action.casefold(), []).append(outcome)
-    for own in actions.values():
-        contexts: dict[str, list[Outcome]] = {}
-        for outcome in own:
-            contexts.setdefault(outcome.context.casefold(), []).append(outcome)
+    for own in by_name(outcomes, "action").values():
+        contexts = by_name(own, "context")
         for result in ("success", "failure"):
             ended = [outcome for outcome in own if outcome.result == result]
             tail = math.exp(max(-690.0, binomial_tail(len(ended), len(own), 0.5)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -13,12 +14,7 @@ from djinn_memory.memories.episodes.reading import EPISODES, read_episodes
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.episodes.requests import RecordedEpisode
 from djinn_memory.memories.episodes.verbs import time_of_request
-from djinn_memory.memories.patterns.requests import (
-    Effectiveness,
-    ListOutcomes,
-    OutcomeList,
-    RecordOutcome,
-)
+from djinn_memory.memories.patterns import requests
 from djinn_memory.memories.recall import session_log
 from djinn_memory.models import Vault
 from djinn_memory.notes.dates import local_day
@@ -48,9 +44,9 @@ class Outcome(NamedTuple):
 class Outcomes(Namespace, name="outcomes"):
     """The outcomes of actions in a home."""
 
-    @operation(RecordOutcome, writes=True, positional=("action", "result"))
+    @operation(requests.RecordOutcome, writes=True, positional=("action", "result"))
     @within(WRITE_SECONDS)
-    def record(self, request: RecordOutcome) -> RecordedEpisode:
+    def record(self, request: requests.RecordOutcome) -> RecordedEpisode:
         """Record how an action ended, as an episode in the journal of the agent's vault.
 
         Secrets are masked. Outcomes of the same action are compared without regard to case. Raises
@@ -74,12 +70,12 @@ class Outcomes(Namespace, name="outcomes"):
         [episode] = record_turns(self.runtime, agent, [turn], command="episode outcome")
         return episode
 
-    @operation(ListOutcomes)
-    def list(self, request: ListOutcomes) -> OutcomeList:
+    @operation(requests.ListOutcomes)
+    def list(self, request: requests.ListOutcomes) -> requests.OutcomeList:
         """List how effective actions were: a row for each action, then rows for its contexts."""
         vaults = self.runtime.fresh_scope(request.agent)
         outcomes = read_outcomes(self.runtime, vaults)
-        return OutcomeList(_effectiveness(outcomes)[: request.limit], len(outcomes))
+        return requests.OutcomeList(_effectiveness(outcomes)[: request.limit], len(outcomes))
 
 
 def read_outcomes(runtime: Runtime, vaults: tuple[Vault, ...]) -> list[Outcome]:
@@ -105,27 +101,34 @@ def read_outcomes(runtime: Runtime, vaults: tuple[Vault, ...]) -> list[Outcome]:
     return outcomes
 
 
-def _effectiveness(outcomes: list[Outcome]) -> list[Effectiveness]:
-    """How effective each action was, the most frequent first, each followed by its contexts."""
+def by_name(
+    outcomes: Iterable[Outcome], field: Literal["action", "context"]
+) -> dict[str, list[Outcome]]:
+    """Outcomes by their action or context, whose case does not matter."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        groups.setdefault(outcome.action.casefold(), []).append(outcome)
+        groups.setdefault(getattr(outcome, field).casefold(), []).append(outcome)
+    return groups
+
+
+def _effectiveness(outcomes: list[Outcome]) -> list[requests.Effectiveness]:
+    """How effective each action was, the most frequent first, each followed by its contexts."""
     table = []
-    for own in sorted(groups.values(), key=lambda own: (-len(own), own[0].action.casefold())):
+    for own in sorted(
+        by_name(outcomes, "action").values(), key=lambda own: (-len(own), own[0].action.casefold())
+    ):
         table.append(_row(own, None))
-        contexts: dict[str, list[Outcome]] = {}
-        for outcome in own:
-            contexts.setdefault(outcome.context.casefold(), []).append(outcome)
+        contexts = by_name(own, "context")
         if contexts.keys() != {""}:
             named = sorted((key, there) for key, there in contexts.items() if key)
             table += [_row(there, there[0].context) for _, there in named]
     return table
 
 
-def _row(outcomes: list[Outcome], context: str | None) -> Effectiveness:
+def _row(outcomes: list[Outcome], context: str | None) -> requests.Effectiveness:
     counts = Counter(outcome.result for outcome in outcomes)
     worth = sum(WORTH[outcome.result] for outcome in outcomes)
-    return Effectiveness(
+    return requests.Effectiveness(
         outcomes[0].action, context, counts["success"], counts["partial"], counts["failure"],
         round(worth / len(outcomes), 3), local_day(max(outcome.date for outcome in outcomes)),
     )  # fmt: skip

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName, DomainName, RawText
+from djinn_memory.operations.checks import RawDay, RawText
+from djinn_memory.search.narrowing import AgentName, DomainName
 
 PatternCategory = Literal["temporal", "behavioural", "domain", "preference", "causal"]
 PatternStatus = Literal["emerging", "active", "deprecated"]
@@ -78,7 +79,7 @@ class RecordOutcome(Struct, frozen=True):
     ] = None
     domain: DomainName = None
     at: Annotated[
-        Annotated[RawText, Meta(max_length=40)] | None,
+        RawDay | None,
         Meta(description="The time, such as 2026-11-20T09:30; local unless it has a zone."),
     ] = None
     agent: AgentName = None

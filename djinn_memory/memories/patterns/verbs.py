@@ -9,17 +9,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import NotFound, Remedy
 from djinn_memory.memories.catalog import catalog
 from djinn_memory.memories.episodes.occasions import EpisodeScope
-from djinn_memory.memories.patterns import notes
-from djinn_memory.memories.patterns.requests import (
-    Consolidate,
-    ConsolidationReport,
-    CorrelationList,
-    ListCorrelations,
-    ListPatterns,
-    PatternDetail,
-    PatternList,
-    ShowPattern,
-)
+from djinn_memory.memories.patterns import notes, requests
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note import parse
@@ -34,8 +24,8 @@ _ALL = Selection(Filters(types=(notes.TYPE,)))
 class Patterns(Namespace, name="patterns"):
     """The patterns of a home."""
 
-    @operation(Consolidate, patient=True, writes=True)
-    def consolidate(self, request: Consolidate) -> ConsolidationReport:
+    @operation(requests.Consolidate, patient=True, writes=True)
+    def consolidate(self, request: requests.Consolidate) -> requests.ConsolidationReport:
         """Find patterns in the episodes of an agent, and write a note for each.
 
         A pattern that is known is reinforced, not written again. A note that was deleted is not
@@ -45,8 +35,8 @@ class Patterns(Namespace, name="patterns"):
 
         return consolidate(self.runtime, request)
 
-    @operation(ListPatterns)
-    def list(self, request: ListPatterns) -> PatternList:
+    @operation(requests.ListPatterns)
+    def list(self, request: requests.ListPatterns) -> requests.PatternList:
         """List the patterns that an agent sees: habits, then others, the most certain first."""
         where = {"category": request.category, "status": request.status}
         filters = Filters(
@@ -56,20 +46,18 @@ class Patterns(Namespace, name="patterns"):
                 *((("habit", "true"),) if request.habits else ()),
             ),
         )
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             patterns = [*map(notes.pattern_in, index.memories(Selection(filters)))]
         patterns.sort(
             key=lambda each: (not each.habit, -(each.confidence or 0), each.vault, each.path)
         )
         habits = sum(pattern.habit for pattern in patterns)
-        return PatternList(tuple(patterns[: request.limit]), len(patterns), habits)
+        return requests.PatternList(tuple(patterns[: request.limit]), len(patterns), habits)
 
-    @operation(ShowPattern, positional=("name",))
-    def show(self, request: ShowPattern) -> PatternDetail:
+    @operation(requests.ShowPattern, positional=("name",))
+    def show(self, request: requests.ShowPattern) -> requests.PatternDetail:
         """Show a pattern with its evidence. Raises `NotFound` for a memory of another type."""
-        vaults = self.runtime.fresh_scope(request.agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(request.agent)) as index:
             listed = Remedy("patterns.list", purpose="list the patterns")
             if not index.resolve(request.name):
                 titles = [ref.title for ref in index.titles(_ALL)]
@@ -82,10 +70,10 @@ class Patterns(Namespace, name="patterns"):
         [vault] = self.runtime.home.named((memory.vault,))
         note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
         text = note.text[note.body :].strip()
-        return extended(notes.pattern_in(memory), PatternDetail, text=text)
+        return extended(notes.pattern_in(memory), requests.PatternDetail, text=text)
 
-    @operation(ListCorrelations)
-    def correlations(self, request: ListCorrelations) -> CorrelationList:
+    @operation(requests.ListCorrelations)
+    def correlations(self, request: requests.ListCorrelations) -> requests.CorrelationList:
         """List things that occur on the same days more often than chance explains.
 
         The chance is corrected for the number of pairs that were tested.
@@ -96,7 +84,7 @@ class Patterns(Namespace, name="patterns"):
         return replace(listed, correlations=listed.correlations[: request.limit])
 
 
-def correlations_until(runtime: Runtime, agent: str, until: datetime) -> CorrelationList:
+def correlations_until(runtime: Runtime, agent: str, until: datetime) -> requests.CorrelationList:
     """All correlations between the episodes of an agent until a time, as the index has them."""
     # numpy takes longer to load than most commands take.
     from djinn_memory.memories.patterns.correlations import find_correlations

@@ -9,7 +9,8 @@ from msgspec import Meta, Struct, field
 
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.models import Problem
-from djinn_memory.search.narrowing import AgentName, AllowSecret, RawText
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, AllowSecret
 
 
 class CalendarEvent(Struct, frozen=True):

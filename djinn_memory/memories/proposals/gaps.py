@@ -11,19 +11,12 @@ from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy
 from djinn_memory.memories.catalog.catalog import find_memory, ledger_name, seen_names
-from djinn_memory.memories.recall import session_log
-from djinn_memory.memories.recall.gap_answers import (
-    CLOSED,
-    REOPENED,
-    PossibleAnswer,
-    likely_answers,
-    reported,
-    thresholds,
-)
+from djinn_memory.memories.recall import gap_answers, session_log
 from djinn_memory.memories.recall.requests import Sentence
 from djinn_memory.models import Problem, Vectors
+from djinn_memory.operations.checks import RawText
 from djinn_memory.operations.operation import Namespace, operation
-from djinn_memory.search.narrowing import AgentName, RawText
+from djinn_memory.search.narrowing import AgentName
 from djinn_memory.store.ledger import Event, reading
 from djinn_memory.store.ledger.reading import Gap
 from djinn_memory.system.locks import lock
@@ -141,7 +134,7 @@ class Gaps(Namespace, name="gaps"):
         agent = home.agent(request.agent)
         session = session_log.current(self._state, agent)
         secrets = home.config.secrets
-        event = reported(secrets, agent, session, request.description, request.query)
+        event = gap_answers.reported(secrets, agent, session, request.description, request.query)
         self._state.ledger.append([event])
         return ReportedGap(event.subject)
 
@@ -157,7 +150,7 @@ class Gaps(Namespace, name="gaps"):
         """Close an open gap; `by` names the memory that answers it."""
         self._named(request, "open", Remedy("gaps.list", purpose="list the open gaps"))
         answer = self._memory(request.by, request.agent) if request.by else None
-        self._state.ledger.append([Event(CLOSED, request.gap, {"by": answer})])
+        self._state.ledger.append([Event(gap_answers.CLOSED, request.gap, {"by": answer})])
         return GapChange(self._named(request))
 
     @operation(ReopenGap, recover=False, writes=True, positional=("gap",))
@@ -165,7 +158,7 @@ class Gaps(Namespace, name="gaps"):
         """Open a closed gap again. Upkeep does not close it with the same memory again."""
         listing = Remedy("gaps.list", {"closed": True}, "list the closed gaps")
         self._named(request, "closed", listing)
-        self._state.ledger.append([Event(REOPENED, request.gap, {})])
+        self._state.ledger.append([Event(gap_answers.REOPENED, request.gap, {})])
         return GapChange(self._named(request))
 
     @operation(SuggestAnswers)
@@ -180,7 +173,9 @@ class Gaps(Namespace, name="gaps"):
 
         agent = self.runtime.home.agent(request.agent)
         with lock(self._state.home.state / LOCK) if request.close else nullcontext():
-            answers = {answer.gap.id: answer for answer in likely_answers(self.runtime, agent)}
+            answers = {
+                answer.gap.id: answer for answer in gap_answers.likely_answers(self.runtime, agent)
+            }
             proposals = undecided(self.runtime, KIND, map(finding, answers.values()), agent)
             if request.close:
                 proposals = decide(self.runtime, proposals, "accepted", agent, COMMAND).done
@@ -214,7 +209,7 @@ class Gaps(Namespace, name="gaps"):
     def _grouped(self, gaps: Sequence[Gap], agent: str) -> Sequence[Sequence[Gap]]:
         """Put each gap in the group of the first similar gap, else in a group of its own."""
         vectors = self._vectors(gaps)
-        limit = thresholds(self.runtime, agent)[1] if vectors is not None else 0.0
+        limit = gap_answers.thresholds(self.runtime, agent)[1] if vectors is not None else 0.0
         groups: dict[int, list[Gap]] = {}
         for at, gap in enumerate(gaps):
             for first, group in groups.items():
@@ -239,7 +234,7 @@ class Gaps(Namespace, name="gaps"):
             return None
 
 
-def _suggestion(answer: PossibleAnswer, closed: bool) -> GapSuggestion:
+def _suggestion(answer: gap_answers.PossibleAnswer, closed: bool) -> GapSuggestion:
     memory = answer.memory
     return GapSuggestion(
         answer.gap, answer.name, memory.title, memory.vault, memory.path, answer.likeness, closed

@@ -13,18 +13,11 @@ from djinn_memory.errors import DjinnError
 from djinn_memory.home import access
 from djinn_memory.memories.catalog.catalog import located
 from djinn_memory.memories.changes.history import undone_changes
+from djinn_memory.memories.proposals import log
 from djinn_memory.memories.proposals.kind import Acceptance, LiveProposal, LiveSubject, ProposalKind
 from djinn_memory.memories.proposals.kinds import KINDS
-from djinn_memory.memories.proposals.log import (
-    Finding,
-    RecordedProposal,
-    Step,
-    events_of,
-    from_finding,
-    recorded_proposals,
-)
 from djinn_memory.memories.proposals.requests import Keep, ProposalSubject
-from djinn_memory.memories.writing.change_set import ChangeSet, change_set
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Vault
 from djinn_memory.runtime import Runtime
 from djinn_memory.search.backend import Index
@@ -38,10 +31,10 @@ LOCK = "proposals.lock"
 
 
 def undecided(
-    runtime: Runtime, kind: ProposalKind, findings: Iterable[Finding], agent: str | None
+    runtime: Runtime, kind: ProposalKind, findings: Iterable[log.Finding], agent: str | None
 ) -> list[LiveProposal]:
     """The findings of a kind for an agent as proposals, without those that were dismissed."""
-    recorded = recorded_proposals(runtime.state.ledger_if_any, kind.name).values()
+    recorded = log.recorded_proposals(runtime.state.ledger_if_any, kind.name).values()
     records = [record for record in recorded if record.dismissed is not None]
     dismissed = {record.id: record for record in records}
     # One of its notes may have another name now.
@@ -50,7 +43,7 @@ def undecided(
         for proposal in live_proposals(runtime, records, None)
         if proposal.record.dismissed == () and None in proposal.subjects
     }
-    new = [from_finding(kind.name, finding, agent) for finding in findings]
+    new = [log.from_finding(kind.name, finding, agent) for finding in findings]
     return [
         proposal
         for proposal in live_proposals(runtime, {each.id: each for each in new}.values(), agent)
@@ -58,7 +51,9 @@ def undecided(
     ]
 
 
-def _is_dismissed(record: RecordedProposal, dismissed: Mapping[str, RecordedProposal]) -> bool:
+def _is_dismissed(
+    record: log.RecordedProposal, dismissed: Mapping[str, log.RecordedProposal]
+) -> bool:
     known = dismissed.get(record.id) or dismissed.get(record.text_id)
     return known is not None and known.dismissed in ((), record.states)
 
@@ -66,7 +61,7 @@ def _is_dismissed(record: RecordedProposal, dismissed: Mapping[str, RecordedProp
 def propose(
     runtime: Runtime,
     kind: ProposalKind,
-    findings: Iterable[Finding],
+    findings: Iterable[log.Finding],
     agent: str | None,
     *,
     partial: bool = False,
@@ -81,7 +76,7 @@ def propose(
     """
     state = runtime.state
     with nullcontext() if dry_run else lock(state.home.state / LOCK):
-        records = recorded_proposals(state.ledger_if_any, kind.name).values()
+        records = log.recorded_proposals(state.ledger_if_any, kind.name).values()
         known = {each.record.id: each for each in live_proposals(runtime, records, None)}
         current = {each.record.id: each for each in undecided(runtime, kind, findings, agent)}
         events = [
@@ -91,7 +86,7 @@ def propose(
             and agent in before.record.agents
             and key not in current
             and before.status != "accepted"
-            for event in events_of(before.record, "withdrawn", {"agent": agent})
+            for event in log.events_of(before.record, "withdrawn", {"agent": agent})
         ]
         new = []
         for key, proposal in current.items():
@@ -100,7 +95,7 @@ def propose(
                 new.append(proposal)
             elif agent in before.record.agents and subjects == {*before.record.subjects}:
                 continue
-            events += events_of(proposal.record, "made")
+            events += log.events_of(proposal.record, "made")
         if events and not dry_run:
             state.ledger.append(events)
     return new
@@ -109,7 +104,7 @@ def propose(
 def decide(
     runtime: Runtime,
     proposals: Sequence[LiveProposal],
-    step: Step,
+    step: log.Step,
     agent: str | None,
     command: str,
     *,
@@ -123,9 +118,8 @@ def decide(
     changes, and the result says what would be done. Raises `Unavailable` when a folder cannot be
     written; then nothing is changed.
     """
-    made = nullcontext(ChangeSet()) if dry_run else change_set(runtime, command, "", agent)
     with (
-        made as changes,
+        change_set(runtime, command, "", agent, dry_run=dry_run) as changes,
         # The snapshot is released before the files change: the index follows them then.
         runtime.index(runtime.home.visible(agent)) as index,
     ):
@@ -141,7 +135,7 @@ def decide(
     return acceptance
 
 
-def _carry_out(acceptance: Acceptance, proposal: LiveProposal, step: Step) -> None:
+def _carry_out(acceptance: Acceptance, proposal: LiveProposal, step: log.Step) -> None:
     """Add the steps of a decision about a proposal to a change set, if they are possible."""
     kind = KINDS[proposal.record.kind]
     steps = kind.carry_out if step == "accepted" else kind.clean_up
@@ -157,7 +151,7 @@ def _carry_out(acceptance: Acceptance, proposal: LiveProposal, step: Step) -> No
         acceptance.done.append(proposal)
 
 
-def _what(proposals: Sequence[LiveProposal], step: Step) -> str:
+def _what(proposals: Sequence[LiveProposal], step: log.Step) -> str:
     """The change in one sentence."""
     if step == "dismissed":
         return f"Dismissed {count(len(proposals), 'proposal')}"
@@ -173,7 +167,7 @@ def _what(proposals: Sequence[LiveProposal], step: Step) -> str:
 def _record(
     runtime: Runtime,
     proposals: Sequence[LiveProposal],
-    step: Step,
+    step: log.Step,
     agent: str | None,
     decision: Mapping[str, object],
     events: Sequence[Event] = (),
@@ -184,8 +178,8 @@ def _record(
     decided: list[Event] = []
     for record in (proposal.record for proposal in proposals):
         # A command that finds proposals itself decides about some that no job has recorded.
-        made += [] if record.since else events_of(record, "made")
-        decided += events_of(record, step, data)
+        made += [] if record.since else log.events_of(record, "made")
+        decided += log.events_of(record, step, data)
     if decided:
         runtime.state.ledger.append([*made, *events, *decided])
 
@@ -195,7 +189,7 @@ _AT_ONCE = 5_000
 
 
 def live_proposals(
-    runtime: Runtime, records: Iterable[RecordedProposal], agent: str | None
+    runtime: Runtime, records: Iterable[log.RecordedProposal], agent: str | None
 ) -> list[LiveProposal]:
     """The proposals among these that an agent may see, in their order; None sees all.
 
@@ -228,7 +222,7 @@ def live_proposals(
 
 
 def _subjects(
-    runtime: Runtime, index: Index, records: Sequence[RecordedProposal]
+    runtime: Runtime, index: Index, records: Sequence[log.RecordedProposal]
 ) -> Mapping[str, LiveSubject]:
     names = list(dict.fromkeys(each.name for record in records for each in record.subjects))
     subjects: dict[str, LiveSubject] = {}

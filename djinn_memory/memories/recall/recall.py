@@ -255,10 +255,7 @@ def recall(
 
 
 def _communities(
-    runtime: Runtime,
-    request: RecallOptions,
-    judged: Sequence[tuple[Hit, Judgement]],
-    budget: int,
+    runtime: Runtime, request: RecallOptions, judged: Sequence[tuple[Hit, Judgement]], budget: int
 ) -> list[RecalledCommunity]:
     """The communities around the memories that match well enough to answer."""
     ranks = {hit.address: hit.rank for hit, _ in judged}
@@ -306,10 +303,7 @@ def profile_for(name: str, query: str, settings: RecallConfig) -> str:
 
 
 def _within(
-    runtime: Runtime,
-    query: str,
-    judged: Sequence[tuple[Hit, Judgement]],
-    budget: int,
+    runtime: Runtime, query: str, judged: Sequence[tuple[Hit, Judgement]], budget: int
 ) -> tuple[RecalledMemory, ...]:
     """The memories of these hits that fit the budget. A passage represents a longer memory.
 

@@ -8,7 +8,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from djinn_memory.memories.catalog.requests import MOST_BUDGET
-from djinn_memory.search.narrowing import AgentName, Narrowing, RawText
+from djinn_memory.operations.checks import RawName, RawText
+from djinn_memory.search.narrowing import AgentName, Narrowing
 from djinn_memory.search.query import Hops
 
 MOST = 1_000
@@ -25,10 +26,7 @@ RankOrName = (
 )
 """The rank of a memory in a recall, or its name."""
 
-Session = Annotated[
-    Annotated[RawText, Meta(max_length=100)] | None,
-    Meta(description="The session. Default: the current session."),
-]
+Session = Annotated[RawName | None, Meta(description="The session. Default: the current session.")]
 Sentence = Annotated[RawText, Meta(min_length=1, max_length=LONGEST_GAP)]
 _Memories = Annotated[Sequence[RankOrName], Meta(max_length=1000)]
 

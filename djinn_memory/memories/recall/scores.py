@@ -124,8 +124,7 @@ class Scores(Namespace, name="scores"):
     def show(self, request: ShowScores) -> MemoryScores:
         """Show the score of a memory, or of all memories that the agent used or rated."""
         agent = self.runtime.home.agent(request.agent)
-        vaults = self.runtime.fresh_scope(agent)
-        with self.runtime.index(vaults) as index:
+        with self.runtime.index(self._scope(agent)) as index:
             if request.name is not None:
                 memories: Sequence[IndexedMemory] = [find(index, request.name)]
             else:

@@ -10,7 +10,8 @@ from msgspec import Meta, Struct, field
 from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.memories.recall.requests import Session
 from djinn_memory.models import MemoryRef, Problem
-from djinn_memory.search.narrowing import AgentName, KeepSecret, RawText, SinceDay, UntilDay
+from djinn_memory.operations.checks import RawName
+from djinn_memory.search.narrowing import AgentName, KeepSecret, SinceDay, UntilDay
 
 _Points = Annotated[Sequence[str], Meta(max_length=100)]
 
@@ -98,8 +99,7 @@ class StartSession(Struct, frozen=True):
     """Start a session without reading its context."""
 
     session: Annotated[
-        Annotated[RawText, Meta(max_length=100)] | None,
-        Meta(description="The name of the session. Default: a new name."),
+        RawName | None, Meta(description="The name of the session. Default: a new name.")
     ] = None
     agent: AgentName = None
 
@@ -119,7 +119,7 @@ class ListSessions(Struct, frozen=True):
     """
 
     channel: Annotated[
-        Annotated[RawText, Meta(max_length=100)] | None,
+        RawName | None,
         Meta(
             description="Only sessions with turns of this channel: cli, api, slack, voice, or that "
             "of an import, such as chatgpt."
@@ -138,7 +138,7 @@ class ShowHistory(Struct, frozen=True):
     """Show the last turns of a session, oldest first, with their whole texts."""
 
     session: Annotated[
-        Annotated[RawText, Meta(max_length=100)] | None,
+        RawName | None,
         Meta(
             description="The session or chat. Default: the current session, or all sessions if "
             "it has no turns."
@@ -159,7 +159,7 @@ class ExtractSessions(Struct, frozen=True):
     """
 
     session: Annotated[
-        Annotated[RawText, Meta(max_length=100)] | None,
+        RawName | None,
         Meta(
             description="Read all turns of this session now. Default: the new turns of idle "
             "sessions."

@@ -13,15 +13,8 @@ from djinn_memory.home.access import DOMAIN
 from djinn_memory.memories.catalog.catalog import domains_in
 from djinn_memory.memories.catalog.standing import StandingMemories
 from djinn_memory.memories.facts.queries import indexed_facts
+from djinn_memory.memories.sessions import requests
 from djinn_memory.memories.sessions.narration import last_conversation, narrated
-from djinn_memory.memories.sessions.requests import (
-    BuildSummary,
-    NarrativeSummary,
-    SetSummary,
-    ShowSummary,
-    SummaryAuthor,
-    SummaryChange,
-)
 from djinn_memory.memories.sessions.verbs import previous_turns
 from djinn_memory.memories.writing.provenance import Provenance, text_digest
 from djinn_memory.memories.writing.remember import remember
@@ -83,24 +76,24 @@ MOST_EVIDENCE = 20
 class Summaries(Namespace, name="summary"):
     """The summaries of a home's agents."""
 
-    @operation(ShowSummary)
-    def show(self, request: ShowSummary) -> NarrativeSummary:
+    @operation(requests.ShowSummary)
+    def show(self, request: requests.ShowSummary) -> requests.NarrativeSummary:
         """Show the summary of an agent. Raises `NotFound` if there is none yet."""
         summary = self._current(self._state.home.agent(request.agent))
         if summary is None:
             raise NotFound("no summary yet", Remedy("summary.build", purpose="build one"))
         return summary
 
-    @operation(SetSummary, writes=True, removes=True, positional=("text",))
-    def set(self, request: SetSummary) -> SummaryChange:
+    @operation(requests.SetSummary, writes=True, removes=True, positional=("text",))
+    def set(self, request: requests.SetSummary) -> requests.SummaryChange:
         """Replace the summary with a text. The previous version is kept."""
         if not request.text.strip():
             raise UsageError("the summary is empty; give a text")
         agent = self._state.home.agent(request.agent)
         return self._write(agent, request.text, {}, request.allow_secret)
 
-    @operation(BuildSummary, writes=True, removes=True)
-    def build(self, request: BuildSummary) -> SummaryChange:
+    @operation(requests.BuildSummary, writes=True, removes=True)
+    def build(self, request: requests.BuildSummary) -> requests.SummaryChange:
         """Build the summary from what is known: three to eight sentences of prose.
 
         They are about facts, preferences, active projects, decisions, open commitments and the last
@@ -127,7 +120,7 @@ class Summaries(Namespace, name="summary"):
         last, domains = _last_conversation(self.runtime, agent)
         text = f"{rendered} {last}".strip()
         problems: list[Problem] = []
-        author: SummaryAuthor = "djinn"
+        author: requests.SummaryAuthor = "djinn"
         if home.config.llm.model:
             try:
                 text, author = mask(_summarize_by_model(home.config.llm, text)), "model"
@@ -146,14 +139,14 @@ class Summaries(Namespace, name="summary"):
 
     def _write(
         self, agent: str, text: str, fields: Mapping[str, object], allow_secret: bool = False
-    ) -> SummaryChange:
+    ) -> requests.SummaryChange:
         vault = self._state.home.personal(agent)
         text = text.replace("\r\n", "\n").strip()
         # Without the index only a summary of the usual name is known.
         with suppress(Busy):
             before = self._current(agent)
             if before and before.text == text:
-                return SummaryChange("unchanged", before)
+                return requests.SummaryChange("unchanged", before)
             selection = Selection(Filters(excluded=(("type", TYPE),)), whole_files=True)
             with self._state.reading([vault]) as index:
                 others = index.titles(selection)
@@ -168,11 +161,11 @@ class Summaries(Namespace, name="summary"):
             fields=fields, existing="revise", force=True, allow_secret=allow_secret, agent=agent,
         )  # fmt: skip
         written = remember(self.runtime, note)
-        after = extended(written, NarrativeSummary, text=text, by=_author(text, fields))
+        after = extended(written, requests.NarrativeSummary, text=text, by=_author(text, fields))
         action: Literal["created", "revised"] = "revised" if written.previous else "created"
-        return SummaryChange(action, after, written.previous, list(written.problems))
+        return requests.SummaryChange(action, after, written.previous, list(written.problems))
 
-    def _current(self, agent: str) -> NarrativeSummary | None:
+    def _current(self, agent: str) -> requests.NarrativeSummary | None:
         self._scope(agent)
         return _current(self.runtime, agent)
 
@@ -229,17 +222,19 @@ def _last_conversation(runtime: Runtime, agent: str) -> tuple[str, list[str]]:
     return mask(sentence), [*domains_in([turn.memory for turn in turns])]
 
 
-def _current(runtime: Runtime, agent: str) -> NarrativeSummary | None:
+def _current(runtime: Runtime, agent: str) -> requests.NarrativeSummary | None:
     excerpt = StandingMemories(runtime.state, agent, runtime.now()).summary()
     if excerpt is None:
         return None
     [vault] = runtime.home.named((excerpt.vault,))
     note = parse(excerpt.path, disk.read(vault, excerpt.path), vault.dialect)
     text = note.text[note.body :].strip()
-    return extended(excerpt, NarrativeSummary, text=text, by=_author(text, dict(note.fields)))
+    return extended(
+        excerpt, requests.NarrativeSummary, text=text, by=_author(text, dict(note.fields))
+    )
 
 
-def _author(text: str, fields: Mapping[str, object]) -> SummaryAuthor:
+def _author(text: str, fields: Mapping[str, object]) -> requests.SummaryAuthor:
     if fields.get("built") != text_digest(text):
         return "hand"
     return "model" if fold(str(fields.get("built_by", ""))) == "model" else "djinn"

@@ -9,33 +9,12 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from djinn_memory.errors import DjinnError, NotFound, Remedy
-from djinn_memory.memories.episodes.reading import (
-    EPISODES,
-    FIELDS,
-    EpisodeText,
-    as_episode,
-    near_sessions,
-    read_episodes,
-)
+from djinn_memory.memories.episodes import reading
 from djinn_memory.memories.episodes.requests import CALENDAR
 from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.sessions import requests
 from djinn_memory.memories.sessions.background import forget_failure, start_extraction
 from djinn_memory.memories.sessions.extraction.turns import extractions
-from djinn_memory.memories.sessions.requests import (
-    EndedSession,
-    EndSession,
-    ExtractionReport,
-    ExtractSessions,
-    ListedSession,
-    ListSessions,
-    SessionExtraction,
-    SessionHistory,
-    SessionPage,
-    SessionTurn,
-    ShowHistory,
-    StartedSession,
-    StartSession,
-)
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes.slugs import fold
 from djinn_memory.operations.operation import Namespace, operation
@@ -48,18 +27,18 @@ from djinn_memory.store.index.records import Selection
 class Sessions(Namespace, name="sessions"):
     """The sessions of a home's agents."""
 
-    @operation(StartSession, recover=False, logs=True)
-    def start(self, request: StartSession) -> StartedSession:
+    @operation(requests.StartSession, recover=False, logs=True)
+    def start(self, request: requests.StartSession) -> requests.StartedSession:
         """Start a session of an agent. `wake` does this too, and returns its context."""
         state = self._state
         agent = state.home.agent(request.agent)
         named = session_log.given(state, request.session)
         started = session_log.start(state, agent, named, self.runtime.now())
         start_extraction(self.runtime)
-        return StartedSession(started, agent)
+        return requests.StartedSession(started, agent)
 
-    @operation(EndSession, recover=False, logs=True)
-    def end(self, request: EndSession) -> EndedSession:
+    @operation(requests.EndSession, recover=False, logs=True)
+    def end(self, request: requests.EndSession) -> requests.EndedSession:
         """End a session of an agent. `sleep` does this too, and writes a handoff.
 
         Raises `NotFound` if no such session is open.
@@ -74,27 +53,27 @@ class Sessions(Namespace, name="sessions"):
             raise NotFound(which, Remedy("sessions.start", purpose="start one"))
         session_log.end(state, agent, own[0])
         start_extraction(self.runtime)
-        return EndedSession(own[0].id, agent)
+        return requests.EndedSession(own[0].id, agent)
 
-    @operation(ListSessions)
-    def list(self, request: ListSessions) -> SessionPage:
+    @operation(requests.ListSessions)
+    def list(self, request: requests.ListSessions) -> requests.SessionPage:
         """List the sessions of an agent that have turns or are open, newest first."""
         self.runtime.fresh_scope(request.agent)
         agent, now = self.runtime.home.agent(request.agent), self.runtime.now()
         since, until = day("since", request.since, now), day("until", request.until, now)
         where = (("channel", request.channel),) if request.channel else ()
-        narrowed = replace(EPISODES, since=since, until=until, where=where)
+        narrowed = replace(reading.EPISODES, since=since, until=until, where=where)
         with self.runtime.index(self.runtime.home.personal_vaults(agent)) as index:
             opened = _open(self.runtime, agent)
-            groups = index.groups("session", Selection(EPISODES))
+            groups = index.groups("session", Selection(reading.EPISODES))
             listed = {
-                fold(group.value): ListedSession(
+                fold(group.value): requests.ListedSession(
                     group.value, agent, group.count, group.first, group.last, None, None,
                     fold(group.value) in opened,
                 )
                 for group in groups
             }  # fmt: skip
-            if narrowed != EPISODES:
+            if narrowed != reading.EPISODES:
                 groups = index.groups("session", Selection(narrowed))
                 names = {fold(group.value) for group in groups}
                 listed = {name: session for name, session in listed.items() if name in names}
@@ -107,10 +86,10 @@ class Sessions(Namespace, name="sessions"):
                 replace(_with_program(index, session), extracted=read.get(fold(session.session)))
                 for session in page
             )
-        return SessionPage(sessions, len(newest))
+        return requests.SessionPage(sessions, len(newest))
 
-    @operation(ShowHistory, positional=("session",))
-    def history(self, request: ShowHistory) -> SessionHistory:
+    @operation(requests.ShowHistory, positional=("session",))
+    def history(self, request: requests.ShowHistory) -> requests.SessionHistory:
         """Show the last turns of a session of an agent, oldest first, with their whole texts.
 
         Without a session these are the turns of the current session, or of all sessions if it has
@@ -127,13 +106,15 @@ class Sessions(Namespace, name="sessions"):
                 if current != session_log.OUTSIDE and _count(self.runtime, agent, current):
                     session = current
         turns = tuple(map(_turn, last_turns(self.runtime, agent, limit, session)))
-        near = () if turns or session is None else near_sessions(self.runtime, agent, session)
+        near = (
+            () if turns or session is None else reading.near_sessions(self.runtime, agent, session)
+        )
         total = _count(self.runtime, agent, session)
         read = _extractions(self.runtime, agent).get(fold(session or ""))
-        return SessionHistory(session, turns, total, near, read)
+        return requests.SessionHistory(session, turns, total, near, read)
 
-    @operation(ExtractSessions, patient=True, writes=True)
-    def extract(self, request: ExtractSessions) -> ExtractionReport:
+    @operation(requests.ExtractSessions, patient=True, writes=True)
+    def extract(self, request: requests.ExtractSessions) -> requests.ExtractionReport:
         """Write the statements in idle sessions as memories, each linked to its turn.
 
         Rules find the statements. A statement is written once: if its memory was edited, moved or
@@ -151,20 +132,20 @@ class Sessions(Namespace, name="sessions"):
 
 def last_turns(
     runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str] = ()
-) -> list[EpisodeText]:
+) -> list[reading.EpisodeText]:
     """The last turns of an agent's session, or of all its sessions, oldest first.
 
     With `domains`, only turns of one of these domains.
     """
     with runtime.index(runtime.home.personal_vaults(agent)) as index:
         selection = Selection(replace(turns_of(session), domains=tuple(domains)))
-        memories = [*index.memories(selection, limit=limit, fields=FIELDS)]
-    return [*read_episodes(runtime, reversed(memories))]
+        memories = [*index.memories(selection, limit=limit, fields=reading.FIELDS)]
+    return [*reading.read_episodes(runtime, reversed(memories))]
 
 
 def previous_turns(
     runtime: Runtime, agent: str, limit: int, session: str | None, domains: Sequence[str]
-) -> list[EpisodeText]:
+) -> list[reading.EpisodeText]:
     """The last turns of the last conversation before `session`, oldest first.
 
     With `domains`, only turns of one of these domains count.
@@ -173,9 +154,9 @@ def previous_turns(
     """
     excluded = (("session", session),) if session else ()
     types = ("interaction",)
-    before = replace(EPISODES, types=types, excluded=excluded, domains=tuple(domains))
+    before = replace(reading.EPISODES, types=types, excluded=excluded, domains=tuple(domains))
     with runtime.index(runtime.home.personal_vaults(agent)) as index:
-        last = next(iter(index.memories(Selection(before), limit=1, fields=FIELDS)), None)
+        last = next(iter(index.memories(Selection(before), limit=1, fields=reading.FIELDS)), None)
     name = last.field("session") if last else None
     return last_turns(runtime, agent, limit, name, domains) if name else []
 
@@ -183,8 +164,8 @@ def previous_turns(
 def turns_of(session: str | None) -> Filters:
     """The filters that select the turns of a session, or of all sessions but those of calendars."""
     if session:
-        return replace(EPISODES, where=(("session", session),))
-    return replace(EPISODES, excluded=(("channel", CALENDAR),))
+        return replace(reading.EPISODES, where=(("session", session),))
+    return replace(reading.EPISODES, excluded=(("channel", CALENDAR),))
 
 
 def spoken_lines(message: str, response: str | None, kind: str | None) -> Iterator[str]:
@@ -199,10 +180,10 @@ def _count(runtime: Runtime, agent: str, session: str | None) -> int:
         return index.count(Selection(turns_of(session)))
 
 
-def _turn(text: EpisodeText) -> SessionTurn:
+def _turn(text: reading.EpisodeText) -> requests.SessionTurn:
     return extended(
-        as_episode(text.memory),
-        SessionTurn,
+        reading.as_episode(text.memory),
+        requests.SessionTurn,
         message=text.message,
         response=text.response,
         context=text.context,
@@ -210,11 +191,11 @@ def _turn(text: EpisodeText) -> SessionTurn:
     )
 
 
-def _open(runtime: Runtime, agent: str) -> dict[str, ListedSession]:
+def _open(runtime: Runtime, agent: str) -> dict[str, requests.ListedSession]:
     """The open sessions of an agent by folded name, as if they had no turns."""
     with suppress(DjinnError):
         return {
-            fold(session.id): ListedSession(
+            fold(session.id): requests.ListedSession(
                 session.id, agent, 0, session.at, session.at, None, None, True
             )
             for session in session_log.open_sessions(runtime.state, agent)
@@ -222,7 +203,7 @@ def _open(runtime: Runtime, agent: str) -> dict[str, ListedSession]:
     return {}
 
 
-def _extractions(runtime: Runtime, agent: str) -> dict[str, SessionExtraction]:
+def _extractions(runtime: Runtime, agent: str) -> dict[str, requests.SessionExtraction]:
     """The extractions from the sessions of an agent; none if the ledger cannot be read."""
     with suppress(DjinnError):
         read = extractions(runtime.state, agent)
@@ -230,10 +211,10 @@ def _extractions(runtime: Runtime, agent: str) -> dict[str, SessionExtraction]:
     return {}
 
 
-def _with_program(index: Index, session: ListedSession) -> ListedSession:
+def _with_program(index: Index, session: requests.ListedSession) -> requests.ListedSession:
     """A session with the channel and the program of its last turn."""
     turns = Selection(turns_of(session.session))
-    last = next(iter(index.memories(turns, limit=1, fields=FIELDS)), None)
+    last = next(iter(index.memories(turns, limit=1, fields=reading.FIELDS)), None)
     if last is None:
         return session
     return replace(session, channel=last.field("channel"), client=last.field("client"))

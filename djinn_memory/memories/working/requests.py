@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from djinn_memory.home.settings import LONGEST_TTL
-from djinn_memory.search.narrowing import UNGUARDED, AgentName, KeepSecret, RawText
+from djinn_memory.operations.checks import UNGUARDED, RawText
+from djinn_memory.search.narrowing import AgentName, KeepSecret
 from djinn_memory.store.expiring import Tier
 
 ValueType = Literal["task_context", "conversation", "tool_result", "reflection", "observation"]

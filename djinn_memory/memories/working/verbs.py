@@ -10,25 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from djinn_memory.errors import Busy, NotFound, Remedy, UsageError
-from djinn_memory.memories.working.requests import (
-    ClearedValues,
-    ClearValues,
-    GetValue,
-    ListTasks,
-    ListWorkingValues,
-    ResumeTask,
-    SetStep,
-    SetValue,
-    ShareValue,
-    StepStatus,
-    Task,
-    TaskEntries,
-    TaskEntry,
-    TaskStep,
-    WorkingChange,
-    WorkingLookup,
-    WorkingValues,
-)
+from djinn_memory.memories.working import requests
 from djinn_memory.memories.working.scopes import WorkingScopes, iso, live, value_of
 from djinn_memory.models import Problem, extended
 from djinn_memory.operations.operation import Namespace, operation
@@ -46,12 +28,12 @@ STEP = "step"
 class _StepValue(Struct):
     """The parsed value of a step's entry."""
 
-    status: StepStatus = "pending"
+    status: requests.StepStatus = "pending"
     result: Any = None
     after: Sequence[str] = []
 
 
-def _task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
+def _task_of(name: str, entries: Sequence[WorkingEntry]) -> requests.Task:
     """A task with its values and steps, from all its entries."""
     steps = [_step_of(entry) for entry in entries if entry.type == STEP]
     completed = {step.title for step in steps if step.status == "completed"}
@@ -59,7 +41,7 @@ def _task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
     ready = [
         step.title for step in steps if step.status == "pending" and completed >= {*step.after}
     ]
-    return Task(
+    return requests.Task(
         task=name,
         status=_status({step.status for step in steps}),
         total=len(steps),
@@ -72,16 +54,18 @@ def _task_of(name: str, entries: Sequence[WorkingEntry]) -> Task:
     )
 
 
-def _step_of(entry: WorkingEntry) -> TaskStep:
+def _step_of(entry: WorkingEntry) -> requests.TaskStep:
     """The step in an entry."""
     try:
         step = msgspec.json.decode(entry.value, type=_StepValue)
     except (msgspec.DecodeError, RecursionError):
         step = _StepValue()
-    return TaskStep(entry.key, step.status, step.result, tuple(step.after), iso(entry.updated))
+    return requests.TaskStep(
+        entry.key, step.status, step.result, tuple(step.after), iso(entry.updated)
+    )
 
 
-def _status(steps: set[StepStatus]) -> StepStatus:
+def _status(steps: set[requests.StepStatus]) -> requests.StepStatus:
     """The status of a task, from those of its steps. A task without steps is running."""
     if "failed" in steps and "running" not in steps:
         return "failed"
@@ -104,8 +88,8 @@ class WorkingMemory(Namespace, name="working"):
     def _scopes(self) -> WorkingScopes:
         return WorkingScopes(self._state)
 
-    @operation(SetValue, recover=False, writes=True, positional=("key", "value"))
-    def set(self, request: SetValue) -> WorkingChange:
+    @operation(requests.SetValue, recover=False, writes=True, positional=("key", "value"))
+    def set(self, request: requests.SetValue) -> requests.WorkingChange:
         """Store a value for `ttl` seconds, or for the time in the settings.
 
         With `append` it becomes the last element of the list under the key.
@@ -138,8 +122,8 @@ class WorkingMemory(Namespace, name="working"):
             self.runtime.announce("bulletin", bulletin, slot.agent)
         return _change(after, None if request.append else before)
 
-    @operation(GetValue, recover=False, logs=True, positional=("key",))
-    def get(self, request: GetValue) -> WorkingLookup:
+    @operation(requests.GetValue, recover=False, logs=True, positional=("key",))
+    def get(self, request: requests.GetValue) -> requests.WorkingLookup:
         """Read the value under a key, and count this as a use of it.
 
         If the session has no value under the key, values set outside of any session are searched,
@@ -163,10 +147,10 @@ class WorkingMemory(Namespace, name="working"):
             after = None
         # It may have expired just now.
         value = value_of(after or self._scopes.lookup(slot)[0])
-        return extended(value, WorkingLookup, also_from=others)
+        return extended(value, requests.WorkingLookup, also_from=others)
 
-    @operation(ListWorkingValues, recover=False)
-    def list(self, request: ListWorkingValues) -> WorkingValues:
+    @operation(requests.ListWorkingValues, recover=False)
+    def list(self, request: requests.ListWorkingValues) -> requests.WorkingValues:
         """List the values that a session or a task sees, or with `all` every value."""
         if request.all:
             entries = self._scopes.entries(self._state.home.agent(request.agent))
@@ -175,18 +159,18 @@ class WorkingMemory(Namespace, name="working"):
             entries = self._scopes.visible(
                 self._scopes.slot("all", request.agent, request.session, request.task)
             )
-        return WorkingValues([value_of(entry) for entry in entries])
+        return requests.WorkingValues([value_of(entry) for entry in entries])
 
-    @operation(ClearValues, recover=False, writes=True, removes=True, positional=("key",))
-    def clear(self, request: ClearValues) -> ClearedValues:
+    @operation(requests.ClearValues, recover=False, writes=True, removes=True, positional=("key",))
+    def clear(self, request: requests.ClearValues) -> requests.ClearedValues:
         """Remove all values that `list` shows, or the value under a key. Returns them."""
         key = "all" if request.key is None else request.key
         slot = self._scopes.slot(key, request.agent, request.session, request.task, request.giver)
         entries = self._scopes.forget(slot, request.key)
-        return ClearedValues([value_of(entry) for entry in entries])
+        return requests.ClearedValues([value_of(entry) for entry in entries])
 
-    @operation(ShareValue, recover=False, writes=True, positional=("key",))
-    def share(self, request: ShareValue) -> WorkingChange:
+    @operation(requests.ShareValue, recover=False, writes=True, positional=("key",))
+    def share(self, request: requests.ShareValue) -> requests.WorkingChange:
         """Give another agent a copy of a value, kept for its original time or for `ttl` seconds."""
         slot = self._scopes.slot(request.key, request.agent, request.session, request.task)
         entry = self._scopes.lookup(slot)[0]
@@ -212,8 +196,8 @@ class WorkingMemory(Namespace, name="working"):
         # Whether the other agent still has an earlier copy is not for this one to know.
         return _change(after, None)
 
-    @operation(SetStep, recover=False, writes=True, positional=("key", "result"))
-    def step(self, request: SetStep) -> TaskStep:
+    @operation(requests.SetStep, recover=False, writes=True, positional=("key", "result"))
+    def step(self, request: requests.SetStep) -> requests.TaskStep:
         """Add a step to a task, or update one. Fields that are not given are unchanged."""
         title = request.key
         slot = self._scopes.slot(title, request.agent, task=request.task)
@@ -245,18 +229,18 @@ class WorkingMemory(Namespace, name="working"):
         self._scopes.renew(slot, usual)
         return _step_of(after)
 
-    @operation(ListTasks, recover=False)
-    def tasks(self, request: ListTasks) -> TaskEntries:
+    @operation(requests.ListTasks, recover=False)
+    def tasks(self, request: requests.ListTasks) -> requests.TaskEntries:
         """List the tasks of an agent, most recently changed first."""
         by_task: dict[str, list[WorkingEntry]] = {}
         for entry in self._scopes.entries(self._state.home.agent(request.agent)):
             if entry.space == "task":
                 by_task.setdefault(entry.name, []).append(entry)
-        tasks = [extended(_task_of(*task), TaskEntry) for task in by_task.items()]
-        return TaskEntries(sorted(tasks, key=lambda task: task.updated, reverse=True))
+        tasks = [extended(_task_of(*task), requests.TaskEntry) for task in by_task.items()]
+        return requests.TaskEntries(sorted(tasks, key=lambda task: task.updated, reverse=True))
 
-    @operation(ResumeTask, recover=False)
-    def resume(self, request: ResumeTask) -> Task:
+    @operation(requests.ResumeTask, recover=False)
+    def resume(self, request: requests.ResumeTask) -> requests.Task:
         """Show a whole task and its next steps."""
         slot = self._scopes.slot("all", request.agent, task=request.task)
         entries = self._scopes.same_scope(slot)
@@ -277,8 +261,8 @@ class WorkingMemory(Namespace, name="working"):
         return text
 
 
-def _change(after: WorkingEntry, before: WorkingEntry | None) -> WorkingChange:
-    return WorkingChange(value_of(after), value_of(before) if before else None)
+def _change(after: WorkingEntry, before: WorkingEntry | None) -> requests.WorkingChange:
+    return requests.WorkingChange(value_of(after), value_of(before) if before else None)
 
 
 def _as_json(value: object, key: str) -> str:

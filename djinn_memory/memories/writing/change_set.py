@@ -24,15 +24,7 @@ from djinn_memory.home.access import is_private
 from djinn_memory.home.home import Home
 from djinn_memory.indexing.refresh import Searchable
 from djinn_memory.memories.catalog.catalog import file_name
-from djinn_memory.memories.changes import files
-from djinn_memory.memories.changes.commit import (
-    Commit,
-    commit,
-    index_changed,
-    locked,
-    make_searchable,
-    recover,
-)
+from djinn_memory.memories.changes import commit, files
 from djinn_memory.memories.changes.plan import ChangePlan, FileChange, digest, section_digest
 from djinn_memory.memories.writing.drafts import Draft
 from djinn_memory.models import Dialect, Problem, Vault
@@ -67,7 +59,7 @@ class ChangeSet:
         """The files that go to the trash or return from it as they are."""
         self._appended: dict[_Key, FileChange] = {}
         """The journals to which sections were appended."""
-        self.result = Commit()
+        self.result = commit.Commit()
         """After the block: the id of the change set, and problems with indexing."""
 
     def rewrite(self, vault: Vault, path: str, old: bytes, new: bytes) -> None:
@@ -189,7 +181,9 @@ class ChangeSet:
             for new, (old, saved) in self._moved.items()
             if self._after[new] == self._before[old]
         }
-        self.result = commit(runtime, plan, self._before, self._after, times, must_record=own)
+        self.result = commit.commit(
+            runtime, plan, self._before, self._after, times, must_record=own
+        )
         return plan
 
     def diff(self) -> str:
@@ -239,7 +233,7 @@ def _diff(old: str, new: str, before: bytes | None, after: bytes | None) -> Iter
 
 @contextmanager
 def change_set(
-    runtime: Runtime, command: str, what: str, agent: str | None = None
+    runtime: Runtime, command: str, what: str, agent: str | None = None, *, dry_run: bool = False
 ) -> Iterator[ChangeSet]:
     """Collect changes of notes in the block, and carry them out together when it ends.
 
@@ -247,14 +241,14 @@ def change_set(
     a file does not have the expected bytes when the block ends, nothing is changed and `Changed` is
     raised. If the process is killed, the next command that writes takes the changes back. Raises
     `Refused` for a read-only vault, and `Unavailable` when the ledger or a folder cannot be
-    written.
+    written. With `dry_run`, nothing is changed.
     """
     changes = ChangeSet(what)
     yield changes
-    if vaults := changes.vaults():
-        with locked(runtime.state, vaults):
+    if not dry_run and (vaults := changes.vaults()):
+        with commit.locked(runtime.state, vaults):
             plan = changes.carry_out(runtime, command, agent)
-        index_changed(runtime, plan, changes.result)
+        commit.index_changed(runtime, plan, changes.result)
 
 
 def check_writable(vault: Vault) -> None:
@@ -377,7 +371,7 @@ def writing(
     when another program keeps saving a note.
     """
     check_writable(vault)
-    recover(runtime.state)
+    commit.recover(runtime.state)
     writer = None
     try:
         with runtime.state.vault_lock(vault):
@@ -388,7 +382,7 @@ def writing(
     finally:
         if writer and writer.written:
             paths, problems = [*writer.written], writer.problems
-            writer.searchable = make_searchable(runtime, vault, paths, problems)
+            writer.searchable = commit.make_searchable(runtime, vault, paths, problems)
 
 
 def _make_root(home: Home, vault: Vault) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from djinn_memory.search.narrowing import AgentName, AllowSecret, DomainName, RawText, WriteShared
+from djinn_memory.operations.checks import RawText
+from djinn_memory.search.narrowing import AgentName, AllowSecret, DomainName, WriteShared
 
 Existing = Literal["refuse", "append", "revise", "new"]
 

@@ -80,7 +80,8 @@ def plain_text(text: str, rules: DialectRules) -> str:
     body = rules.front(text, frontmatter.read(text)).body
     written = text[body:]
     prose = mask(written, outline=rules.outline)
-    for spans in (_hidden(prose, rules), _headings(prose)):
+    shown = ((heading.opens, heading.start) for heading in headings(prose))
+    for spans in (_hidden(prose, rules), shown):
         prose = blank(prose, spans)
     paragraphs = (match.span() for match in _PARAGRAPH.finditer(prose) if match["underline"])
     prose = blank(prose, paragraphs)
@@ -100,10 +101,6 @@ def _hidden(prose: str, rules: DialectRules) -> Iterator[Span]:
         if stop > end:
             yield max(start, end), stop
             end = stop
-
-
-def _headings(prose: str) -> Iterator[Span]:
-    return ((heading.opens, heading.start) for heading in headings(prose))
 
 
 def quotations(prose: str) -> Iterator[Span]:

@@ -23,11 +23,7 @@ from djinn_memory.search.query import QuestionDates
 from djinn_memory.search.stages.gather import NEWEST, gather
 from djinn_memory.search.state import Search
 from djinn_memory.search.time.now import Now
-from djinn_memory.search.time.question import (
-    NamedEvent,
-    around_event,
-    event_in_question,
-)
+from djinn_memory.search.time.question import NamedEvent, around_event, event_in_question
 from djinn_memory.search.time.statements import answering, statements, stems, then
 from djinn_memory.store.index.records import IndexedChunk, IndexedMemory, MemorySize, WordMatch
 
@@ -309,10 +305,7 @@ class _QuestionPeriod(Now):
         )
 
     def _same_subject(
-        self,
-        search: Search,
-        candidates: Sequence[Candidate],
-        memories: Mapping[int, IndexedMemory],
+        self, search: Search, candidates: Sequence[Candidate], memories: Mapping[int, IndexedMemory]
     ) -> set[int]:
         """The chunks that match the question, and have the names in it that the best one has.
 

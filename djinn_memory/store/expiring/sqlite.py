@@ -11,23 +11,11 @@ import apsw
 from msgspec.structs import asdict
 
 from djinn_memory.errors import Unavailable
+from djinn_memory.store import sqlite
 from djinn_memory.store.expiring import Decide, StoreUnwritable, WorkingEntry, WorkingSlot, entry
-from djinn_memory.store.sqlite import (
-    REPAIR,
-    DamagedDatabase,
-    DiskFull,
-    Schema,
-    connect,
-    connect_or_read,
-    erase,
-    explained,
-    read_only,
-    rows,
-    transaction,
-)
 from djinn_memory.system.files import file_id
 
-SCHEMA = Schema(
+SCHEMA = sqlite.Schema(
     Path(__file__).parent / "schema", application=0x646A6E57, marked=1, tables=frozenset({"entry"})
 )
 
@@ -54,10 +42,10 @@ class SqliteWorkingStore:
     ) -> tuple[WorkingEntry | None, WorkingEntry | None]:
         """See `WorkingStore`."""
         connection = self._connection()
-        if read_only(connection):
+        if sqlite.read_only(connection):
             raise StoreUnwritable(f"{self._path} cannot be written; check its permissions")
         address = (slot.agent, slot.space, slot.name, slot.key)
-        with _explained(self._path), transaction(connection):
+        with _explained(self._path), sqlite.transaction(connection):
             now = self._clock()
             connection.execute("delete from entry where kept <= ?", (now,))
             before = next(iter(_select(connection, _SLOT, address)), None)
@@ -80,7 +68,7 @@ class SqliteWorkingStore:
     def erase(self) -> None:
         """See `WorkingStore`."""
         if self._path.exists():
-            erase(self._connection())
+            sqlite.erase(self._connection())
 
     def close(self) -> None:
         """Release the file."""
@@ -98,8 +86,8 @@ class SqliteWorkingStore:
                 f"{self._path} cannot be created; check the folder's permissions, "
                 "or set state_dir in config.yaml"
             )
-            self._open_connection = connect_or_read(
-                lambda write: connect(self._path, SCHEMA, write=write), self._path, missing
+            self._open_connection = sqlite.connect_or_read(
+                lambda write: sqlite.connect(self._path, SCHEMA, write=write), self._path, missing
             )
             self._file_id = before or file_id(self._path)
         return self._open_connection
@@ -108,7 +96,7 @@ class SqliteWorkingStore:
 def _select(
     connection: apsw.Connection, where: str, values: tuple[object, ...]
 ) -> list[WorkingEntry]:
-    entries = rows(connection, f"select {_COLUMNS} from entry where {where}", values)
+    entries = sqlite.rows(connection, f"select {_COLUMNS} from entry where {where}", values)
     return list(filter(None, (entry(dict(zip(_FIELDS, row, strict=True))) for row in entries)))
 
 
@@ -116,9 +104,9 @@ def _select(
 def _explained(path: Path) -> Iterator[None]:
     """As `explained`, but a table with a wrong structure means a damaged file, not a djinn bug."""
     try:
-        with explained(path):
+        with sqlite.explained(path):
             yield
-    except DiskFull as error:
+    except sqlite.DiskFull as error:
         raise StoreUnwritable(str(error)) from None
     except (apsw.SQLError, UnicodeDecodeError):
-        raise DamagedDatabase(f"{path} is damaged", REPAIR) from None
+        raise sqlite.DamagedDatabase(f"{path} is damaged", sqlite.REPAIR) from None

@@ -4,13 +4,7 @@
 up to date, and `reading` queries them.
 """
 
-from djinn_memory.store.ledger.events import (
-    EPISODE_PURGED,
-    MEMORY_MOVED,
-    TOOL_CALLED,
-    Event,
-    uuid7,
-)
+from djinn_memory.store.ledger.events import EPISODE_PURGED, MEMORY_MOVED, TOOL_CALLED, Event, uuid7
 from djinn_memory.store.ledger.ledger import SCHEMA, Ledger, ledger_lock
 
 __all__ = [

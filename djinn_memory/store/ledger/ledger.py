@@ -12,27 +12,16 @@ import apsw
 
 from djinn_memory.errors import Refused, Unavailable
 from djinn_memory.scoring import ScoringConfig
+from djinn_memory.store import sqlite
 from djinn_memory.store.busy import Patience, in_use, time_left
 from djinn_memory.store.ledger import foreign, projections
 from djinn_memory.store.ledger.events import TOOL_CALLED, Event, StoredEvent, now, uuid7
 from djinn_memory.store.ledger.projections import parse_data
 from djinn_memory.store.ledger.redaction import phrases, redacted
-from djinn_memory.store.sqlite import (
-    REPAIR,
-    DamagedDatabase,
-    Row,
-    Schema,
-    connect,
-    connect_or_read,
-    erase,
-    read_only,
-    rows,
-    transaction,
-)
 from djinn_memory.system.files import file_id
 from djinn_memory.system.locks import lock
 
-SCHEMA = Schema(
+SCHEMA = sqlite.Schema(
     Path(__file__).parent / "schema",
     application=0x646A6E4C,
     marked=2,
@@ -82,7 +71,7 @@ class Ledger:
         with (
             self._writing(),
             nullcontext() if durable else _without_sync(self._connection),
-            transaction(self._connection),
+            sqlite.transaction(self._connection),
         ):
             projections.renew(self._connection, self._scoring)
             # A clock that was set back must not sort a new event before an old one.
@@ -102,7 +91,7 @@ class Ledger:
 
         For use by `sync_state`.
         """
-        with self._writing(), transaction(self._connection):
+        with self._writing(), sqlite.transaction(self._connection):
             for sql, values in statements:
                 self._connection.executemany(sql, values)
 
@@ -111,13 +100,13 @@ class Ledger:
 
         A text that was purged here or there stays purged. Returns the number of new events.
         """
-        with self._writing(), transaction(self._connection):
+        with self._writing(), sqlite.transaction(self._connection):
             projections.renew(self._connection, self._scoring)
             return foreign.take_in(self._connection, events, self._scoring)
 
     def rebuild(self) -> None:
         """Rebuild the tables from the events. The result is the same."""
-        with self._writing(), transaction(self._connection):
+        with self._writing(), sqlite.transaction(self._connection):
             projections.rebuild(self._connection, self._scoring)
 
     def redact(
@@ -132,8 +121,8 @@ class Ledger:
         wanted = phrases(texts)
         with self._writing():
             changed, own = [], 0
-            with transaction(self._connection):
-                for key, text in rows(self._connection, "select id, data from event"):
+            with sqlite.transaction(self._connection):
+                for key, text in sqlite.rows(self._connection, "select id, data from event"):
                     data = parse_data(text)
                     blank = redacted(data, wanted) if may_quote(data) else data
                     if blank != data:
@@ -142,17 +131,17 @@ class Ledger:
                 if changed:
                     self._connection.executemany("update event set data = ? where id = ?", changed)
                     projections.rebuild(self._connection, self._scoring)
-            erase(self._connection)
+            sqlite.erase(self._connection)
         return own
 
     def erase(self) -> None:
         """Remove deleted rows from the bytes of the file. Raises `Unavailable` as `redact`."""
         with self._writing():
-            erase(self._connection)
+            sqlite.erase(self._connection)
 
     def rename_vault(self, before: str, after: str) -> None:
         """Replace the id of a vault in all events, and so in the names of its memories."""
-        with self._writing(), transaction(self._connection):
+        with self._writing(), sqlite.transaction(self._connection):
             self._connection.execute(
                 "update event set subject = replace(subject, ?1, ?2), data = replace(data, ?1, ?2) "
                 "where instr(subject, ?1) or instr(data, ?1)",
@@ -160,13 +149,13 @@ class Ledger:
             )
             projections.rebuild(self._connection, self._scoring)
 
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[sqlite.Row]:
         """The rows of a query. For use by `reading`."""
         if file_id(self._path) != self._file_id:
             with self._locked():
                 self._reopen()
         with self._waiting():
-            return rows(self._connection, sql, values)
+            return sqlite.rows(self._connection, sql, values)
 
     def latest(self, noun: str) -> list[Event]:
         """The last event of each subject whose kind begins with `noun`, oldest first."""
@@ -192,15 +181,15 @@ class Ledger:
         before = file_id(path)
         if _writable(path):
             missing = Unavailable(f"{path} cannot be created")
-            self._connection = connect_or_read(self._open, path, missing)
+            self._connection = sqlite.connect_or_read(self._open, path, missing)
         else:
             self._connection = self._open(write=False)
         self._file_id = before or file_id(path)
 
     def _open(self, write: bool) -> apsw.Connection:
-        connection = connect(self._path, SCHEMA, write=write)
+        connection = sqlite.connect(self._path, SCHEMA, write=write)
         if write and not projections.current(connection, self._scoring):
-            with transaction(connection):
+            with sqlite.transaction(connection):
                 projections.renew(connection, self._scoring)
         return connection
 
@@ -209,7 +198,7 @@ class Ledger:
         """Lock out other writers of the ledger, and use the file that is at the path now."""
         with self._locked():
             self._reopen()
-            if read_only(self._connection) and _writable(self._path):
+            if sqlite.read_only(self._connection) and _writable(self._path):
                 # The disk was full, and may have room again.
                 connection = self._open(write=True)
                 self._connection.close()
@@ -232,10 +221,10 @@ class Ledger:
         try:
             with self._patience.waiting(HELD_SECONDS, forgets=forgets):
                 yield
-        except (DamagedDatabase, apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
+        except (sqlite.DamagedDatabase, apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
             # Not `DamagedDatabase`: a ledger cannot be set aside and made anew like an index.
             raise Unavailable(
-                f"{self._path} is damaged, and the notes cannot restore it", REPAIR
+                f"{self._path} is damaged, and the notes cannot restore it", sqlite.REPAIR
             ) from None
         except apsw.BusyError:
             raise in_use(self._path) from None

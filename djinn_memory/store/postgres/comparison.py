@@ -10,12 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from djinn_memory.store.postgres.event_tables import (
-    CONTEXT_OF_EPISODE,
-    OWN_CONTEXT,
-    READING_OF_EPISODE,
-    USES_OF_EPISODE,
-)
+from djinn_memory.store.postgres import event_tables
 from djinn_memory.store.postgres.index import postings
 from djinn_memory.store.postgres.index.writer import COLUMNS, IndexRows, NumberedMemory
 from djinn_memory.store.postgres.note_tables import (
@@ -35,7 +30,7 @@ if TYPE_CHECKING:
 _LEFT_OUT = frozenset({"properties", "adaptive_score", *(table.vector for table in NOTE_TABLES)})
 """Columns that are not compared: vectors, and those that depend on a time or a home's settings."""
 
-_READ = {"context_snapshot": OWN_CONTEXT}
+_READ = {"context_snapshot": event_tables.OWN_CONTEXT}
 """How a column is read of which the note tells only a part."""
 
 _TIME = 1184
@@ -115,9 +110,10 @@ def outdated(tx: Cursor, scope: UUID) -> dict[str, int]:
 _OUTDATED = {
     "episodic_memories": f"""
 select count(*) from episodic_memories as episode where user_id = %(scope)s and (
-    access_count <> {USES_OF_EPISODE}
-    or episode_type = 'interaction' and context_snapshot is distinct from {CONTEXT_OF_EPISODE}
-    or consolidated_to_semantic <> coalesce({READING_OF_EPISODE}, false)
+    access_count <> {event_tables.USES_OF_EPISODE}
+    or episode_type = 'interaction'
+        and context_snapshot is distinct from {event_tables.CONTEXT_OF_EPISODE}
+    or consolidated_to_semantic <> coalesce({event_tables.READING_OF_EPISODE}, false)
 )
 """,
     "knowledge_relations": f"""

@@ -12,13 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from djinn_memory.models import Vectors
-from djinn_memory.store.postgres.note_tables import (
-    DOCUMENT_CHUNKS,
-    ENTITIES,
-    EPISODES,
-    FACTS,
-    PATTERNS,
-)
+from djinn_memory.store.postgres import note_tables
 from djinn_memory.store.postgres.scopes import names
 from djinn_memory.store.postgres.scopes import scopes as known_scopes
 from djinn_memory.store.postgres.values import clean, vector_text
@@ -141,11 +135,11 @@ def _pattern(query: str) -> str:
 
 
 _KINDS = {
-    "episodic": EPISODES,
-    "semantic": PATTERNS,
-    "knowledge": ENTITIES,
-    "documents": DOCUMENT_CHUNKS,
-    "facts": FACTS,
+    "episodic": note_tables.EPISODES,
+    "semantic": note_tables.PATTERNS,
+    "knowledge": note_tables.ENTITIES,
+    "documents": note_tables.DOCUMENT_CHUNKS,
+    "facts": note_tables.FACTS,
 }
 """The kinds of memories, and the tables with their vectors."""
 

@@ -15,16 +15,7 @@ from djinn_memory.models import Vault
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.note_file import content_hash
 from djinn_memory.sync.notes.names import why_not
-from djinn_memory.system.files import (
-    create,
-    inside,
-    make_folder,
-    move_to_free_name,
-    read_regular,
-    replace,
-    sync_files,
-    sync_folder,
-)
+from djinn_memory.system import files
 
 
 class VaultFiles:
@@ -63,7 +54,7 @@ class VaultFiles:
         if place.is_symlink():
             raise Refused(f"{self.vault.name}/{path} is a symbolic link; replace it with the file")
         try:
-            return read_regular(place)
+            return files.read_regular(place)
         except FileNotFoundError:
             return None
 
@@ -90,34 +81,34 @@ class VaultFiles:
         """
         place = self._place(path)
         private = is_private(self.vault)
-        make_folder(place.parent, private=private)
+        files.make_folder(place.parent, private=private)
         try:
-            create(place, data, private=private, sync=False)
+            files.create(place, data, private=private, sync=False)
         except FileExistsError:
             raise Changed(place) from None
         self._unsynced.append(place)
 
     def flush(self) -> None:
         """Make the files that were created survive a power cut."""
-        sync_files(self._unsynced)
+        files.sync_files(self._unsynced)
         self._unsynced.clear()
 
     def replace(self, path: str, data: bytes, was: bytes) -> None:
         """Replace a file whose bytes are `was`. Raises `Changed` for other bytes."""
-        replace(self._place(path), data, was)
+        files.replace(self._place(path), data, was)
 
     def move(self, path: str, target: str) -> None:
         """Rename a file. Raises `Changed` if there is a file at the target, or none at the path."""
         source, place = self._place(path), self._place(target)
-        make_folder(place.parent, private=is_private(self.vault))
+        files.make_folder(place.parent, private=is_private(self.vault))
         try:
             if self._same(source, place):
                 source.rename(place)
             else:
-                move_to_free_name(source, place)
+                files.move_to_free_name(source, place)
         except (FileExistsError, FileNotFoundError):
             raise Changed(place) from None
-        sync_folder(place.parent)
+        files.sync_folder(place.parent)
         self._remove_empty_folders(path)
 
     def remove(self, path: str, was: bytes, *, copies: bool = True) -> None:
@@ -155,7 +146,7 @@ class VaultFiles:
             if folder in self.vault.inner:
                 raise OutsideVault(f"{where} is in the folder of another vault")
         relative = PurePosixPath(path)
-        return inside(self.vault.root, str(relative.parent)) / relative.name
+        return files.inside(self.vault.root, str(relative.parent)) / relative.name
 
 
 class BaseTexts:
@@ -167,8 +158,8 @@ class BaseTexts:
     def keep(self, data: bytes) -> None:
         """Keep a text."""
         with suppress(OSError):
-            make_folder(self._folder, private=True)
-            create(self._folder / content_hash(data).hex(), data, private=True)
+            files.make_folder(self._folder, private=True)
+            files.create(self._folder / content_hash(data).hex(), data, private=True)
 
     def merged(self, base: bytes, local: bytes, server: bytes) -> bytes | None:
         """`local` with the changes that the server made to the text with the hash `base`.

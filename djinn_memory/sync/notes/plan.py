@@ -10,15 +10,8 @@ from msgspec import Struct, field
 
 from djinn_memory.store.ledger.sync_state import LOST, NoteBase, ScopeState
 from djinn_memory.store.postgres.notes import ServerNote
+from djinn_memory.sync.notes import names
 from djinn_memory.sync.notes.listing import LocalFile, match
-from djinn_memory.sync.notes.names import (
-    DIGITS,
-    conflict_path,
-    is_note,
-    numbered_path,
-    original_path,
-    path_key,
-)
 
 
 class NoteState(Struct, frozen=True):
@@ -163,7 +156,7 @@ class _Planner:
         matches = match(states.files, listed)
         self._local = matches.notes
         unclaimed = {
-            path_key(note.path): note
+            names.path_key(note.path): note
             for note in self._server.values()
             if not note.deleted
             and note.note_id not in states.unfit
@@ -175,7 +168,7 @@ class _Planner:
 
     def _identity(self, file: LocalFile, unclaimed: dict[str, ServerNote]) -> UUID:
         """The id of a new file: that of a note on the server which it is, or a new one."""
-        key = path_key(file.path)
+        key = names.path_key(file.path)
         if (note := unclaimed.get(key)) and (not self._deletes or note.hash == file.hash):
             return unclaimed.pop(key).note_id
         if file.uid:
@@ -187,7 +180,7 @@ class _Planner:
 
     def _path_key(self, note_id: UUID) -> str:
         note = self._server.get(note_id)
-        return path_key(note.path) if note else ""
+        return names.path_key(note.path) if note else ""
 
     def plan(self) -> SyncPlan:
         """Classify every note and make the steps."""
@@ -251,14 +244,14 @@ class _Planner:
         taken: dict[str, UUID] = {}
         chosen_here: list[UUID] = []
         for note_id in self._states.unlisted:
-            taken[path_key(self._states.bases[note_id].path)] = note_id
+            taken[names.path_key(self._states.bases[note_id].path)] = note_id
         for note_id in self._states.unfit.keys() & self._local.keys():
-            taken[path_key(self._local[note_id].path)] = note_id
+            taken[names.path_key(self._local[note_id].path)] = note_id
         on_server: set[str] = set()
         for note_id, state in outcomes.items():
             if state is None:
                 continue
-            server, key = self._server_state(note_id), path_key(state.path)
+            server, key = self._server_state(note_id), names.path_key(state.path)
             # No home writes a second row on one path.
             if server is not None and server.path == state.path and key not in on_server:
                 on_server.add(key)
@@ -268,10 +261,10 @@ class _Planner:
         for note_id in chosen_here:
             state = outcomes[note_id]
             assert state
-            path, digits = state.path, DIGITS
-            while path_key(path) in taken:
-                path, digits = numbered_path(state.path, note_id, digits), digits + 4
-            taken[path_key(path)] = note_id
+            path, digits = state.path, names.DIGITS
+            while names.path_key(path) in taken:
+                path, digits = names.numbered_path(state.path, note_id, digits), digits + 4
+            taken[names.path_key(path)] = note_id
             outcomes[note_id] = NoteState(path, state.hash)
 
     def _add_steps(
@@ -284,7 +277,7 @@ class _Planner:
         if local != state:
             copy = None
             if conflict and local:
-                copy = conflict_path(local.path, self._home, local.hash)
+                copy = names.conflict_path(local.path, self._home, local.hash)
             live = row if server else None
             purged = bool(row and row.purged and row.deleted)
             plan.pulls.append(PullStep(note_id, local, state, live, copy, purged))
@@ -312,11 +305,11 @@ class _Planner:
 
     def _conflict_of(self, path: str) -> UUID | None:
         """The note of which a new file is a conflict copy."""
-        original = original_path(path) if is_note(path) else None
-        return None if original is None else self._by_key.get(path_key(original))
+        original = names.original_path(path) if names.is_note(path) else None
+        return None if original is None else self._by_key.get(names.path_key(original))
 
     @cached_property
     def _by_key(self) -> Mapping[str, UUID]:
         """The notes that the server has, by their paths as they are compared."""
         live = [note for note in self._server.values() if not note.deleted]
-        return {path_key(note.path): note.note_id for note in live}
+        return {names.path_key(note.path): note.note_id for note in live}

@@ -156,8 +156,12 @@ def _is_entity(memory: SourceMemory) -> bool:
 
 def _past_value(value: PastValue) -> dict[str, Any]:
     """A value with its period, as the columns `history` have it."""
+    return {"value": value.value, **_stated(value)}
+
+
+def _stated(value: PastValue) -> dict[str, Any]:
+    """The period of a value, its source and its confidence, as columns have them."""
     return {
-        "value": value.value,
         "valid_from": value.valid_from,
         "valid_to": value.until,
         "source": value.source,
@@ -179,10 +183,7 @@ def _relations(memory: SourceMemory) -> Iterator[Row]:
                 "relation_type": key,
                 "target_name": name,
                 "target_key": name_key(name),
-                "valid_from": value.valid_from,
-                "valid_to": value.until,
-                "source": value.source,
-                "confidence": value.confidence,
+                **_stated(value),
             }
 
 

@@ -8,7 +8,6 @@ ledger: the inbox stores nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
 
@@ -32,7 +31,7 @@ from djinn_memory.memories.proposals.requests import Keep, ProposalSubject
 from djinn_memory.memories.sessions.extraction.turns import ExtractionLog, unread_sessions
 from djinn_memory.memories.sessions.requests import ExtractSessions
 from djinn_memory.memories.sessions.verbs import Sessions
-from djinn_memory.memories.writing.change_set import ChangeSet, change_set
+from djinn_memory.memories.writing.change_set import change_set
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import moment
 from djinn_memory.notes.ids import derived_id
@@ -208,8 +207,8 @@ def _conflicts(runtime: Runtime, agent: str | None) -> Iterator[ReviewItem]:
 def _decide_conflict(decision: Decision, entry: ReviewItem) -> None:
     note, copy = (subject.path or "" for subject in entry.subjects)
     [vault] = decision.runtime.home.named([entry.subjects[0].vault or ""])
-    made = change_set(decision.runtime, decision.command, "", decision.request.agent)
-    with nullcontext(ChangeSet()) if decision.request.dry_run else made as changes:
+    agent, dry_run = decision.request.agent, decision.request.dry_run
+    with change_set(decision.runtime, decision.command, "", agent, dry_run=dry_run) as changes:
         old, new = changes.content(vault, note), changes.content(vault, copy)
         if new is None:
             raise NotFound(f"{vault.name}/{copy} is gone")

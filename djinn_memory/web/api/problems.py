@@ -11,9 +11,8 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from djinn_memory.errors import DjinnError, Remedy, Wording
-from djinn_memory.operations import OPERATIONS
-from djinn_memory.operations.wording import CommandWording
+from djinn_memory.errors import DjinnError, Remedy
+from djinn_memory.operations.wording import PythonWording
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -58,20 +57,15 @@ class ProblemDetail(Struct, frozen=True, omit_defaults=True):
     """What the caller can do."""
 
 
-class RouteWording(Wording):
-    """How messages write operations for callers over HTTP: as requests."""
+class RouteWording(PythonWording):
+    """How messages write operations for callers over HTTP: as requests.
+
+    Each operation of Python has a route.
+    """
 
     def statement(self, error: DjinnError) -> str:
         """The field at fault and the message, without the remedies."""
         return f"{error.argument}: {error.message}" if error.argument else error.message
-
-    def offers(self, remedy: Remedy) -> bool:
-        """Whether there is a route for the operation."""
-        return not remedy.operation or remedy.operation in OPERATIONS
-
-    def other(self) -> Wording:
-        """The wording of the command line, which offers more."""
-        return CommandWording()
 
     def written(self, remedy: Remedy) -> str:
         """The request with its body, or only the fields."""

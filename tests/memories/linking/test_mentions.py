@@ -12,7 +12,7 @@ from djinn_memory.djinn import Djinn
 from djinn_memory.errors import NotFound
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent, add_vault
-from djinn_memory.memories.linking.names import words_of
+from djinn_memory.memories.linking.mentions import words_of
 from djinn_memory.models import Dialect
 from tests.conftest import Run
 from tests.memories.changes.test_change_set import APPLY, kill_at, killed, tree

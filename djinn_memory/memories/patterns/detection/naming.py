@@ -8,13 +8,8 @@ from collections.abc import Collection, Sequence
 from datetime import date
 
 from djinn_memory.languages.days import MONTH_NAMES, WEEKDAY_NAMES
+from djinn_memory.memories.patterns.detection import windows
 from djinn_memory.memories.patterns.detection.history import WORD, History, stem_of, stems_of
-from djinn_memory.memories.patterns.detection.windows import (
-    EVERY_DAY,
-    KINDS_OF_DAYS,
-    LAST,
-    TimeWindow,
-)
 
 LONGEST = 60
 """Maximum characters of an action in a name."""
@@ -127,7 +122,7 @@ def sentence(action: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def when(window: TimeWindow, around: str | None) -> str:
+def when(window: windows.TimeWindow, around: str | None) -> str:
     """A window in words: `on Monday mornings around 9`."""
     part = _part_of_day(window, around)
     return " ".join(filter(None, (_days(window, part), _hours(window, around, part))))
@@ -143,7 +138,7 @@ def period(first: date, last: date | None) -> str:
     return f"from {begin} to {last.day} {MONTH_NAMES[last.month - 1]} {last.year}"
 
 
-def _part_of_day(window: TimeWindow, around: str | None) -> str:
+def _part_of_day(window: windows.TimeWindow, around: str | None) -> str:
     """The part of the day with all hours of a window, or with the time around which it is."""
     if window.width == 24 or window.month_day is not None:
         return ""
@@ -152,17 +147,17 @@ def _part_of_day(window: TimeWindow, around: str | None) -> str:
     return parts.pop() if len(parts) == 1 else ""
 
 
-def _days(window: TimeWindow, part: str) -> str:
-    if window.month_day == LAST:
+def _days(window: windows.TimeWindow, part: str) -> str:
+    if window.month_day == windows.LAST:
         return "on the last day of the month"
     if window.month_day is not None:
         day = window.month_day
         suffix = "th" if 10 < day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
         return f"on the {day}{suffix} of the month"
     days = window.weekdays
-    if days == EVERY_DAY:
+    if days == windows.EVERY_DAY:
         return f"every {part or 'day'}"
-    if days in KINDS_OF_DAYS:
+    if days in windows.KINDS_OF_DAYS:
         kind = "weekend" if 6 in days else "weekday"
         return f"on {kind} {part}s" if part else f"{'at' if 6 in days else 'on'} {kind}s"
     if len(days) >= 3 and days == (*range(days[0], days[-1] + 1),):
@@ -175,7 +170,7 @@ def _days(window: TimeWindow, part: str) -> str:
     return f"on {listed} {part}s" if part else f"on {listed}"
 
 
-def _hours(window: TimeWindow, around: str | None, part: str) -> str:
+def _hours(window: windows.TimeWindow, around: str | None, part: str) -> str:
     if window.width == 24:
         return ""
     if around and part:

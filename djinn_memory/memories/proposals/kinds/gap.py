@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from djinn_memory.memories.proposals.kind import (
-    Acceptance,
-    LiveProposal,
-    OtherSubject,
-    ProposalKind,
-)
+from djinn_memory.memories.proposals import kind
 from djinn_memory.memories.proposals.log import Finding
 from djinn_memory.memories.recall.gap_answers import CLOSED, PossibleAnswer, likely_answers
 from djinn_memory.runtime import Runtime
@@ -30,22 +25,22 @@ def finding(answer: PossibleAnswer) -> Finding:
     )
 
 
-def _gaps(runtime: Runtime, names: Collection[str]) -> Mapping[str, OtherSubject]:
+def _gaps(runtime: Runtime, names: Collection[str]) -> Mapping[str, kind.OtherSubject]:
     ledger = runtime.state.ledger_if_any
     return {
-        gap.id: OtherSubject(gap.description, gap.status)
+        gap.id: kind.OtherSubject(gap.description, gap.status)
         for agent in runtime.home.config.agents
         for gap in (reading.gaps(ledger, agent, None) if ledger else ())
         if gap.id in names
     }
 
 
-def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
+def _carry_out(acceptance: kind.Acceptance, proposal: kind.LiveProposal) -> None:
     gap, memory = proposal.record.subjects
     acceptance.events.append(Event(CLOSED, gap.name, {"by": memory.name}))
 
 
-KIND = ProposalKind(
+KIND = kind.ProposalKind(
     "gap",
     action="Closes the gap with the note as its answer. No note changes; `djinn gap reopen` opens "
     "the gap again.",

@@ -22,22 +22,9 @@ from djinn_memory.memories.catalog.catalog import is_diary, ledger_name
 from djinn_memory.memories.contradictions.finder import vectors_of
 from djinn_memory.memories.contradictions.statements import difference, statements
 from djinn_memory.memories.entities.merge import add_merge
-from djinn_memory.memories.proposals.kind import (
-    Acceptance,
-    LiveProposal,
-    ProposalKind,
-    is_copy,
-    notes_of,
-)
+from djinn_memory.memories.proposals import kind
 from djinn_memory.memories.proposals.log import Finding, dismissed_groups
-from djinn_memory.memories.writing.duplicates import (
-    DAY_ALLOWANCE,
-    FEWEST_WORDS,
-    NEIGHBOURS,
-    SAME_WORDS,
-    likeness,
-    numbers,
-)
+from djinn_memory.memories.writing import duplicates
 from djinn_memory.models import Filters, Vault, Vectors
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
@@ -96,7 +83,7 @@ class _Note(Struct, frozen=True):
     @property
     def is_form(self) -> bool:
         """Whether it has too few words of its own besides headings, links and embeds."""
-        return len(_NO_PROSE.sub(" ", self.text).split()) < FEWEST_WORDS
+        return len(_NO_PROSE.sub(" ", self.text).split()) < duplicates.FEWEST_WORDS
 
 
 _Edges = dict[tuple[int, int], str]
@@ -108,7 +95,7 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
 
     Only notes of one vault, type and domain are compared. Without vectors, only equal texts count.
     """
-    selection = notes_of(runtime, agent, _LEFT_OUT, runtime.now())
+    selection = kind.notes_of(runtime, agent, _LEFT_OUT, runtime.now())
     if selection is None:
         return []
     findings: list[Finding] = []
@@ -124,7 +111,7 @@ def _find(runtime: Runtime, agent: str | None) -> list[Finding]:
 
 def find_new(runtime: Runtime, vault: Vault, paths: Sequence[str]) -> list[Finding]:
     """The groups among the notes at these paths of a vault and the nearest to each of them."""
-    selection = notes_of(runtime, vault.agent, _LEFT_OUT, runtime.now())
+    selection = kind.notes_of(runtime, vault.agent, _LEFT_OUT, runtime.now())
     if selection is None or vault.name not in selection.filters.vaults:
         return []
     selection = replace(selection, filters=replace(selection.filters, vaults=(vault.name,)))
@@ -134,7 +121,7 @@ def find_new(runtime: Runtime, vault: Vault, paths: Sequence[str]) -> list[Findi
         for memory in filter(_may_merge, index.memories(new, fields=_FIELDS)):
             group = {memory.memory_id: memory}
             for vector in vectors_of(index, [memory.first_chunk]).values():
-                near = index.vectors.nearest(vector, selection, NEIGHBOURS)
+                near = index.vectors.nearest(vector, selection, duplicates.NEIGHBOURS)
                 group |= index.lookup([ref.memory_id for ref in near], fields=_FIELDS)
             same = [each for each in group.values() if _group(each) == _group(memory)]
             findings += _found(runtime, index, list(filter(_may_merge, same)))
@@ -159,7 +146,7 @@ def _may_merge(memory: IndexedMemory) -> bool:
         and fold(memory.field("status") or "") not in _APART
         and not (memory.type == "pattern" and memory.field("source") == "consolidation")
         and not is_diary(memory)
-        and not is_copy(memory)
+        and not kind.is_copy(memory)
         and memory.first_chunk is not None
     )
 
@@ -212,7 +199,9 @@ def _near(
     ends = sorted(places[chunk] for chunk in vectors)
     rows = np.stack([vectors[notes[at].memory.first_chunk] for at in ends])
     # Another day in front of a text lowers the cosine.
-    for first, second, cosine in near_pairs(rows, _threshold(runtime, index) - DAY_ALLOWANCE):
+    for first, second, cosine in near_pairs(
+        rows, _threshold(runtime, index) - duplicates.DAY_ALLOWANCE
+    ):
         yield ends[first], ends[second], cosine
 
 
@@ -221,7 +210,7 @@ def _how_alike(
 ) -> str | None:
     """How two near notes say the same; None if they do not."""
     left, right = (f"{note.memory.title} {note.text}" for note in (first, second))
-    if first.is_form or second.is_form or numbers(left) != numbers(right):
+    if first.is_form or second.is_form or duplicates.numbers(left) != duplicates.numbers(right):
         return None
     if _contradict(first.text, second.text):
         return None
@@ -229,8 +218,8 @@ def _how_alike(
         least = min(cosine, _least_cosine(index, first.memory, second.memory))
         if least >= _threshold(runtime, index):
             return f"cosine {least:.3f}"
-    share = likeness(first.text, second.text)
-    return f"{share:.0%} of the words in common" if share >= SAME_WORDS else None
+    share = duplicates.likeness(first.text, second.text)
+    return f"{share:.0%} of the words in common" if share >= duplicates.SAME_WORDS else None
 
 
 def _contradict(first: str, second: str) -> bool:
@@ -311,7 +300,7 @@ def _finding(notes: Sequence[_Note], how: Sequence[str], vault: Vault) -> Findin
     return Finding(subjects, reason, tuple(dict.fromkeys(how)), vault.id)
 
 
-def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
+def _carry_out(acceptance: kind.Acceptance, proposal: kind.LiveProposal) -> None:
     target, *gone = proposal.memories
     for memory in proposal.memories:
         acceptance.check(memory)
@@ -320,7 +309,7 @@ def _carry_out(acceptance: Acceptance, proposal: LiveProposal) -> None:
         acceptance.problems += left
 
 
-KIND = ProposalKind(
+KIND = kind.ProposalKind(
     "merge",
     action="Merges the notes into the first, which keeps what all of them say. Links to the others "
     "lead to it.",

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from djinn_memory.errors import Changed, DjinnError, Refused, Unavailable
+from djinn_memory.errors import Changed, DjinnError, Unavailable
 from djinn_memory.home.settings import LlmConfig
 from djinn_memory.indexing.refresh import read
 from djinn_memory.memories.episodes.reading import EpisodeText, near_sessions
@@ -19,6 +19,7 @@ from djinn_memory.memories.profiles.reading import domain_to_write
 from djinn_memory.memories.proposals.kinds import statement
 from djinn_memory.memories.proposals.lifecycle import propose
 from djinn_memory.memories.recall import session_log
+from djinn_memory.memories.sessions import requests
 from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, is_plain, title_of
 from djinn_memory.memories.sessions.extraction.meaning import meaning_reader
 from djinn_memory.memories.sessions.extraction.named import often_named
@@ -29,12 +30,7 @@ from djinn_memory.memories.sessions.extraction.turns import (
     unread_sessions,
 )
 from djinn_memory.memories.sessions.extraction.writer import ClaimWriter
-from djinn_memory.memories.sessions.requests import (
-    ExtractedMemory,
-    ExtractionReport,
-    ExtractSessions,
-    SkippedStatement,
-)
+from djinn_memory.memories.writing.change_set import check_writable
 from djinn_memory.models import Problem
 from djinn_memory.notes.dates import iso_date, local_day
 from djinn_memory.runtime import Runtime
@@ -52,7 +48,7 @@ PATIENCE = 30.0
 """Seconds to wait for another extraction for the same agent."""
 
 
-def extract(runtime: Runtime, request: ExtractSessions) -> ExtractionReport:
+def extract(runtime: Runtime, request: requests.ExtractSessions) -> requests.ExtractionReport:
     """Extract the statements in sessions; see `Sessions.extract`."""
     agent = runtime.home.agent(request.agent)
     session = session_log.name(runtime.state, request.session) if request.session else None
@@ -62,8 +58,7 @@ def extract(runtime: Runtime, request: ExtractSessions) -> ExtractionReport:
         return _run(runtime, agent, session, problems, dry_run=True)
     vault = runtime.home.personal(agent)
     # Otherwise every statement would be refused, and the sessions would count as read.
-    if vault.read_only:
-        raise Refused(f"vault {vault.name} is read-only; remove read_only from config.yaml first")
+    check_writable(vault)
     domain_to_write(runtime, vault, agent, None)
     # Two runs at once would write the same claims.
     with lock(runtime.home.state / f"extract-{agent}.lock", timeout=PATIENCE):
@@ -72,10 +67,10 @@ def extract(runtime: Runtime, request: ExtractSessions) -> ExtractionReport:
 
 def _run(
     runtime: Runtime, agent: str, session: str | None, problems: list[Problem], *, dry_run: bool
-) -> ExtractionReport:
+) -> requests.ExtractionReport:
     log = ExtractionLog(runtime.state, agent, keep=not dry_run)
     writer = ClaimWriter(runtime, agent, log, dry_run=dry_run)
-    results: list[ExtractedMemory | SkippedStatement] = []
+    results: list[requests.ExtractedMemory | requests.SkippedStatement] = []
     sessions = 0
     answers = True
     """Whether the model, if there is one, has answered so far. Otherwise it is not waited for."""
@@ -104,9 +99,9 @@ def _run(
     if not dry_run:
         # Also those of a run that was interrupted between a note and its proposal.
         propose(runtime, statement.KIND, statement.KIND.find(runtime, agent), agent)
-    return ExtractionReport(
-        tuple(result for result in results if isinstance(result, ExtractedMemory)),
-        tuple(result for result in results if isinstance(result, SkippedStatement)),
+    return requests.ExtractionReport(
+        tuple(result for result in results if isinstance(result, requests.ExtractedMemory)),
+        tuple(result for result in results if isinstance(result, requests.SkippedStatement)),
         sessions,
         dry_run,
         near_sessions(runtime, agent, session) if session and not sessions else (),
@@ -116,7 +111,7 @@ def _run(
 
 def _of_session(
     runtime: Runtime, unread: UnreadSession, writer: ClaimWriter
-) -> Iterator[ExtractedMemory | SkippedStatement]:
+) -> Iterator[requests.ExtractedMemory | requests.SkippedStatement]:
     """Take the claims of a session's turns, in order."""
     told = [
         (turn, personal, [*told_in(text, _said(turn), personal=personal)])
@@ -141,7 +136,7 @@ def _proposed(
     config: LlmConfig,
     unread: UnreadSession,
     writer: ClaimWriter,
-    results: list[ExtractedMemory | SkippedStatement],
+    results: list[requests.ExtractedMemory | requests.SkippedStatement],
     problems: list[Problem],
 ) -> bool:
     """Take the proposals of the model, if one is set. Returns False if it did not answer."""

@@ -12,22 +12,10 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
+from djinn_memory.memories.sessions.extraction import forms
 from djinn_memory.memories.sessions.extraction.claims import Claim, ClaimType, key_of, title_of
 from djinn_memory.memories.sessions.extraction.clauses import Clause
 from djinn_memory.memories.sessions.extraction.fact_rules import USER
-from djinn_memory.memories.sessions.extraction.forms import (
-    ADDRESSED,
-    COMING,
-    FORMS,
-    ORDER,
-    ORDERED,
-    PAST,
-    PLAN,
-    POINTS,
-    VAGUE,
-    VOID,
-    Form,
-)
 from djinn_memory.memories.sessions.extraction.meaning import Meaning
 from djinn_memory.memories.sessions.extraction.spoken_times import dated, due_in
 
@@ -65,18 +53,18 @@ class Told(Struct, frozen=True):
 
 def told_whole(text: str, masked: str, said: datetime) -> Told | None:
     """The statement of a sentence that tells what to do, what was agreed or what was learned."""
-    if not ADDRESSED.match(masked) or len(masked.split()) > MOST_WORDS:
+    if not forms.ADDRESSED.match(masked) or len(masked.split()) > MOST_WORDS:
         return None
     form = _form_of(masked)
-    if not form and not (ORDER.match(masked) and len(masked.split()) >= FEWEST_ORDERED):
+    if not form and not (forms.ORDER.match(masked) and len(masked.split()) >= FEWEST_ORDERED):
         return None
-    told = _told(Clause(text, masked, USER), form or ORDERED, said)
+    told = _told(Clause(text, masked, USER), form or forms.ORDERED, said)
     return told if form else replace(told, formed=False)
 
 
 def told_by(clause: Clause, said: datetime) -> Told | None:
     """The statement that a clause may make."""
-    void = VOID.search(clause.masked) or POINTS.search(clause.masked)
+    void = forms.VOID.search(clause.masked) or forms.POINTS.search(clause.masked)
     if void or len(clause.masked.split()) > MOST_WORDS:
         return None
     return _told(clause, _form_of(clause.masked), said)
@@ -86,7 +74,7 @@ def judged(told: Told, meaning: Meaning) -> Claim | None:
     """The claim of what a clause may state, by its meaning; None if it states nothing."""
     if told.formed:
         return told.claim if meaning.score >= FORMED else None
-    ordered = told.claim.rule == ORDERED.rule
+    ordered = told.claim.rule == forms.ORDERED.rule
     least = SURE if ordered else DOUBTFUL if told.doubtful else WEAK if told.weak else MAYBE
     if meaning.score < least or (ordered and meaning.type != "preference"):
         return None
@@ -97,23 +85,23 @@ def judged(told: Told, meaning: Meaning) -> Claim | None:
 def _type(told: Told, kind: ClaimType) -> ClaimType:
     """The type of a statement whose meaning is near to one: what others do is no own decision."""
     own = _OWN.match(told.meaning)
-    ahead = COMING.search(told.meaning) or not PAST.search(told.meaning)
+    ahead = forms.COMING.search(told.meaning) or not forms.PAST.search(told.meaning)
     if kind == "commitment":
         return kind if told.claim.due or (own and ahead) else "fact"
     return "fact" if kind == "decision" and not own else kind
 
 
-def _form_of(masked: str) -> Form | None:
-    return next((form for form in FORMS if form.pattern.fullmatch(masked)), None)
+def _form_of(masked: str) -> forms.Form | None:
+    return next((form for form in forms.FORMS if form.pattern.fullmatch(masked)), None)
 
 
-def _told(clause: Clause, form: Form | None, said: datetime) -> Told:
+def _told(clause: Clause, form: forms.Form | None, said: datetime) -> Told:
     today = said.date()
     general = form is not None and form.type in ("decision", "preference", "lesson")
-    coming = bool(COMING.search(clause.masked)) or not PAST.search(clause.masked)
+    coming = bool(forms.COMING.search(clause.masked)) or not forms.PAST.search(clause.masked)
     due = due_in(clause.text, today) if coming and not general else None
-    if due and PLAN.pattern.fullmatch(clause.masked):
-        form = PLAN
+    if due and forms.PLAN.pattern.fullmatch(clause.masked):
+        form = forms.PLAN
     start = 0
     if form and (match := form.pattern.fullmatch(clause.masked)):
         start = match.start("what") if match.groupdict().get("what") else 0
@@ -125,7 +113,7 @@ def _told(clause: Clause, form: Form | None, said: datetime) -> Told:
         day=day.isoformat() if day else None,
     )  # fmt: skip
     shaped = _shaped(claim, form.type) if form else claim
-    weak = bool(VAGUE.search(clause.masked))
+    weak = bool(forms.VAGUE.search(clause.masked))
     return Told(shaped, clause.text, form is not None, weak, clause.doubtful)
 
 

@@ -11,12 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from djinn_memory.models import PLANES, DocumentType, Plane, Strategy
-from djinn_memory.web.api.documents.translation import (
-    address,
-    answer_of,
-    request_of,
-    similarity,
-)
+from djinn_memory.web.api.documents import translation
 from djinn_memory.web.api.documents.uploads import ingest_upload, metadata_of
 from djinn_memory.web.api.operations import Runner, respond
 from djinn_memory.web.api.problems import encoded
@@ -49,19 +44,19 @@ def memory_routes(runner: Runner, folder: Path) -> list[Resource]:
     """The routes. Uploads are stored in `folder` while they are read."""
 
     async def search(request: Request) -> Response:
-        asked = await request_of(request, _Search)
+        asked = await translation.request_of(request, _Search)
         rows: list[dict[str, Any]] = []
         for plane in dict.fromkeys(asked.memory_types):
-            answer = await answer_of(
+            answer = await translation.answer_of(
                 runner, request, "search",
                 query=asked.query, agent=asked.user_id, planes=[plane], limit=asked.limit,
             )  # fmt: skip
             rows += (
                 {
                     "type": plane,
-                    "id": address(hit),
+                    "id": translation.address(hit),
                     "content": hit["excerpt"],
-                    "similarity": similarity(hit),
+                    "similarity": translation.similarity(hit),
                 }
                 for hit in answer["hits"]
             )
@@ -78,14 +73,14 @@ def memory_routes(runner: Runner, folder: Path) -> list[Resource]:
         return respond(request, encoded({**answer, "metadata": metadata_of(outcome)}))
 
     async def listed(request: Request) -> Response:
-        asked = await request_of(request, _Owner)
-        answer = await answer_of(runner, request, "documents.list", agent=asked.user_id)
+        asked = await translation.request_of(request, _Owner)
+        answer = await translation.answer_of(runner, request, "documents.list", agent=asked.user_id)
         rows = [_row(entry) for entry in answer["documents"] if entry["document_id"]]
         return respond(request, encoded({"documents": rows}))
 
     async def delete(request: Request) -> Response:
-        asked, name = await request_of(request, _Owner), request.path_params["id"]
-        answer = await answer_of(
+        asked, name = await translation.request_of(request, _Owner), request.path_params["id"]
+        answer = await translation.answer_of(
             runner, request, "documents.remove", name=name, agent=asked.user_id
         )
         document = answer["document"]["document_id"]

@@ -18,13 +18,7 @@ from djinn_memory.home import setup
 from djinn_memory.models import DocumentType, Strategy
 from djinn_memory.operations import VERBS
 from djinn_memory.operations.caller import Caller
-from djinn_memory.web.api.documents.translation import (
-    address,
-    answer_of,
-    request_of,
-    similarity,
-    success,
-)
+from djinn_memory.web.api.documents import translation
 from djinn_memory.web.api.documents.uploads import ingest_upload, metadata_of
 from djinn_memory.web.api.operations import Runner, allow
 from djinn_memory.web.api.resources import Resource
@@ -77,14 +71,14 @@ def rag_routes(runner: Runner, folder: Path) -> list[Resource]:
 
     def retrieval(*planes: str) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            asked = await request_of(request, _Question)
+            asked = await translation.request_of(request, _Question)
             bases = [*asked.knowledge_base_ids, *filter(None, [asked.knowledge_base_id])]
-            answer = await answer_of(
+            answer = await translation.answer_of(
                 runner, request, "search",
                 query=asked.query, vaults=bases, planes=planes, mode=_MODES[asked.mode],
                 limit=asked.top_k, rerank=asked.rerank, agent=asked.user_id,
             )  # fmt: skip
-            return success(request, _retrieved(asked, answer))
+            return translation.success(request, _retrieved(asked, answer))
 
         return answer
 
@@ -94,21 +88,23 @@ def rag_routes(runner: Runner, folder: Path) -> list[Resource]:
         for name in ("file", "why", "warnings", "document_id"):
             del document[name]
         document |= {"status": "indexed", "metadata": metadata_of(outcome)}
-        return success(request, {"document": {"id": outcome.document_id, **document}})
+        return translation.success(request, {"document": {"id": outcome.document_id, **document}})
 
     async def process(request: Request) -> Response:
         name = request.path_params["id"]
-        return success(request, await answer_of(runner, request, "documents.reprocess", name=name))
+        return translation.success(
+            request, await translation.answer_of(runner, request, "documents.reprocess", name=name)
+        )
 
     async def create(request: Request) -> Response:
         caller: Caller = request.scope["caller"]
         verb = VERBS["vaults.add"]._replace(rights="person", writes=True)
         allow(caller, verb, {})
-        asked = await request_of(request, _KnowledgeBase)
+        asked = await translation.request_of(request, _KnowledgeBase)
         made = await runner.do(
             caller, verb.name, asdict(asked), lambda djinn, _: _create(djinn, asked)
         )
-        return success(request, {"knowledge_base": made})
+        return translation.success(request, {"knowledge_base": made})
 
     return [
         Resource("GET", f"{_RAG}/query", retrieval(), "Search knowledge bases.", asks=_Question),
@@ -139,7 +135,7 @@ def _retrieved(asked: _Question, answer: Mapping[str, Any]) -> dict[str, Any]:
     least = asked.similarity_threshold
     results = [
         {
-            "id": address(hit),
+            "id": translation.address(hit),
             "document_id": hit["document_id"],
             "knowledge_base_id": hit["vault"],
             "title": hit["title"],
@@ -147,10 +143,10 @@ def _retrieved(asked: _Question, answer: Mapping[str, Any]) -> dict[str, Any]:
             "page_number": hit["page_number"],
             "chunk_index": hit["chunk_index"],
             "score": hit["score"],
-            "similarity": similarity(hit),
+            "similarity": translation.similarity(hit),
         }
         for hit in answer["hits"]
-        if least is None or (similarity(hit) or 0) >= least
+        if least is None or (translation.similarity(hit) or 0) >= least
     ]
     scores = [result["score"] for result in results]
     return {

@@ -17,7 +17,6 @@ from djinn_memory.embedding.local import LocalEmbedder
 from djinn_memory.errors import Busy, Refused
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import add_agent
-from djinn_memory.memories.changes import files
 from djinn_memory.memories.episodes.recorder import Turn, record_turns
 from djinn_memory.memories.sessions.extraction import meaning
 from djinn_memory.memories.sessions.extraction import run as extraction
@@ -30,6 +29,7 @@ from djinn_memory.store.busy import within
 from djinn_memory.store.index.records import Selection
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.ledger.ledger import Ledger
+from djinn_memory.system import files
 from djinn_memory.system.locks import lock
 from tests.servers import ModelServer
 
