@@ -1,0 +1,29 @@
+"""All routes of the pages."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from starlette.routing import BaseRoute, Mount
+from starlette.staticfiles import StaticFiles
+
+from djinn_memory.web.api.guard import Visitors
+from djinn_memory.web.pages.home import home_routes
+from djinn_memory.web.pages.login import login_routes
+from djinn_memory.web.pages.note import note_routes
+from djinn_memory.web.pages.review import review_routes
+from djinn_memory.web.pages.search import search_routes
+from djinn_memory.web.pages.site import Site
+
+
+def page_routes(site: Site, visitors: Visitors) -> list[BaseRoute]:
+    """The routes, and the files that pages use."""
+    static = StaticFiles(directory=str(files("djinn_memory.web") / "static"))
+    return [
+        Mount("/static", static),
+        *login_routes(site, visitors),
+        *home_routes(site),
+        *search_routes(site),
+        *note_routes(site),
+        *review_routes(site),
+    ]
