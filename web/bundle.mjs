@@ -33,3 +33,4 @@ for (const [name, source] of [["graph", "three"], ["pages", "htmx.org"]]) {
     path.join(target, `${name}.LICENSE.txt`),
   );
 }
+await copyFile(path.join(here, "pages/icon.svg"), path.join(target, "icon.svg"));

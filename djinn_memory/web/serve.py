@@ -41,6 +41,7 @@ from djinn_memory.web.api.metrics import Meter
 from djinn_memory.web.api.notes import note_routes
 from djinn_memory.web.api.operations import Runner
 from djinn_memory.web.api.scoring import scoring_routes
+from djinn_memory.web.pages import documents
 from djinn_memory.web.pages.pages import page_routes
 from djinn_memory.web.pages.site import Site
 
@@ -123,7 +124,7 @@ def serve(
         ]
         routes = [
             *health_routes(),
-            *page_routes(site, visitors),
+            *page_routes(site, visitors, uploads),
             *description_routes(resources),
             *mcp.routes,
             *resources,
@@ -132,7 +133,9 @@ def serve(
         app = application(routes, home.config.server.origins, running)
         app.state.begun = begun
         config = uvicorn.Config(
-            meter.around(Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD)), routes),
+            meter.around(
+                Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD, documents.PATH)), routes
+            ),
             http=_Connection,
             ws="none",
             log_level="warning",

@@ -29,7 +29,7 @@ from djinn_memory.web.api.problems import Denied, response_to
 COOKIE = "djinn_session"
 """The cookie of a browser that came with the login address."""
 
-OPEN_PATHS = ("/healthz", "/login", "/static/style.css", "/static/pages.js")
+OPEN_PATHS = ("/healthz", "/login", "/static/style.css", "/static/pages.js", "/static/icon.svg")
 """The paths that need neither a key nor the cookie."""
 
 MOST_BODY = 16_000_000

@@ -28,9 +28,14 @@ _WIKILINK = re.compile(r"!?\[\[([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{1,500}))?\]\]"
 _FRONT_MATTER = re.compile(r"\A---\r?\n.*?\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
-def to_html(text: str, links: Links) -> str:
-    """The text of a note as HTML, without its front matter. `links` lead to other pages."""
-    body = _FRONT_MATTER.sub("", text, count=1)
+def to_html(text: str, links: Links, title: str = "") -> str:
+    """The text of a note as HTML, without its front matter, and without a first heading that is its
+    title. `links` lead to other pages.
+    """
+    body = _FRONT_MATTER.sub("", text, count=1).lstrip("\r\n")
+    heading, _, rest = body.partition("\n")
+    if title and heading.strip() == f"# {title}":
+        body = rest
     return nh3.clean(
         _renderer().render(body, {"links": links}),
         tags=_TAGS,

@@ -43,7 +43,7 @@ class _Notes:
         note = await self._site.ask(request, "memories.show", name=name, why=True)
         related = await self._site.ask(request, "memories.related", name=name, limit=RELATED)
         return self._site.page(
-            request, "note.html", note=note, html=to_html(note.text, _addresses(note)),
+            request, "note.html", note=note, html=to_html(note.text, _addresses(note), note.title),
             related=related.related, change=request.query_params.get("change"),
             place=f"{note.vault}/{note.path}",
         )  # fmt: skip

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import Struct
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -15,9 +17,11 @@ from starlette.routing import Route
 
 from djinn_memory import __version__
 from djinn_memory.errors import DjinnError
+from djinn_memory.memories.library.requests import FileOutcome
 from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.wording import CommandWording
 from djinn_memory.system.plural import count
+from djinn_memory.web.api.documents.uploads import ingest_upload
 from djinn_memory.web.api.operations import Runner
 from djinn_memory.web.api.problems import Denied, status_of
 
@@ -76,6 +80,10 @@ class Site:
             **values,
         )
         return HTMLResponse(text, status, _HEADERS)
+
+    async def upload(self, request: Request, folder: Path, kind: type[Struct]) -> FileOutcome:
+        """Ingest the file of a form. Raises `Denied` if it does not become a document."""
+        return await ingest_upload(self._runner, request, folder, kind)
 
     def route(self, path: str, endpoint: Endpoint, *methods: str) -> Route:
         """A route of a page, on which errors are pages too."""
