@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=69_871, files=554, names=2_290)
+LIMIT = Size(lines=70_326, files=565, names=2_306)
 
 
 def measure(package: Path) -> Size:

@@ -10,7 +10,7 @@ const target = process.argv[2] ?? path.join(here, "../djinn_memory/web/static");
 await mkdir(target, { recursive: true });
 await build({
   absWorkingDir: here,
-  entryPoints: { graph: "graph/index.js" },
+  entryPoints: { graph: "graph/index.js", pages: "pages/pages.js" },
   outdir: target,
   bundle: true,
   minify: true,
@@ -22,12 +22,15 @@ await build({
 });
 await build({
   absWorkingDir: here,
-  entryPoints: ["graph/graph.css"],
+  entryPoints: { graph: "graph/graph.css", style: "pages/style.css" },
   outdir: target,
   minify: true,
   target: ["chrome111", "firefox113", "safari16.4"],
 });
-await copyFile(
-  path.join(here, "node_modules/three/LICENSE"),
-  path.join(target, "graph.LICENSE.txt"),
-);
+for (const [name, source] of [["graph", "three"], ["pages", "htmx.org"]]) {
+  await copyFile(
+    path.join(here, "node_modules", source, "LICENSE"),
+    path.join(target, `${name}.LICENSE.txt`),
+  );
+}
+await copyFile(path.join(here, "pages/icon.svg"), path.join(target, "icon.svg"));

@@ -23,10 +23,16 @@ from djinn_memory.home.server import claim
 from djinn_memory.mcp.server import calls_on, log, server
 from djinn_memory.operations.caller import Caller, Calls
 from djinn_memory.operations.keys import adopt_token
+from djinn_memory.operations.wording import CommandWording
 from djinn_memory.runtime import utc_now
-from djinn_memory.web.api.app import application, description_routes, entry_routes, operation_routes
+from djinn_memory.web.api.app import (
+    application,
+    description_routes,
+    health_routes,
+    operation_routes,
+)
 from djinn_memory.web.api.documents import memories, rag
-from djinn_memory.web.api.documents.pages import page_routes
+from djinn_memory.web.api.documents.pages import linking_routes
 from djinn_memory.web.api.events import Events
 from djinn_memory.web.api.graph import graph_routes
 from djinn_memory.web.api.guard import Guard, Visitors
@@ -35,6 +41,9 @@ from djinn_memory.web.api.metrics import Meter
 from djinn_memory.web.api.notes import note_routes
 from djinn_memory.web.api.operations import Runner
 from djinn_memory.web.api.scoring import scoring_routes
+from djinn_memory.web.pages import documents
+from djinn_memory.web.pages.pages import page_routes
+from djinn_memory.web.pages.site import Site
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -87,6 +96,7 @@ def serve(
         hosts = {f"{name}:{port}".lower() for name in names} | {*home.config.server.hosts}
         events, meter = Events(home, visitors), Meter()
         runner = Runner(calls, events.publish)
+        site = Site(Runner(calls, events.publish, CommandWording()))
         uploads = home.state / "uploads"
         # A server that was killed may have left some.
         shutil.rmtree(uploads, ignore_errors=True)
@@ -107,13 +117,14 @@ def serve(
             *meter.routes(runner),
             *memories.memory_routes(runner, uploads),
             *rag.rag_routes(runner, uploads),
-            *page_routes(runner),
+            *linking_routes(runner),
             *note_routes(runner),
             *scoring_routes(runner),
             *graph_routes(runner),
         ]
         routes = [
-            *entry_routes(visitors),
+            *health_routes(),
+            *page_routes(site, visitors, uploads),
             *description_routes(resources),
             *mcp.routes,
             *resources,
@@ -122,7 +133,9 @@ def serve(
         app = application(routes, home.config.server.origins, running)
         app.state.begun = begun
         config = uvicorn.Config(
-            meter.around(Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD)), routes),
+            meter.around(
+                Guard(app, visitors, hosts, (memories.UPLOAD, rag.UPLOAD, documents.PATH)), routes
+            ),
             http=_Connection,
             ws="none",
             log_level="warning",

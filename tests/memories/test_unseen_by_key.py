@@ -50,6 +50,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         )
         (home.root / "shelf").mkdir()
         add_vault(home, "shelf", home.root / "shelf", agent="finn")
+        # A copy of the home must have its own shelf.
+        home.edit((("vaults", "shelf", "path"), "shelf"))
         edit_keys(home.keys_path, lambda _: [*LIMITS.values()])
         (folder / "paper.txt").write_text("A kettle sings at the pier.\n\n" * 90)
         lines(folder / "log.jsonl", LOG)

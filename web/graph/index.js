@@ -1,6 +1,7 @@
 // The graph view. `mount(element, data, options)` puts it into an element; `data` is the answer of
 // the operation `graph.view`. A page without a script of its own marks the element with
-// `data-graph`, whose value is the id of an element with the data as JSON.
+// `data-graph`, whose value is the id of an element with the data as JSON, or with
+// `data-graph-from`, the address from which it gets them.
 
 import { Eye, TURN } from "./camera.js";
 import { h, icon, line, plural } from "./dom.js";
@@ -517,4 +518,11 @@ function notices(data) {
 for (const element of document.querySelectorAll("[data-graph]")) {
   const source = document.getElementById(element.dataset.graph);
   if (source) element.djinn = mount(element, JSON.parse(source.textContent));
+}
+
+for (const element of document.querySelectorAll("[data-graph-from]")) {
+  const answer = await fetch(element.dataset.graphFrom);
+  const data = await answer.json();
+  if (answer.ok) element.djinn = mount(element, data);
+  else element.textContent = data.detail;
 }

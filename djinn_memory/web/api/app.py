@@ -14,14 +14,13 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from djinn_memory import __version__
 from djinn_memory.errors import DjinnError
 from djinn_memory.operations import OPERATIONS
 from djinn_memory.web.api import openapi
-from djinn_memory.web.api.guard import COOKIE, Visitors
 from djinn_memory.web.api.idempotency import Endpoint, once
 from djinn_memory.web.api.operations import ALIASES, Alias, Runner, given_in, respond
 from djinn_memory.web.api.problems import Denied, encoded, response_to
@@ -122,25 +121,13 @@ async def _answer(
     return respond(request, await runner.answer(request.scope["caller"], name, given))
 
 
-def entry_routes(visitors: Visitors) -> list[BaseRoute]:
-    """The routes that need no key."""
+def health_routes() -> list[BaseRoute]:
+    """The route that needs no key."""
 
     async def health(request: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
 
-    async def login(request: Request) -> Response:
-        cookie = visitors.log_in(request.query_params.get("token", ""))
-        if cookie is None:
-            why = (
-                "the login address is used or unknown; `djinn serve` prints a new one at its start"
-            )
-            raise Denied(HTTPStatus.FORBIDDEN, why)
-        response = RedirectResponse("/docs", HTTPStatus.SEE_OTHER)
-        response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict")
-        response.headers["Referrer-Policy"] = "no-referrer"
-        return response
-
-    return [Route("/healthz", health), Route("/login", login)]
+    return [Route("/healthz", health)]
 
 
 async def _failed(request: Request, error: Exception) -> Response:

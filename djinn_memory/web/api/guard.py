@@ -14,6 +14,7 @@ from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from djinn_memory.errors import DjinnError
@@ -28,7 +29,7 @@ from djinn_memory.web.api.problems import Denied, response_to
 COOKIE = "djinn_session"
 """The cookie of a browser that came with the login address."""
 
-OPEN_PATHS = ("/healthz", "/login")
+OPEN_PATHS = ("/healthz", "/login", "/static/style.css", "/static/pages.js", "/static/icon.svg")
 """The paths that need neither a key nor the cookie."""
 
 MOST_BODY = 16_000_000
@@ -60,7 +61,7 @@ class Visitors:
         self._version: object = ()
         self._keys: dict[str, Key] = {}
         self._logins: set[str] = set()
-        self._cookies: OrderedDict[str, None] = OrderedDict()
+        self._cookies: OrderedDict[str, str] = OrderedDict()
         self._allowances: dict[str, tuple[float, float]] = {}
 
     def new_login(self) -> str:
@@ -74,8 +75,16 @@ class Visitors:
         if digest(token) not in self._logins:
             return None
         self._logins.discard(digest(token))
+        return self._new_cookie("")
+
+    def log_in_with_key(self, secret: str) -> str:
+        """The value of the cookie for a key. Raises `Denied` without a valid key."""
+        self._of_key(digest(secret))
+        return self._new_cookie(digest(secret))
+
+    def _new_cookie(self, key: str) -> str:
         value = secrets.token_urlsafe(32)
-        self._cookies[digest(value)] = None
+        self._cookies[digest(value)] = key
         if len(self._cookies) > MOST_COOKIES:
             self._cookies.popitem(last=False)
         return value
@@ -86,21 +95,22 @@ class Visitors:
             return self._person
         given = connection.headers.get("x-api-key") or _bearer(connection.headers)
         if given:
-            return self._of_key(given)
-        cookie = connection.cookies.get(COOKIE, "")
-        if digest(cookie) in self._cookies:
+            return self._of_key(digest(given))
+        cookie = digest(connection.cookies.get(COOKIE, ""))
+        if cookie in self._cookies:
             _require_same_origin(connection)
-            return self._person
+            key = self._cookies[cookie]
+            return self._of_key(key) if key else self._person
         raise _unauthorized(
             "send a key as `Authorization: Bearer KEY`; `djinn key add NAME` makes one"
         )
 
-    def _of_key(self, secret: str) -> Caller:
+    def _of_key(self, key_digest: str) -> Caller:
         version = file_version(self._home.keys_path)
         if version != self._version:
             self._keys = {key.digest: key for key in read_keys(self._home.keys_path)}
             self._version = version
-        key = self._keys.get(digest(secret))
+        key = self._keys.get(key_digest)
         if key is None:
             raise _unauthorized("the key is unknown or revoked; `djinn key list` shows the keys")
         if over(key.expires, self._now()):
@@ -153,7 +163,9 @@ class Guard:
             most = MOST_UPLOAD if scope["path"] in self._uploads else MOST_BODY
             bounded = _Body(receive, most, headers)
         except (Denied, DjinnError) as error:
-            response = response_to(error)
+            response: Response = response_to(error)
+            if response.status_code == HTTPStatus.UNAUTHORIZED and _wants_page(scope, headers):
+                response = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
             if {"content-length", "transfer-encoding"} & {*headers}:
                 response.headers.update(_CLOSE)
             await response(scope, receive, send)
@@ -171,6 +183,11 @@ class Guard:
         if connection.scope["path"] in OPEN_PATHS:
             return Caller(read_only=True)
         return self._visitors.caller(connection)
+
+
+def _wants_page(scope: Scope, headers: Headers) -> bool:
+    """Whether a person waits for a page, and not a program for data."""
+    return scope["method"] == "GET" and "text/html" in headers.get("accept", "")
 
 
 class _Body:

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import UsageError
+from djinn_memory.errors import UsageError, Wording
 from djinn_memory.home.access import is_own
 from djinn_memory.models import Progress
 from djinn_memory.operations import OPERATIONS, Verb
@@ -94,9 +94,17 @@ def _is_path(kind: FieldType) -> bool:
 class Runner:
     """Runs operations in the queue of a home, for callers over HTTP."""
 
-    def __init__(self, calls: Calls[Djinn], publish: Publish = lambda *_: None) -> None:
-        """`publish` gets the states of operations that write, for the program that calls."""
+    def __init__(
+        self,
+        calls: Calls[Djinn],
+        publish: Publish = lambda *_: None,
+        words: Wording = WORDING,
+    ) -> None:
+        """`publish` gets the states of operations that write, for the program that calls. Messages
+        are in the given words.
+        """
         self._calls = calls
+        self._words = words
         self._publish = publish
 
     async def do(
@@ -106,7 +114,7 @@ class Runner:
         if name not in OPERATIONS or not OPERATIONS[name].writes:
             reads = name in OPERATIONS
             return await wrap_future(
-                self._calls.submit(caller, name, fields, work, WORDING, reads=reads)
+                self._calls.submit(caller, name, fields, work, self._words, reads=reads)
             )
         request, told = REQUEST.get(), 0.0
 
@@ -132,7 +140,9 @@ class Runner:
         state = "failed"
         tell("begun")
         try:
-            answer = await wrap_future(self._calls.submit(caller, name, fields, reporting, WORDING))
+            answer = await wrap_future(
+                self._calls.submit(caller, name, fields, reporting, self._words)
+            )
             state = "done"
         finally:
             tell(state)
@@ -157,9 +167,7 @@ class Runner:
 
         return await self.do(_for_agent(caller, verb, fields), name, fields, work)
 
-    async def packed(
-        self, caller: Caller, name: str, given: Fields, pack: Callable[[Any], bytes]
-    ) -> bytes:
+    async def packed(self, caller: Caller, name: str, given: Fields, pack: Callable[[Any], T]) -> T:
         """The answer of an operation in the form that `pack` gives it."""
         verb = OPERATIONS[name]
         allow(caller, verb, given)

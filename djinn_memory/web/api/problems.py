@@ -99,13 +99,18 @@ class Denied(Exception):
         self.more = more or {}
 
 
+def status_of(error: DjinnError) -> HTTPStatus:
+    """The status for an error."""
+    return _STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
 def response_to(error: DjinnError | Denied) -> Response:
     """The response for an error."""
     if isinstance(error, Denied):
         word = error.status.phrase.lower().replace(" ", "_")
         why = str(error)
         return _response(error.status, word, why, error.field, (), error.headers, error.more)
-    status = _STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR)
+    status = status_of(error)
     remedies = tuple(
         RemedyDetail(clause, remedy.operation or None, dict(remedy.arguments))
         for remedy in error.remedies

@@ -28,7 +28,7 @@ from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.caller import Caller
 from djinn_memory.runtime import utc_now
 from djinn_memory.web.api import guard
-from djinn_memory.web.api.app import application, entry_routes
+from djinn_memory.web.api.app import application, health_routes
 from djinn_memory.web.api.guard import Guard, Visitors
 from djinn_memory.web.api.operations import ALIASES, allow, paths_in
 from djinn_memory.web.api.problems import Denied
@@ -277,7 +277,7 @@ def test_the_unix_socket_is_for_its_user_alone(served: Served) -> None:
 
 
 def test_the_login_address_works_once(served: Served) -> None:
-    for wrong in ("", "?token=", "?token=x", f"?token={served.token}x"):
+    for wrong in ("?token=", "?token=x", f"?token={served.token}x"):
         assert served.ask(f"/login{wrong}").status == 403
     answer = served.ask(f"/login?token={served.token}")
     assert answer.status == 303 and answer.headers["referrer-policy"] == "no-referrer"
@@ -498,7 +498,7 @@ def in_process(home: Home, *, uploads: tuple[str, ...] = ()) -> Guard:
     async def running() -> Any:
         yield
 
-    app = application([*entry_routes(visitors), Mount("/", echo)], [], running)
+    app = application([*health_routes(), Mount("/", echo)], [], running)
     return Guard(app, visitors, {"localhost"}, uploads)
 
 

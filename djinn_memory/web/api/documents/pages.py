@@ -36,7 +36,7 @@ class _Listing(Struct):
     limit: Annotated[int, Meta(ge=1, le=50)] | None = None
 
 
-def page_routes(runner: Runner) -> list[Resource]:
+def linking_routes(runner: Runner) -> list[Resource]:
     """The routes."""
 
     def route(method: str, path: str, operation: str, work: Work, summary: str) -> Resource:

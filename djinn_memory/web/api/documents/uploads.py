@@ -45,7 +45,9 @@ async def ingest_upload(
     verb = OPERATIONS["documents.ingest"]
     allow(caller, verb, {})
     async with _received(request, folder) as (form, source):
-        asked = asdict(converted(kind, values_in(kind, form)))
+        # A form sends fields that were left empty, too.
+        filled = {name: value for name, value in values_in(kind, form).items() if value != ""}
+        asked = asdict(converted(kind, filled))
         given = {
             _NAMES.get(name, name): value for name, value in asked.items() if value is not None
         }

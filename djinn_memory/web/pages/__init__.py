@@ -1,0 +1,1 @@
+"""The pages of the server: templates stand beside the code that fills them."""

@@ -1,0 +1,101 @@
+"""Markdown as HTML that can do nothing: raw HTML stays text, and images of others become links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+Links = Mapping[str, str]
+"""The address of each link of a note, by its target as written."""
+
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li",
+    "ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+
+_WIKILINK = re.compile(r"!?\[\[([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{1,500}))?\]\]")
+
+_FRONT_MATTER = re.compile(r"\A---\r?\n.*?\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+
+
+def to_html(text: str, links: Links, title: str = "") -> str:
+    """The text of a note as HTML, without its front matter, and without a first heading that is its
+    title. `links` lead to other pages.
+    """
+    body = _FRONT_MATTER.sub("", text, count=1).lstrip("\r\n")
+    heading, _, rest = body.partition("\n")
+    if title and heading.strip() == f"# {title}":
+        body = rest
+    return nh3.clean(
+        _renderer().render(body, {"links": links}),
+        tags=_TAGS,
+        attributes={"a": {"href", "title", "class"}, "ol": {"start"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+
+
+@cache
+def _renderer() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    markdown.inline.ruler.before("link", "wikilink", _wikilink)
+    markdown.add_render_rule("link_open", _link_open)
+    markdown.add_render_rule("image", _image)
+    markdown.add_render_rule("wikilink", _render_wikilink)
+    return markdown
+
+
+def _wikilink(state: StateInline, silent: bool) -> bool:
+    match = _WIKILINK.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        token = state.push("wikilink", "a", 0)
+        token.meta = {"target": match[1].strip()}
+        token.content = (match[2] or match[1]).strip()
+    state.pos = match.end()
+    return True
+
+
+def _render_wikilink(
+    _: RendererHTML, tokens: Sequence[Token], index: int, options: object, env: Any
+) -> str:
+    token = tokens[index]
+    return _anchor(env["links"].get(token.meta["target"]), token.content)
+
+
+def _link_open(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    token = tokens[index]
+    target = unquote(str(token.attrs.get("href", "")))
+    if address := env["links"].get(target):
+        token.attrs["href"] = address
+    elif not urlsplit(target).scheme:
+        # It would lead to a page of this server.
+        del token.attrs["href"]
+        token.attrs["class"] = "missing"
+    return renderer.renderToken(tokens, index, options, env)
+
+
+def _image(_: RendererHTML, tokens: Sequence[Token], index: int, options: object, env: Any) -> str:
+    token = tokens[index]
+    source = str(token.attrs.get("src", ""))
+    address = source if urlsplit(source).scheme in ("http", "https") else None
+    return _anchor(address or env["links"].get(unquote(source)), token.content or source)
+
+
+def _anchor(address: str | None, text: str) -> str:
+    if address is None:
+        return f'<a class="missing">{escape(text)}</a>'
+    return f'<a href="{escape(address)}">{escape(text)}</a>'

@@ -1,0 +1,117 @@
+"""The page of a note: read, edit without overwriting, rename, delete, and take that back."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from djinn_memory.errors import Changed
+from djinn_memory.web.pages.markdown import to_html
+from djinn_memory.web.pages.site import Site, form_of, note_address, see
+
+PATH = "/note/{name:path}"
+
+RELATED = 5
+"""Number of related notes that the page lists."""
+
+
+def note_routes(site: Site) -> list[BaseRoute]:
+    """The routes. Those of actions come first, since a name may contain anything."""
+    notes = _Notes(site)
+    return [
+        site.route(f"/edit{PATH}", notes.edit),
+        site.route(f"/edit{PATH}", notes.save, "POST"),
+        site.route(f"/preview{PATH}", notes.preview, "POST"),
+        site.route(f"/rename{PATH}", notes.rename, "POST"),
+        site.route(f"/delete{PATH}", notes.delete, "POST"),
+        site.route("/undo/{change}", notes.undo, "POST"),
+        site.route(PATH, notes.show),
+    ]
+
+
+class _Notes:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def show(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        note = await self._site.ask(request, "memories.show", name=name, why=True)
+        related = await self._site.ask(request, "memories.related", name=name, limit=RELATED)
+        return self._site.page(
+            request, "note.html", note=note, html=to_html(note.text, _addresses(note), note.title),
+            related=related.related, change=request.query_params.get("change"),
+            place=f"{note.vault}/{note.path}",
+        )  # fmt: skip
+
+    async def edit(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        # The digest is read first: one that is newer than the text would lose an update.
+        digest = (await self._site.ask(request, "memories.find", name=name)).digest
+        note = await self._site.ask(request, "memories.show", name=name)
+        return self._editor(request, note, text=note.text, digest=digest)
+
+    def _editor(
+        self, request: Request, note: Any, *, text: str, digest: str, theirs: str | None = None
+    ) -> Response:
+        status = HTTPStatus.OK if theirs is None else HTTPStatus.CONFLICT
+        return self._site.page(
+            request, "edit.html", status, note=note, text=text, digest=digest, theirs=theirs,
+            html=to_html(text, _addresses(note)), place=f"{note.vault}/{note.path}",
+        )  # fmt: skip
+
+    async def save(self, request: Request) -> Response:
+        name, form = request.path_params["name"], await form_of(request)
+        text, digest = (str(form.get(key, "")) for key in ("text", "digest"))
+        # A form sends lines as mail does.
+        text = text.replace("\r\n", "\n")
+        try:
+            written = await self._site.ask(
+                request, "memories.write", name=name, text=text, digest=digest
+            )
+        except Changed:
+            current = (await self._site.ask(request, "memories.find", name=name)).digest
+            note = await self._site.ask(request, "memories.show", name=name)
+            return self._editor(request, note, text=text, digest=current, theirs=note.text)
+        return see(_with_change(note_address(written), written.change))
+
+    async def preview(self, request: Request) -> Response:
+        note = await self._site.ask(request, "memories.links", name=request.path_params["name"])
+        text = str((await form_of(request)).get("text", ""))
+        return self._site.page(request, "preview.html", html=to_html(text, _addresses(note)))
+
+    async def rename(self, request: Request) -> Response:
+        title = str((await form_of(request)).get("title", ""))
+        moved = await self._site.ask(
+            request, "memories.rename", name=request.path_params["name"], title=title
+        )
+        return see(_with_change(note_address(moved.memory), moved.change))
+
+    async def delete(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        await self._site.ask(request, "memories.delete", name=name)
+        changes = await self._site.ask(request, "changes.list", limit=1)
+        return self._site.page(request, "deleted.html", name=name, change=changes.changes[0].id)
+
+    async def undo(self, request: Request) -> Response:
+        await self._site.ask(request, "changes.undo", change=request.path_params["change"])
+        back = str((await form_of(request)).get("back", "/"))
+        # Only a path of this server.
+        return see(back if back.startswith("/note/") else "/")
+
+
+def _addresses(note: Any) -> dict[str, str]:
+    """The pages of the notes that a note links to, by the targets as written."""
+    return {
+        link.target: f"/note/{quote(f'{link.vault}/{link.path}')}"
+        for link in note.links
+        if link.path and link.title is not None
+    }
+
+
+def _with_change(address: str, change: str | None) -> str:
+    return f"{address}?change={quote(change)}" if change else address

@@ -1,0 +1,28 @@
+"""The page of decisions: what `djinn review` lists, decided one by one."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from djinn_memory.web.pages.site import Site, form_of, see
+
+
+def review_routes(site: Site) -> list[BaseRoute]:
+    """The routes of the page."""
+
+    async def show(request: Request) -> Response:
+        review = await site.ask(request, "review.list", limit=100)
+        return site.page(
+            request, "review.html", review=review, change=request.query_params.get("change")
+        )
+
+    async def decide(request: Request) -> Response:
+        form = await form_of(request)
+        operation = "review.dismiss" if form.get("decision") == "dismiss" else "review.accept"
+        keep = str(form.get("keep") or "") or None
+        report = await site.ask(request, operation, items=[request.path_params["name"]], keep=keep)
+        return see("/review" + (f"?change={report.changes[-1]}" if report.changes else ""))
+
+    return [site.route("/review", show), site.route("/review/{name}", decide, "POST")]

@@ -1,0 +1,130 @@
+"""What all pages share: they ask operations, and fill templates for a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import Struct
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from djinn_memory import __version__
+from djinn_memory.errors import DjinnError
+from djinn_memory.memories.library.requests import FileOutcome
+from djinn_memory.operations.caller import Caller
+from djinn_memory.operations.wording import CommandWording
+from djinn_memory.system.plural import count
+from djinn_memory.web.api.documents.uploads import ingest_upload
+from djinn_memory.web.api.operations import Runner
+from djinn_memory.web.api.problems import Denied, status_of
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The policy of every page: no inline script or style, no eval, nothing from another host."""
+
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Vary": "HX-Request",
+}
+
+MOST_FIELDS = 100
+"""Maximum number of fields of a form."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Site:
+    """Asks operations for the caller of a request, and fills templates with their answers."""
+
+    def __init__(self, runner: Runner) -> None:
+        """`runner` speaks the words of the command line, which pages share."""
+        self._runner = runner
+        self._templates = Environment(
+            loader=PackageLoader("djinn_memory.web", "pages"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= {"count": _count, "note_address": note_address}
+        self._templates.globals["version"] = __version__
+
+    async def ask(self, request: Request, operation: str, /, **fields: object) -> Any:
+        """The answer of an operation. Fields that are None are left out. Raises `DjinnError`."""
+        given = {key: value for key, value in fields.items() if value is not None}
+        caller: Caller = request.scope["caller"]
+        return await self._runner.packed(caller, operation, given, lambda answer: answer)
+
+    def page(
+        self, request: Request, template: str, status: int = HTTPStatus.OK, **values: object
+    ) -> Response:
+        """A page, or only its part if a script asks for that."""
+        caller: Caller = request.scope["caller"]
+        text = self._templates.get_template(template).render(
+            request=request,
+            is_partial="hx-request" in request.headers,
+            may_write=not caller.read_only,
+            is_person=caller.rights == "person",
+            **values,
+        )
+        return HTMLResponse(text, status, _HEADERS)
+
+    async def upload(self, request: Request, folder: Path, kind: type[Struct]) -> FileOutcome:
+        """Ingest the file of a form. Raises `Denied` if it does not become a document."""
+        return await ingest_upload(self._runner, request, folder, kind)
+
+    def route(self, path: str, endpoint: Endpoint, *methods: str) -> Route:
+        """A route of a page, on which errors are pages too."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await endpoint(request)
+            except (Denied, DjinnError) as error:
+                return self.failed(request, error)
+
+        return Route(path, answer, methods=[*methods] or ["GET"])
+
+    def failed(self, request: Request, error: Denied | DjinnError) -> Response:
+        """The page of an error."""
+        if isinstance(error, Denied):
+            return self.page(request, "error.html", error.status, why=str(error))
+        why = CommandWording().error(error)
+        return self.page(request, "error.html", status_of(error), why=why)
+
+
+async def form_of(request: Request) -> FormData:
+    """The fields of a form that was sent."""
+    return await request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=16_000_000)
+
+
+def see(address: str) -> Response:
+    """A response after a form: the browser goes on to a page."""
+    return RedirectResponse(address, HTTPStatus.SEE_OTHER)
+
+
+def note_address(row: Any) -> str:
+    """The address of the page of a memory."""
+    block = getattr(row, "block", None)
+    place = f"{row.vault}/{row.path}" + (f"#^{block}" if block else "")
+    return f"/note/{quote(getattr(row, 'id', None) or place)}"
+
+
+def chosen(query: Mapping[str, str], name: str) -> str | None:
+    """The text of a field; None if it is empty."""
+    return query.get(name, "").strip() or None
+
+
+def _count(number: int, noun: str) -> str:
+    return count(number, noun)

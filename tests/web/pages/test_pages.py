@@ -1,0 +1,199 @@
+"""The pages without a script: what a form does, who sees what, and what a page answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx2
+import pytest
+
+from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import init
+from tests.web.api.servers import RunningServer, serving
+
+PDF = Path(__file__).resolve().parents[3] / "docs" / "samples" / "tide-gauge-manual.pdf"
+LAMP = "---\ntitle: Lamp\ntype: lesson\n---\n# Lamp\n\nIt turns. See [[Pier]].\n"
+
+
+class Place(NamedTuple):
+    """A server, and browsers without a script that are logged in with keys."""
+
+    server: RunningServer
+    home: Home
+    shared: Path
+    admin: httpx2.Client
+    reader: httpx2.Client
+    other: httpx2.Client
+    """Logged in with the key of an agent that does not see the vault `me`."""
+
+
+def browser(server: RunningServer, key: str) -> httpx2.Client:
+    """A browser that has logged in with a key."""
+    client = httpx2.Client(
+        base_url=server.url, timeout=60, follow_redirects=True,
+        headers={"Accept": "text/html", "Sec-Fetch-Site": "same-origin"},
+    )  # fmt: skip
+    page = client.post("/login", data={"key": key})
+    assert page.status_code == 200 and page.url.path == "/", page.text
+    return client
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with pytest.MonkeyPatch.context() as context:
+        context.setenv("DJINN_CONFIG_DIR", str(tmp_path_factory.mktemp("user")))
+        home, _ = init(tmp_path_factory.mktemp("pages") / "home", ("me", "other"))
+        home.edit((("embedding", "provider"), "hashing"), (("server", "rate"), 1000))
+        shared = home.root / "vaults" / "shared"
+        (shared / "pier.md").write_text("# Pier\n\nIt is wet.\n")
+        (home.root / "vaults" / "me" / "diary.md").write_text("# Diary\n\nSecretly.\n")
+        with Djinn(Home(home.root)) as djinn:
+            djinn.index()
+            djinn.gaps.report(description="Who lights the lamp?")
+            keys = [
+                djinn.keys.add("admin", scope="administer").secret,
+                djinn.keys.add("reader").secret,
+                djinn.keys.add("other", scope="write", agents=["other"]).secret,
+            ]
+        with serving(home) as server:
+            browsers = [browser(server, key) for key in keys]
+            yield Place(server, home, shared, *browsers)
+            for client in browsers:
+                client.close()
+
+
+@pytest.fixture
+def lamp(place: Place) -> str:
+    (place.shared / "lamp.md").write_text(LAMP)
+    return "/note/shared/lamp.md"
+
+
+PAGES = ("/", "/search", "/search?query=pier", "/documents", "/graph", "/note/shared/pier.md")
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/review", "/edit/note/shared/pier.md"])
+def test_a_page_and_its_part(place: Place, path: str) -> None:
+    page = place.admin.get(path)
+    assert page.status_code == 200 and page.text.startswith("<!doctype html>")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert not re.search(r"<script(?! type=\"module\" src=)|\sstyle=|\son\w+=", page.text)
+    part = place.admin.get(path, headers={"HX-Request": "true"})
+    assert part.status_code == 200 and "<html" not in part.text
+    headings = re.findall("<h1.*?</h1>", part.text)
+    assert headings and all(heading in page.text for heading in headings)
+
+
+def test_without_a_login_there_is_only_the_login(place: Place) -> None:
+    html = {"Accept": "text/html"}
+    for path in PAGES:
+        page = httpx2.get(f"{place.server.url}{path}", headers=html)
+        assert (page.status_code, page.headers["location"]) == (303, "/login")
+    assert httpx2.get(f"{place.server.url}/login", headers=html).status_code == 200
+    assert httpx2.get(f"{place.server.url}/").status_code == 401
+    wrong = httpx2.post(f"{place.server.url}/login", data={"key": "wrong"}, headers=html)
+    assert wrong.status_code == 401 and "unknown or revoked" in wrong.text
+    assert "set-cookie" not in wrong.headers
+    assert httpx2.get(f"{place.server.url}/static/../serve.py").status_code in (401, 404)
+
+
+def test_a_key_that_is_revoked_logs_out(place: Place) -> None:
+    with Djinn(Home(place.home.root)) as djinn:
+        secret = djinn.keys.add("short").secret
+    client = browser(place.server, secret)
+    assert client.get("/search").url.path == "/search"
+    with Djinn(Home(place.home.root)) as djinn:
+        djinn.keys.revoke("short")
+    assert client.get("/search").url.path == "/login"
+
+
+def test_no_page_shows_what_a_key_does_not_open(place: Place) -> None:
+    assert "Diary" in place.admin.get("/").text
+    for path in (*PAGES, "/search?query=diary+secretly", "/v1/graph.view"):
+        assert "Diary" not in place.other.get(path).text, path
+        assert "lights" not in place.other.get(path).text, path
+    for path in ("/note/me/diary.md", "/edit/note/me/diary.md"):
+        assert place.other.get(path).status_code == 404
+    secret = {"text": "x", "digest": "y"}
+    for path in ("/edit/note/me/diary.md", "/delete/note/me/diary.md", "/preview/note/me/diary.md"):
+        assert place.other.post(path, data=secret).status_code in (403, 404), path
+    assert place.other.get("/review").status_code == 403
+
+
+def test_a_note_is_edited_and_taken_back(place: Place, lamp: str) -> None:
+    page = place.admin.get(f"/edit{lamp}")
+    digest = re.findall(r'name="digest" value="([^"]+)"', page.text)[0]
+    text = LAMP.replace("turns", "blinks").replace("\n", "\r\n")
+    saved = place.admin.post(f"/edit{lamp}", data={"text": text, "digest": digest})
+    assert saved.status_code == 200 and "It blinks." in saved.text
+    assert "It blinks. See [[Pier]].\n" in (place.shared / "lamp.md").read_text()
+    undo = re.findall(r'action="(/undo/[^"]+)"', saved.text)[0]
+    back = place.admin.post(undo, data={"back": lamp})
+    assert back.url.path == lamp and "It turns." in back.text
+    assert (place.shared / "lamp.md").read_text() == LAMP
+    assert place.admin.post(undo, data={"back": "//evil.example"}).url.host == "127.0.0.1"
+
+
+def test_a_conflict_shows_both_texts_and_overwrites_nothing(place: Place, lamp: str) -> None:
+    page = place.admin.get(f"/edit{lamp}")
+    digest = re.findall(r'name="digest" value="([^"]+)"', page.text)[0]
+    theirs = LAMP.replace("turns", "burns")
+    (place.shared / "lamp.md").write_text(theirs)
+    mine = {"text": LAMP.replace("turns", "blinks"), "digest": digest}
+    conflict = place.admin.post(f"/edit{lamp}", data=mine)
+    assert conflict.status_code == 409
+    assert "It burns." in conflict.text and "It blinks." in conflict.text
+    assert (place.shared / "lamp.md").read_text() == theirs
+    newer = re.findall(r'name="digest" value="([^"]+)"', conflict.text)[0]
+    saved = place.admin.post(f"/edit{lamp}", data={**mine, "digest": newer})
+    assert saved.status_code == 200 and "It blinks." in saved.text
+
+
+def test_a_note_is_renamed_and_deleted(place: Place, lamp: str) -> None:
+    renamed = place.admin.post(f"/rename{lamp}", data={"title": "Beacon"})
+    assert renamed.status_code == 200 and '<h1 id="title">Beacon</h1>' in renamed.text
+    gone = place.admin.post(f"/delete{renamed.url.path}")
+    assert gone.status_code == 200 and not (place.shared / "beacon.md").exists()
+    undo = re.findall(r'action="(/undo/[^"]+)"', gone.text)[0]
+    assert place.admin.post(undo).status_code == 200
+    assert (place.shared / "beacon.md").exists()
+    (place.shared / "beacon.md").unlink()
+
+
+def test_a_document_is_uploaded(place: Place) -> None:
+    files = {"file": ("manual.pdf", PDF.read_bytes())}
+    empty = {"document_type": "", "chunk_strategy": "", "password": ""}
+    page = place.admin.post("/documents", files=files, data=empty)
+    assert page.status_code == 200 and "manual.pdf" in page.text
+    again = place.admin.post("/documents", files=files, data=empty)
+    assert again.status_code == 409 and "<h1>That did not work</h1>" in again.text
+    broken = {"file": ("broken.pdf", b"%PDF-1.7 nothing")}
+    refused = place.admin.post("/documents", files=broken, data=empty)
+    assert refused.status_code == 422 and "broken.pdf" in refused.text
+    [name] = re.findall(r'action="/documents/([^"]+)/remove"', page.text)
+    assert "manual.pdf" not in place.admin.post(f"/documents/{name}/remove").text
+
+
+def test_what_does_not_work_is_a_page_that_says_why(place: Place, lamp: str) -> None:
+    missing = place.admin.get("/note/nowhere")
+    assert missing.status_code == 404 and "<h1>That did not work</h1>" in missing.text
+    odd = place.admin.get("/search?query=pier&since=yestermorrow")
+    assert odd.status_code == 400 and "yestermorrow" in odd.text
+    refused = place.reader.post(f"/delete{lamp}")
+    assert refused.status_code == 403 and "scope write" in refused.text
+    foreign = httpx2.post(
+        f"{place.server.url}/delete{lamp}", cookies=dict(place.admin.cookies),
+        headers={"Sec-Fetch-Site": "cross-site"},
+    )  # fmt: skip
+    assert foreign.status_code == 403
+    assert (place.shared / "lamp.md").exists()
+
+
+def test_a_gap_is_closed(place: Place) -> None:
+    page = place.admin.get("/")
+    [path] = re.findall(r'action="(/gaps/gap_\w+/close)"', page.text)
+    assert "No agent has reported a gap." in place.admin.post(path).text
