@@ -218,6 +218,7 @@ def at_a_terminal(home: Home, *words: str) -> bytes:
     [["search", "kettle"], ["list"], ["show", "Kettle"], ["recall", "kettle", "--no-pager"],
      ["show", "Kettle", "--no-pager"], ["show", "Kettle"], ["recall", "kettle"]],
 )  # fmt: skip
+@pytest.mark.few(4)
 @pytest.mark.parametrize("lines", [4, 500])
 def test_a_command_at_a_terminal(
     watch: Watch, words: list[str], lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

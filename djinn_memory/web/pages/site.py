@@ -58,7 +58,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= {"count": _count, "note_address": note_address}
+        self._templates.filters |= {"count": count, "note_address": note_address}
         self._templates.globals["version"] = __version__
 
     async def ask(self, request: Request, operation: str, /, **fields: object) -> Any:
@@ -124,7 +124,3 @@ def note_address(row: Any) -> str:
 def chosen(query: Mapping[str, str], name: str) -> str | None:
     """The text of a field; None if it is empty."""
     return query.get(name, "").strip() or None
-
-
-def _count(number: int, noun: str) -> str:
-    return count(number, noun)
