@@ -37,6 +37,7 @@ PathFinder.find_spec = lambda name, *rest: (
 """Makes a process find none of the extra's packages."""
 
 
+@pytest.mark.soak
 def test_the_packaged_model_stays_near_its_original() -> None:
     embedder = LocalEmbedder(EmbeddingConfig())
     assert (embedder.card.precision, embedder.dimensions) == ("int8", 384)

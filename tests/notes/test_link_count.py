@@ -65,6 +65,7 @@ def expected(target: str, source: str, paths: dict[str, str]) -> str | None:
     return min(own or ending, key=lambda path: (len(path), path), default=None)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("vault", ["foam-docs", "jackyzha0", "kepano"])
 def test_links_as_another_parser_counts_them(data_dir: Path, vault: str) -> None:
     root = data_dir / "vaults" / vault

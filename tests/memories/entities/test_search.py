@@ -120,6 +120,7 @@ NOT_ANSWERED = (
 )  # fmt: skip
 
 
+@pytest.mark.soak
 def test_questions_that_a_relation_answers_wholly(related: Djinn) -> None:
     for question, answer in ANSWERED.items():
         result = related.search(question)
