@@ -154,10 +154,10 @@ def _served(home: list[str], words: list[str], verb: Verb) -> int | None:
         )
     if answer is None:
         return None
-    if answer["pages"]:
+    if pages := answer.get("pages"):
         from djinn_memory.cli.output import show
 
-        show(answer["pages"])
+        show(pages)
     return int(answer["code"])
 
 

@@ -169,6 +169,11 @@ class Caller(Struct):
         return self.rights == "person" or field not in {*self.own, *_FOR_PERSONS}
 
     @property
+    def key_digest(self) -> str:
+        """What tells the key of the caller from others; empty without one."""
+        return self.key.digest if self.key else ""
+
+    @property
     def own(self) -> dict[str, str | None]:
         """The values of the fields that say who calls."""
         return {"agent": self.agent, "session": self.session}
@@ -196,6 +201,7 @@ class Calls(Generic[H]):
         self._finished: list[ToolCall] = []
         self._reads: _Queue = deque()
         self._writes: _Queue = deque()
+        self._was_due = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="djinn")
         sys.setswitchinterval(SWITCH_SECONDS)
 
@@ -290,6 +296,10 @@ class Calls(Generic[H]):
         """Run what comes next: the first read, unless a write has waited long enough."""
         patience = time.monotonic() - OVERTAKEN_SECONDS
         is_due = bool(self._writes) and (not self._reads or self._writes[0][0] < patience)
+        if is_due and self._reads and self._was_due:
+            # Of a backlog of writes, every other call is a read.
+            is_due = False
+        self._was_due = is_due
         _, future, run = (self._writes if is_due else self._reads).popleft()
         if not future.set_running_or_notify_cancel():
             return

@@ -27,10 +27,14 @@ def record_keys(runtime: Runtime) -> None:
             if event.kind == KEY_ADDED:
                 recorded[event.subject] = event.data
     keys = {key.name: _data(runtime, key, own) for key in read_keys(runtime.home.keys_path)}
-    changes = [
+    changes: list[Event] = []
+    for name, data in recorded.items():
+        # The vault of another agent has another table.
+        if keys.get(name, {}).get("agent") != data["agent"]:
+            changes.append(Event(KEY_REVOKED, name, data))
+    changes += [
         Event(KEY_ADDED, name, data) for name, data in keys.items() if recorded.get(name) != data
     ]
-    changes += [Event(KEY_REVOKED, name, recorded[name]) for name in sorted(recorded.keys() - keys)]
     if changes:
         ledger.append(changes)
 

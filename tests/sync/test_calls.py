@@ -6,6 +6,8 @@ import json
 from uuid import UUID
 
 from djinn_memory.djinn import Djinn
+from djinn_memory.home.home import Home
+from djinn_memory.home.setup import add_agent
 from tests.sync.pushes import TableServer
 from tests.sync.test_verified_events import PRIVATE, called, homes, pair, tables
 
@@ -84,6 +86,23 @@ def test_keys_go_to_the_server_without_their_secrets(
     assert [revoked for _, _, revoked in keys().values()] == [False] * 3
     for djinn in pair:
         assert not djinn.sync.verify().drifts
+
+
+def test_a_key_that_moves_to_another_agent_is_revoked_before(
+    pair: tuple[Djinn, Djinn], tables: TableServer
+) -> None:
+    first, _ = pair
+    first.keys.add("laptop", agents=["me"])
+    first.sync.run()
+    first.keys.revoke("laptop")
+    first.keys.add("laptop", scope="administer")
+    add_agent(first.home, "bob")
+    first.keys.revoke("laptop")
+    moved = Djinn(Home(first.home.root))
+    moved.keys.add("laptop", agents=["bob"])
+    moved.sync.run()
+    [row] = tables.rows("api_keys")
+    assert row["agents"] == ["me"] and row["revoked_at"]
 
 
 def test_a_hostile_call_makes_no_row(pair: tuple[Djinn, Djinn], tables: TableServer) -> None:

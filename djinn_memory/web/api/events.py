@@ -53,26 +53,24 @@ class Events:
         self,
         kind: str,
         data: Mapping[str, Any],
-        client: str | None = None,
+        key: str | None = None,
         agent: str | None = None,
     ) -> None:
         """Tell listeners of an event, from any thread.
 
-        With `client` only persons and the program of that name hear it, and with `agent` only
-        persons and the programs whose key opens the memory of the agent.
+        With the `key` of a caller only persons and programs with that key hear it, and with `agent`
+        only persons and the programs whose key opens the memory of the agent.
         """
         if self._loop:
             # The loop is closed while the last calls end.
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._pass, kind, data, client, agent)
+                self._loop.call_soon_threadsafe(self._pass, kind, data, key, agent)
 
-    def _pass(
-        self, kind: str, data: Mapping[str, Any], client: str | None, agent: str | None
-    ) -> None:
+    def _pass(self, kind: str, data: Mapping[str, Any], key: str | None, agent: str | None) -> None:
         event = {"event": kind, "data": encoded(data).decode()}
         for queue, caller in [*self._listeners.items()]:
             agents = caller.key.agents if caller.key else ()
-            is_meant = client in (None, caller.client) and (not agent or agent in agents)
+            is_meant = key in (None, caller.key_digest) and (not agent or agent in agents)
             if is_meant or caller.rights == "person":
                 try:
                     queue.put_nowait(event)

@@ -42,7 +42,8 @@ BODY_SECONDS = 30.0
 """Maximum seconds between two parts of a body."""
 
 MOST_COOKIES = 100
-"""Maximum number of browsers that are logged in. The one that came first is logged out first."""
+"""Maximum number of browsers that are logged in with one key, or by the address. The one that came
+first is logged out first."""
 
 _CLOSE = {"Connection": "close"}
 """Headers of an answer before the whole body was received, the rest of which nobody wants."""
@@ -85,8 +86,9 @@ class Visitors:
     def _new_cookie(self, key: str) -> str:
         value = secrets.token_urlsafe(32)
         self._cookies[digest(value)] = key
-        if len(self._cookies) > MOST_COOKIES:
-            self._cookies.popitem(last=False)
+        same = [cookie for cookie, other in self._cookies.items() if other == key]
+        if len(same) > MOST_COOKIES:
+            del self._cookies[same[0]]
         return value
 
     def caller(self, connection: HTTPConnection) -> Caller:
@@ -181,6 +183,7 @@ class Guard:
                 why = f"{host[:100]!r} is not a name of this server; see `server.hosts`"
                 raise Denied(HTTPStatus.MISDIRECTED_REQUEST, why)
         if connection.scope["path"] in OPEN_PATHS:
+            _require_same_origin(connection)
             return Caller(read_only=True)
         return self._visitors.caller(connection)
 

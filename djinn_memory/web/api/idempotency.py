@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
@@ -23,7 +25,7 @@ MOST_ANSWERS = 1000
 """Maximum number of answers that are kept. The oldest one is forgotten first."""
 
 MOST_BEGUN = 10_000
-"""Maximum number of earlier requests that a server knows when it starts."""
+"""Minimum number of the last requests that a server knows, also those before its start."""
 
 _GONE = (
     "a request with this Idempotency-Key began before, and its answer is gone; look whether it was "
@@ -51,17 +53,26 @@ class Begun:
                 self._known.pop(line[1:], None)
                 if line.startswith("+"):
                     self._known[line[1:]] = None
-            kept = [*self._known][-MOST_BEGUN:]
-            write_atomic(path, "".join(f"+{each}\n" for each in kept).encode(), private=True)
+            self._shorten()
 
     def __contains__(self, request: str) -> bool:
         return request in self._known
 
     def add(self, request: str) -> None:
         """Record that a request begins. Raises `Unavailable`; it must not begin then."""
-        with self._explained(), open_private(self._path) as file:
-            file.write(f"+{request}\n".encode())
-        self._known[request] = None
+        with self._explained():
+            with open_private(self._path) as file:
+                file.write(f"+{request}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
+            self._known[request] = None
+            if len(self._known) > 2 * MOST_BEGUN:
+                self._shorten()
+
+    def _shorten(self) -> None:
+        self._known = dict.fromkeys([*self._known][-MOST_BEGUN:])
+        text = "".join(f"+{each}\n" for each in self._known)
+        write_atomic(self._path, text.encode(), private=True)
 
     def discard(self, request: str) -> None:
         """Record that a request failed, so that it may be sent again."""
@@ -93,8 +104,13 @@ def once(endpoint: Endpoint) -> Endpoint:
         if not given or request.method in ("GET", "HEAD"):
             return await endpoint(request)
         begun: Begun = request.app.state.begun
-        key = request.scope["caller"].key
-        identity = (key.digest if key else "", request.method, request.url.path, given)
+        identity = (
+            request.scope["caller"].key_digest,
+            request.method,
+            request.url.path,
+            request.url.query,
+            given,
+        )
         content = await _fingerprint(request)
         kept, name = first.get(identity), hashlib.sha256(repr(identity).encode()).hexdigest()
         if kept is None:
@@ -111,11 +127,15 @@ def once(endpoint: Endpoint) -> Endpoint:
             raise Denied(HTTPStatus.UNPROCESSABLE_ENTITY, why)
         try:
             # A client that hangs up must not stop a write that another request waits for.
-            return await asyncio.shield(kept[1])
+            answer = await asyncio.shield(kept[1])
         except Exception:
             if first.pop(identity, None):
                 begun.discard(name)
             raise
+        # Compressing an answer changes its headers.
+        again = copy(answer)
+        again.raw_headers = [*answer.raw_headers]
+        return again
 
     def _forget_failure(done: asyncio.Future[Response]) -> None:
         # Otherwise Python reports an error that nobody waited for.

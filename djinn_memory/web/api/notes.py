@@ -11,10 +11,21 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from djinn_memory.djinn import Djinn
 from djinn_memory.errors import Changed, UsageError
 from djinn_memory.operations import OPERATIONS
-from djinn_memory.web.api.operations import AGENT, Runner, given_in, json_in
-from djinn_memory.web.api.problems import Denied
+from djinn_memory.operations.caller import Caller
+from djinn_memory.web.api.operations import (
+    AGENT,
+    Runner,
+    allow,
+    answered,
+    for_agent,
+    given_in,
+    json_in,
+    performed,
+)
+from djinn_memory.web.api.problems import Denied, encoded
 from djinn_memory.web.api.resources import JSON, Resource
 
 PATH = "/v1/notes/{name:path}"
@@ -74,12 +85,22 @@ class _Notes:
         return _json(body, HTTPStatus.OK, headers)
 
     async def edit(self, request: Request) -> Response:
-        given = {**await given_in(request, OPERATIONS["memories.edit"], AGENT), **_name(request)}
+        verb, caller = OPERATIONS["memories.edit"], request.scope["caller"]
+        given = {**await given_in(request, verb, AGENT), **_name(request)}
         seen = request.headers.get("if-match")
-        if seen is not None and seen != await self._tag(request, given):
+        allow(caller, verb, given)
+
+        def work(djinn: Djinn, caller: Caller) -> tuple[bytes, str] | None:
+            # In one turn: other writes may wait.
+            if seen is not None and seen != _tag_of(djinn, caller, given):
+                return None
+            body = encoded(answered(djinn, caller, verb, given))
+            return body, _tag_of(djinn, caller, given)
+
+        edited = await self._runner.do(for_agent(caller, verb, given), verb.name, given, work)
+        if edited is None:
             raise Denied(HTTPStatus.PRECONDITION_FAILED, "the note was changed since it was read")
-        body = await self._answer(request, "memories.edit", given)
-        return _json(body, HTTPStatus.OK, {"ETag": await self._tag(request, given)})
+        return _json(edited[0], HTTPStatus.OK, {"ETag": edited[1]})
 
     async def write(self, request: Request) -> Response:
         given = {**await _text_in(request), **_name(request)}
@@ -113,6 +134,11 @@ class _Notes:
 
     async def _answer(self, request: Request, operation: str, given: dict[str, Any]) -> bytes:
         return await self._runner.answer(request.scope["caller"], operation, given)
+
+
+def _tag_of(djinn: Djinn, caller: Caller, given: dict[str, Any]) -> str:
+    match = performed(djinn, caller, OPERATIONS["memories.find"], _named(given))
+    return f'"{match.digest}"'
 
 
 def _name(request: Request) -> dict[str, Any]:

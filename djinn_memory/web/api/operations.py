@@ -34,7 +34,7 @@ S = TypeVar("S", bound=Struct)
 Fields = Mapping[str, Any]
 
 Publish = Callable[[str, Mapping[str, Any], str | None], None]
-"""Tells of an event: its kind, its data, and the client that may hear it."""
+"""Tells of an event: its kind, its data, and the key of the program that may hear it."""
 
 
 class Alias(NamedTuple):
@@ -120,7 +120,7 @@ class Runner:
 
         def tell(state: str, **more: object) -> None:
             data = {"operation": name, "request": request, "state": state, **more}
-            self._publish("operation", data, caller.client)
+            self._publish("operation", data, caller.key_digest)
 
         def tell_progress(progress: Progress) -> None:
             nonlocal told
@@ -165,19 +165,19 @@ class Runner:
                 data = answered(djinn, caller, verb, fields)
             return encoded({**data, **_next_page(data, skip)})
 
-        return await self.do(_for_agent(caller, verb, fields), name, fields, work)
+        return await self.do(for_agent(caller, verb, fields), name, fields, work)
 
     async def packed(self, caller: Caller, name: str, given: Fields, pack: Callable[[Any], T]) -> T:
         """The answer of an operation in the form that `pack` gives it."""
         verb = OPERATIONS[name]
         allow(caller, verb, given)
-        caller = _for_agent(caller, verb, given)
+        caller = for_agent(caller, verb, given)
         return await self.do(
             caller, name, given, lambda djinn, caller: pack(performed(djinn, caller, verb, given))
         )
 
 
-def _for_agent(caller: Caller, verb: Verb, fields: Fields) -> Caller:
+def for_agent(caller: Caller, verb: Verb, fields: Fields) -> Caller:
     if "agent" in field_types(verb.request) and fields.get("agent"):
         return replace(caller, agent=str(fields["agent"])[:100])
     return caller

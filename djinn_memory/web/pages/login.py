@@ -18,7 +18,8 @@ def login_routes(site: Site, visitors: Visitors) -> list[BaseRoute]:
 
     async def enter(request: Request) -> Response:
         token = request.query_params.get("token")
-        if token is None:
+        # Programs that look at an address before a person opens it must not use it up.
+        if token is None or request.method == "HEAD":
             return site.page(request, "login.html", why=None)
         cookie = visitors.log_in(token)
         if cookie is None:

@@ -15,6 +15,10 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+MOST_RENDERED = 200_000
+"""Maximum characters of a text that is rendered, which takes two seconds. A longer one is shown as
+it is."""
+
 Links = Mapping[str, str]
 """The address of each link of a note, by its target as written."""
 
@@ -33,6 +37,8 @@ def to_html(text: str, links: Links, title: str = "") -> str:
     title. `links` lead to other pages.
     """
     body = _FRONT_MATTER.sub("", text, count=1).lstrip("\r\n")
+    if len(body) > MOST_RENDERED:
+        return f"<pre>{escape(body)}</pre>"
     heading, _, rest = body.partition("\n")
     if title and heading.strip() == f"# {title}":
         body = rest
@@ -81,7 +87,7 @@ def _link_open(
     target = unquote(str(token.attrs.get("href", "")))
     if address := env["links"].get(target):
         token.attrs["href"] = address
-    elif not urlsplit(target).scheme:
+    elif not _scheme(target):
         # It would lead to a page of this server.
         del token.attrs["href"]
         token.attrs["class"] = "missing"
@@ -91,8 +97,16 @@ def _link_open(
 def _image(_: RendererHTML, tokens: Sequence[Token], index: int, options: object, env: Any) -> str:
     token = tokens[index]
     source = str(token.attrs.get("src", ""))
-    address = source if urlsplit(source).scheme in ("http", "https") else None
+    address = source if _scheme(source) in ("http", "https") else None
     return _anchor(address or env["links"].get(unquote(source)), token.content or source)
+
+
+def _scheme(address: str) -> str:
+    """Such as `https`; empty for a path and for an address that is none."""
+    try:
+        return urlsplit(address).scheme
+    except ValueError:
+        return ""
 
 
 def _anchor(address: str | None, text: str) -> str:

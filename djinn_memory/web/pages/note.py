@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from djinn_memory.errors import Changed
-from djinn_memory.web.pages.markdown import to_html
 from djinn_memory.web.pages.site import Site, form_of, note_address, see
 
 PATH = "/note/{name:path}"
@@ -29,7 +28,7 @@ def note_routes(site: Site) -> list[BaseRoute]:
         site.route(f"/preview{PATH}", notes.preview, "POST"),
         site.route(f"/rename{PATH}", notes.rename, "POST"),
         site.route(f"/delete{PATH}", notes.delete, "POST"),
-        site.route("/undo/{change}", notes.undo, "POST"),
+        site.route("/undo", notes.undo, "POST"),
         site.route(PATH, notes.show),
     ]
 
@@ -43,7 +42,8 @@ class _Notes:
         note = await self._site.ask(request, "memories.show", name=name, why=True)
         related = await self._site.ask(request, "memories.related", name=name, limit=RELATED)
         return self._site.page(
-            request, "note.html", note=note, html=to_html(note.text, _addresses(note), note.title),
+            request, "note.html", note=note,
+            html=await self._site.html(note.text, note, note.title),
             related=related.related, change=request.query_params.get("change"),
             place=f"{note.vault}/{note.path}",
         )  # fmt: skip
@@ -53,15 +53,15 @@ class _Notes:
         # The digest is read first: one that is newer than the text would lose an update.
         digest = (await self._site.ask(request, "memories.find", name=name)).digest
         note = await self._site.ask(request, "memories.show", name=name)
-        return self._editor(request, note, text=note.text, digest=digest)
+        return await self._editor(request, note, text=note.text, digest=digest)
 
-    def _editor(
+    async def _editor(
         self, request: Request, note: Any, *, text: str, digest: str, theirs: str | None = None
     ) -> Response:
         status = HTTPStatus.OK if theirs is None else HTTPStatus.CONFLICT
         return self._site.page(
             request, "edit.html", status, note=note, text=text, digest=digest, theirs=theirs,
-            html=to_html(text, _addresses(note)), place=f"{note.vault}/{note.path}",
+            html=await self._site.html(text, note), place=f"{note.vault}/{note.path}",
         )  # fmt: skip
 
     async def save(self, request: Request) -> Response:
@@ -76,13 +76,13 @@ class _Notes:
         except Changed:
             current = (await self._site.ask(request, "memories.find", name=name)).digest
             note = await self._site.ask(request, "memories.show", name=name)
-            return self._editor(request, note, text=text, digest=current, theirs=note.text)
+            return await self._editor(request, note, text=text, digest=current, theirs=note.text)
         return see(_with_change(note_address(written), written.change))
 
     async def preview(self, request: Request) -> Response:
         note = await self._site.ask(request, "memories.links", name=request.path_params["name"])
         text = str((await form_of(request)).get("text", ""))
-        return self._site.page(request, "preview.html", html=to_html(text, _addresses(note)))
+        return self._site.page(request, "preview.html", html=await self._site.html(text, note))
 
     async def rename(self, request: Request) -> Response:
         title = str((await form_of(request)).get("title", ""))
@@ -93,24 +93,20 @@ class _Notes:
 
     async def delete(self, request: Request) -> Response:
         name = request.path_params["name"]
-        await self._site.ask(request, "memories.delete", name=name)
-        changes = await self._site.ask(request, "changes.list", limit=1)
-        return self._site.page(request, "deleted.html", name=name, change=changes.changes[0].id)
+        gone = (await self._site.ask(request, "memories.delete", name=name)).memory
+        changes = (await self._site.ask(request, "changes.list")).changes
+        files = ((change.id, file) for change in changes for file in change.files)
+        own = (
+            change for change, file in files if (file.vault, file.path) == (gone.vault, gone.path)
+        )
+        return self._site.page(request, "deleted.html", name=name, change=next(own, None))
 
     async def undo(self, request: Request) -> Response:
-        await self._site.ask(request, "changes.undo", change=request.path_params["change"])
-        back = str((await form_of(request)).get("back", "/"))
+        form = await form_of(request)
+        await self._site.ask(request, "changes.undo", change=str(form.get("change", "")))
+        back = str(form.get("back", "/"))
         # Only a path of this server.
         return see(back if back.startswith("/note/") else "/")
-
-
-def _addresses(note: Any) -> dict[str, str]:
-    """The pages of the notes that a note links to, by the targets as written."""
-    return {
-        link.target: f"/note/{quote(f'{link.vault}/{link.path}')}"
-        for link in note.links
-        if link.path and link.title is not None
-    }
 
 
 def _with_change(address: str, change: str | None) -> str:

@@ -20,7 +20,7 @@ def review_routes(site: Site) -> list[BaseRoute]:
 
     async def decide(request: Request) -> Response:
         form = await form_of(request)
-        operation = "review.dismiss" if form.get("decision") == "dismiss" else "review.accept"
+        operation = "review.accept" if form.get("decision") == "accept" else "review.dismiss"
         keep = str(form.get("keep") or "") or None
         report = await site.ask(request, operation, items=[request.path_params["name"]], keep=keep)
         return see("/review" + (f"?change={report.changes[-1]}" if report.changes else ""))

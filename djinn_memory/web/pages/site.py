@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from anyio import to_thread
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 from starlette.datastructures import FormData
@@ -24,6 +25,7 @@ from djinn_memory.system.plural import count
 from djinn_memory.web.api.documents.uploads import ingest_upload
 from djinn_memory.web.api.operations import Runner
 from djinn_memory.web.api.problems import Denied, status_of
+from djinn_memory.web.pages.markdown import to_html
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -80,6 +82,16 @@ class Site:
             **values,
         )
         return HTMLResponse(text, status, _HEADERS)
+
+    async def html(self, text: str, note: Any, title: str = "") -> str:
+        """The text of a note as HTML, with links to the pages of the notes that it links to."""
+        addresses = {
+            link.target: f"/note/{quote(f'{link.vault}/{link.path}')}"
+            for link in note.links
+            if link.path and link.title is not None
+        }
+        # A long text takes seconds, in which others are answered.
+        return await to_thread.run_sync(to_html, text, addresses, title)
 
     async def upload(self, request: Request, folder: Path, kind: type[Struct]) -> FileOutcome:
         """Ingest the file of a form. Raises `Denied` if it does not become a document."""

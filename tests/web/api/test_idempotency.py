@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
+from djinn_memory.web.api import idempotency
+from djinn_memory.web.api.idempotency import Begun
 from tests.web.api.serving import Answer, Served, add_key, serving
 
 REPORT = {"description": "Who lights the lamp?"}
@@ -60,6 +63,36 @@ def test_a_write_is_not_done_twice_after_a_restart(home: Home) -> None:
         assert report(third, secret, "b").status == 200
         assert report(third, secret, "c").status == 200
     assert gaps(home) == 3
+
+
+def test_an_answer_that_was_compressed_is_sent_again(served: Served) -> None:
+    secret = add_key(served.home, "robot", scope="write")
+    for number in range(30):
+        (served.home.shared.root / f"{number}.md").write_text(f"# A long title of note {number}\n")
+
+    def listed(encoding: str) -> Answer:
+        return served.ask(
+            "/v1/memories.list", {"limit": 30}, key=secret, Idempotency_Key="a",
+            Accept_Encoding=encoding,
+        )  # fmt: skip
+
+    answers = [listed(encoding) for encoding in ("gzip", "gzip", "identity")]
+    assert [answer.status for answer in answers] == [200] * 3
+    assert answers[0].body == answers[1].body != answers[2].body
+    assert len(answers[2].data["memories"]) == 30
+    other = served.ask("/v1/memories.list?more=1", {"limit": 30}, key=secret, Idempotency_Key="a")
+    assert other.status == 200
+
+
+def test_the_file_of_requests_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idempotency, "MOST_BEGUN", 5)
+    begun = Begun(tmp_path / "requests")
+    for number in range(40):
+        begun.add(str(number))
+    assert len((tmp_path / "requests").read_text().split()) <= 10
+    begun.discard("39")
+    again = Begun(tmp_path / "requests")
+    assert "38" in again and "39" not in again and "3" not in again
 
 
 def test_a_request_that_cannot_be_recorded_is_not_begun(served: Served) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import pytest
 from djinn_memory.djinn import Djinn
 from djinn_memory.home.home import Home
 from djinn_memory.home.setup import init
+from djinn_memory.web.api.guard import MOST_COOKIES
 from tests.web.api.servers import RunningServer, serving
 
 PDF = Path(__file__).resolve().parents[3] / "docs" / "samples" / "tide-gauge-manual.pdf"
@@ -95,7 +97,8 @@ def test_without_a_login_there_is_only_the_login(place: Place) -> None:
         assert (page.status_code, page.headers["location"]) == (303, "/login")
     assert httpx2.get(f"{place.server.url}/login", headers=html).status_code == 200
     assert httpx2.get(f"{place.server.url}/").status_code == 401
-    wrong = httpx2.post(f"{place.server.url}/login", data={"key": "wrong"}, headers=html)
+    own = {**html, "Sec-Fetch-Site": "same-origin"}
+    wrong = httpx2.post(f"{place.server.url}/login", data={"key": "wrong"}, headers=own)
     assert wrong.status_code == 401 and "unknown or revoked" in wrong.text
     assert "set-cookie" not in wrong.headers
     assert httpx2.get(f"{place.server.url}/static/../serve.py").status_code in (401, 404)
@@ -124,6 +127,46 @@ def test_no_page_shows_what_a_key_does_not_open(place: Place) -> None:
     assert place.other.get("/review").status_code == 403
 
 
+def changed_in(text: str) -> str:
+    """The change that the form of a page takes back."""
+    return re.findall(r'name="change" value="(chg_\w+)"', text)[0]
+
+
+def test_each_deletion_takes_back_its_own(place: Place) -> None:
+    names = [f"gone {number}.md" for number in range(6)]
+    for name in names:
+        (place.shared / name).write_text(f"# {name}\n")
+    with ThreadPoolExecutor(6) as threads:
+        pages = [*threads.map(lambda name: place.admin.post(f"/delete/note/shared/{name}"), names)]
+    assert len({changed_in(page.text) for page in pages}) == 6
+    for page, name in zip(pages, names, strict=True):
+        place.admin.post("/undo", data={"change": changed_in(page.text)})
+        assert (place.shared / name).exists()
+        (place.shared / name).unlink()
+
+
+def test_strange_notes_have_pages(place: Place) -> None:
+    links = "[x](http://[abc) <http://[abc> [x](//[a) ![x](http://a]b)\n"
+    (place.shared / "odd.md").write_text(f"# Odd\n\n{links}")
+    (place.shared / "long.md").write_text("# Long\n\n" + "---x\n" * 100_000)
+    for path in ("/note/shared/odd.md", "/edit/note/shared/odd.md", "/note/shared/long.md"):
+        assert place.admin.get(path).status_code == 200, path
+    for name in ("odd.md", "long.md"):
+        (place.shared / name).unlink()
+
+
+def test_a_key_does_not_log_others_out(place: Place) -> None:
+    with Djinn(Home(place.home.root)) as djinn:
+        secret = djinn.keys.add("many").secret
+    for _ in range(MOST_COOKIES + 3):
+        origin = {"Sec-Fetch-Site": "same-origin"}
+        page = httpx2.post(f"{place.server.url}/login", data={"key": secret}, headers=origin)
+        assert page.status_code == 303
+    assert place.admin.get("/search").url.path == "/search"
+    foreign = httpx2.post(f"{place.server.url}/login", data={"key": secret})
+    assert foreign.status_code == 403
+
+
 def test_a_note_is_edited_and_taken_back(place: Place, lamp: str) -> None:
     page = place.admin.get(f"/edit{lamp}")
     digest = re.findall(r'name="digest" value="([^"]+)"', page.text)[0]
@@ -131,11 +174,14 @@ def test_a_note_is_edited_and_taken_back(place: Place, lamp: str) -> None:
     saved = place.admin.post(f"/edit{lamp}", data={"text": text, "digest": digest})
     assert saved.status_code == 200 and "It blinks." in saved.text
     assert "It blinks. See [[Pier]].\n" in (place.shared / "lamp.md").read_text()
-    undo = re.findall(r'action="(/undo/[^"]+)"', saved.text)[0]
-    back = place.admin.post(undo, data={"back": lamp})
+    change = changed_in(saved.text)
+    back = place.admin.post("/undo", data={"back": lamp, "change": change})
     assert back.url.path == lamp and "It turns." in back.text
     assert (place.shared / "lamp.md").read_text() == LAMP
-    assert place.admin.post(undo, data={"back": "//evil.example"}).url.host == "127.0.0.1"
+    away = place.admin.post("/undo", data={"back": "//evil.example", "change": change})
+    assert away.url.host == "127.0.0.1"
+    tricked = place.admin.get(f"{lamp}?change=../delete{lamp}")
+    assert 'action="/undo"' in tricked.text
 
 
 def test_a_conflict_shows_both_texts_and_overwrites_nothing(place: Place, lamp: str) -> None:
@@ -158,8 +204,7 @@ def test_a_note_is_renamed_and_deleted(place: Place, lamp: str) -> None:
     assert renamed.status_code == 200 and '<h1 id="title">Beacon</h1>' in renamed.text
     gone = place.admin.post(f"/delete{renamed.url.path}")
     assert gone.status_code == 200 and not (place.shared / "beacon.md").exists()
-    undo = re.findall(r'action="(/undo/[^"]+)"', gone.text)[0]
-    assert place.admin.post(undo).status_code == 200
+    assert place.admin.post("/undo", data={"change": changed_in(gone.text)}).status_code == 200
     assert (place.shared / "beacon.md").exists()
     (place.shared / "beacon.md").unlink()
 
