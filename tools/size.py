@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=70_326, files=565, names=2_306)
+LIMIT = Size(lines=70_384, files=565, names=2_307)
 
 
 def measure(package: Path) -> Size:

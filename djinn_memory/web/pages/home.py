@@ -1,4 +1,4 @@
-"""The start page: what changed, what is missing, and what waits for a decision."""
+"""The start page: what changed, and what is missing."""
 
 from __future__ import annotations
 
@@ -6,28 +6,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from djinn_memory.operations.caller import Caller
 from djinn_memory.web.pages.site import Site
 
 NEWEST, WAITING = 12, 5
-"""Numbers of memories, and of gaps and decisions, that the page lists."""
+"""Numbers of memories, and of gaps and commitments, that the page lists."""
 
 
 def home_routes(site: Site) -> list[BaseRoute]:
     """The route of the page."""
 
     async def home(request: Request) -> Response:
-        caller: Caller = request.scope["caller"]
         memories = await site.ask(request, "memories.list", limit=NEWEST)
         groups = (await site.ask(request, "gaps.list")).groups
         gaps = [gap for group in groups for gap in group.gaps if gap.status == "open"]
         commitments = await site.ask(request, "memories.list", types=["commitment"], limit=WAITING)
-        review = None
-        if caller.rights == "person":
-            review = await site.ask(request, "review.list", limit=WAITING)
         return site.page(
             request, "home.html", memories=memories, gaps=gaps[:WAITING], open_gaps=len(gaps),
-            commitments=commitments, review=review,
+            commitments=commitments,
         )  # fmt: skip
 
     async def close_gap(request: Request) -> Response:
