@@ -50,9 +50,9 @@ def run_server(home: Home, request: ServeRequest, beside: AbstractContextManager
     def ready(url: str, login: str) -> None:
         talk(f"Serving {clean(str(home.root))} at {url} (Ctrl-C stops it).")
         talk("Programs send a key: `djinn key add NAME` makes one.")
-        talk(f"Log a browser in, once: {login}")
         if request.host not in LOOPBACK:
             talk("Others can read what is sent. Put a server with TLS in front: docs/serve.md.")
+        talk(f"Log a browser in, once: {login}")
         if request.open:
             import webbrowser
 
