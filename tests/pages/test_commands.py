@@ -160,7 +160,7 @@ def person(
     return person
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_a_page_work(page: Path, person: Person) -> None:
     text = page.read_text(encoding="utf-8")

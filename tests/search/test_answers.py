@@ -140,7 +140,7 @@ def at(*, hour: int) -> datetime:
     return datetime(2026, 5, 4, hour, tzinfo=UTC)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("event", EVENTS)
 def test_it_answers_as_a_new_process(place: Place, event: str) -> None:
     place.check()

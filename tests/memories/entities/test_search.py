@@ -129,6 +129,7 @@ def test_questions_that_a_relation_answers_wholly(related: Djinn) -> None:
         assert recalled.confident and answer in recalled.memories[0].text, question
 
 
+@pytest.mark.soak
 def test_questions_that_no_relation_answers(related: Djinn) -> None:
     for question in NOT_ANSWERED:
         assert not related.search(question).confident, question

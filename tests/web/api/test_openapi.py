@@ -23,6 +23,7 @@ from djinn_memory.web.api.openapi import example, page
 from tests.web.api.servers import add_key, serving
 
 
+@pytest.mark.soak
 def test_it_is_openapi(home: Home) -> None:
     """It describes every route of the server but those that need no key, and `/mcp`."""
     key = add_key(home, "reader")

@@ -142,7 +142,7 @@ PAGES = ("/", "/search?query=pier", "/note/shared/pier.md", "/edit/note/shared/p
          "/documents", "/review", "/graph", "/login", "/note/nowhere")  # fmt: skip
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_pages_are_accessible(

@@ -155,6 +155,7 @@ def test_strange_notes_have_pages(place: Place) -> None:
         (place.shared / name).unlink()
 
 
+@pytest.mark.soak
 def test_a_key_does_not_log_others_out(place: Place) -> None:
     with Djinn(Home(place.home.root)) as djinn:
         secret = djinn.keys.add("many").secret
