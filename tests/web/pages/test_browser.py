@@ -82,9 +82,11 @@ def test_a_day_with_keys_alone(browser: Any, server: Served, state: Any) -> None
     visitor = Visitor(browser, server, storage_state=state)
     page = visitor.page
     visitor.go("/")
+    # A test types before the script listens.
+    page.locator("#find[data-htmx-powered]").wait_for()
     page.keyboard.press("/")
     page.keyboard.type("turns")
-    page.get_by_text(re.compile("hits? in")).wait_for()
+    page.get_by_role("status").get_by_text(re.compile("hit|match")).wait_for()
     page.wait_for_url("**/search?query=turns")
     page.keyboard.press("Escape")
     page.keyboard.press("j")
@@ -93,7 +95,7 @@ def test_a_day_with_keys_alone(browser: Any, server: Served, state: Any) -> None
     assert page.get_by_role("link", name="Pier").count()
     page.keyboard.press("e")
     text = page.get_by_label("Markdown")
-    text.wait_for()
+    page.locator("#text[data-htmx-powered]").wait_for()
     text.fill("# Lamp\n\nIt **blinks**.\n")
     page.locator("#preview strong").wait_for()
     page.get_by_role("button", name="Save").click()
