@@ -47,6 +47,7 @@ NO_COMMAND = {
     "graph.view": "`djinn graph view` writes a page",
     "memories.find": "each command on a note finds it",
     "memories.links": "`djinn show` prints the links with the note",
+    "memories.write": "a person writes a note in an editor",
     "scores.show": "`djinn show --why` prints the score with the note",
 }
 """Operations that no command answers, and why. Python is asked instead."""
@@ -56,7 +57,8 @@ NO_TOOL = {
     "documents.remove", "documents.reprocess", "documents.show", "entities.remove",
     "entities.resolve", "entities.split", "episodes.list", "episodes.mark", "episodes.show",
     "episodes.stats", "gaps.reopen", "graph.export", "graph.view", "memories.find",
-    "memories.stats", "memories.values", "patterns.consolidate", "patterns.correlations",
+    "memories.stats", "memories.values", "memories.write", "patterns.consolidate",
+    "patterns.correlations",
     "patterns.list", "patterns.show", "sessions.end", "sessions.extract", "sessions.history",
     "sessions.list", "sessions.start",
 }  # fmt: skip
