@@ -183,9 +183,9 @@ class Calls(Generic[H]):
     """Runs the calls of several threads on a home, one after the other, and records each.
 
     A single thread of its own runs them, so that the home needs no locks. Calls that only read
-    overtake those that wait to write, for which nobody waits as eagerly. A call that is cancelled
-    while it waits is never started. A running call is not interrupted, so that its writes are
-    complete.
+    overtake those that wait to write, because people wait for their answers. A call that is
+    cancelled while it waits is never started. A running call is not interrupted, so that its writes
+    are complete.
     """
 
     def __init__(self, home: Home, opened: Callable[[Home], H], log: Callable[[str], None]) -> None:

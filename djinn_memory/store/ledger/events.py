@@ -167,11 +167,11 @@ Statements = Iterator[Statement]
 
 def effect(stored: StoredEvent) -> tuple[Sequence[Statement], AgentMemory | None]:
     """The statements of an event, in order, and the score that the event changes."""
-    form, statements_of = _KINDS.get(stored.event.kind, (None, None))
-    data = read_data(stored, form) if form else None
-    if data is None or statements_of is None:
+    known = _KINDS.get(stored.event.kind)
+    data = read_data(stored, known[0]) if known else None
+    if not known or data is None:
         return (), None
-    statements = statements_of(stored, data)
+    statements = known[1](stored, data)
     key = None
     if isinstance(data, _MemoryOpened | _MemoryRated):
         key = _encodable(data.agent), _encodable(stored.event.subject)

@@ -113,7 +113,7 @@ class Events:
             events = self.heard(request)
             return EventSourceResponse(events, ping=PING_SECONDS, send_timeout=SEND_SECONDS)
 
-        told = "Listen to changes of the index, bulletins, and the progress of your own writes."
+        told = "Listen for changes of the index, bulletins, and the progress of your own writes."
         return [Resource("GET", "/events", listen, told, answer="text/event-stream")]
 
     async def heard(self, request: Request) -> AsyncIterator[dict[str, Any]]:

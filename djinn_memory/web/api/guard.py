@@ -6,7 +6,6 @@ import asyncio
 import hmac
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection
 from datetime import datetime
 from http import HTTPStatus
@@ -62,7 +61,7 @@ class Visitors:
         self._version: object = ()
         self._keys: dict[str, Key] = {}
         self._logins: set[str] = set()
-        self._cookies: OrderedDict[str, str] = OrderedDict()
+        self._cookies: dict[str, str] = {}
         self._allowances: dict[str, tuple[float, float]] = {}
 
     def new_login(self) -> str:

@@ -28,8 +28,8 @@ MOST_BEGUN = 10_000
 """Minimum number of the last requests that a server knows, also those before its start."""
 
 _GONE = (
-    "a request with this Idempotency-Key began before, and its answer is gone; look whether it was "
-    "done, and send the next one with a new key"
+    "a request with this Idempotency-Key began earlier, and its answer is gone; check whether it "
+    "took effect, and use a new key for the next request"
 )
 
 Endpoint = Callable[[Request], Awaitable[Response]]

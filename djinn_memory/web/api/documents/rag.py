@@ -126,7 +126,7 @@ def rag_routes(runner: Runner, folder: Path) -> list[Resource]:
             asks=_Upload,
             upload=True,
         ),
-        Resource("POST", f"{UPLOAD}/{{id:path}}/process", process, "Read a document once more."),
+        Resource("POST", f"{UPLOAD}/{{id:path}}/process", process, "Read a document again."),
     ]
 
 
