@@ -20,7 +20,7 @@ from djinn_memory.errors import NotFound, Refused
 from djinn_memory.home.access import limited_by
 from djinn_memory.home.home import Home
 from djinn_memory.home.keys import Key, edit_keys
-from djinn_memory.home.setup import add_vault, init
+from djinn_memory.home.setup import add_agent, add_vault, init
 from tests import grace
 from tests.examples import examples
 from tests.grace import CALENDAR, Deed
@@ -303,3 +303,19 @@ def test_a_revoked_key_opens_nothing_in_a_call_that_waits(home: Home) -> None:
         djinn.remember("lesson", "Zither", "A zither of gold.", domain="money")
         with limited_by(key), pytest.raises(Refused, match="the key b was revoked"):
             djinn.search("zither")
+
+
+def test_new_notes_are_compared_whoever_has_them_embedded(home: Home) -> None:
+    """Notes of another agent that wait to be compared hold up no others, and do not wait longer."""
+    add_agent(home, "grace")
+    key = Key(name="c", agents=["me"], created="", digest="c")
+    edit_keys(home.keys_path, lambda _: [key])
+    with Djinn(home) as djinn:
+        for agent in ("grace", "me"):
+            for name in ("Zither", "Zithers"):
+                text = "The zither is tuned each night by her."
+                djinn.remember("lesson", name, text, agent=agent, force=True)
+        with limited_by(key):
+            djinn.index(agent="me")
+            assert len(djinn.review.list(agent="me").items) == 1
+        assert len(djinn.review.list(agent="grace").items) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from djinn_memory.errors import DjinnError
+from djinn_memory.home.access import limited_by
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index import meta, vectors
 from djinn_memory.store.sqlite import transaction
@@ -23,7 +24,8 @@ def compare_new_notes(runtime: Runtime) -> None:
     from djinn_memory.memories.proposals.lifecycle import propose
 
     done: list[int] = []
-    with suppress(DjinnError):
+    # Also the notes that the key of the running call hides, so that none waits for another call.
+    with suppress(DjinnError), limited_by(None):
         for vault in runtime.home.vaults:
             ready = {
                 path: number
