@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,7 +26,7 @@ def note_routes(site: Site) -> list[BaseRoute]:
         site.route(f"/edit{PATH}", notes.edit),
         site.route(f"/edit{PATH}", notes.save, "POST"),
         site.route(f"/preview{PATH}", notes.preview, "POST"),
-        site.route(f"/rename{PATH}", notes.rename, "POST"),
+        site.action(f"/rename{PATH}", "memories.rename", lambda moved: note_address(moved.memory)),
         site.route(f"/delete{PATH}", notes.delete, "POST"),
         site.route("/undo", notes.undo, "POST"),
         site.route(PATH, notes.show),
@@ -44,7 +44,7 @@ class _Notes:
         return self._site.page(
             request, "note.html", note=note,
             html=await self._site.html(note.text, note, note.title),
-            related=related.related, change=request.query_params.get("change"),
+            related=related.related,
             place=f"{note.vault}/{note.path}",
         )  # fmt: skip
 
@@ -77,19 +77,12 @@ class _Notes:
             current = (await self._site.ask(request, "memories.find", name=name)).digest
             note = await self._site.ask(request, "memories.show", name=name)
             return await self._editor(request, note, text=text, digest=current, theirs=note.text)
-        return see(_with_change(note_address(written), written.change))
+        return see(note_address(written), written.change)
 
     async def preview(self, request: Request) -> Response:
         note = await self._site.ask(request, "memories.links", name=request.path_params["name"])
         text = str((await form_of(request)).get("text", ""))
         return self._site.page(request, "preview.html", html=await self._site.html(text, note))
-
-    async def rename(self, request: Request) -> Response:
-        title = str((await form_of(request)).get("title", ""))
-        moved = await self._site.ask(
-            request, "memories.rename", name=request.path_params["name"], title=title
-        )
-        return see(_with_change(note_address(moved.memory), moved.change))
 
     async def delete(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -106,8 +99,4 @@ class _Notes:
         await self._site.ask(request, "changes.undo", change=str(form.get("change", "")))
         back = str(form.get("back", "/"))
         # Only a path of this server.
-        return see(back if back.startswith("/note/") else "/")
-
-
-def _with_change(address: str, change: str | None) -> str:
-    return f"{address}?change={quote(change)}" if change else address
+        return see(back if re.match(r"/(?![/\\])", back) else "/")

@@ -14,15 +14,13 @@ def review_routes(site: Site) -> list[BaseRoute]:
 
     async def show(request: Request) -> Response:
         review = await site.ask(request, "review.list", limit=100)
-        return site.page(
-            request, "review.html", review=review, change=request.query_params.get("change")
-        )
+        return site.page(request, "review.html", review=review)
 
     async def decide(request: Request) -> Response:
         form = await form_of(request)
         operation = "review.accept" if form.get("decision") == "accept" else "review.dismiss"
         keep = str(form.get("keep") or "") or None
         report = await site.ask(request, operation, items=[request.path_params["name"]], keep=keep)
-        return see("/review" + (f"?change={report.changes[-1]}" if report.changes else ""))
+        return see("/review", report.changes[-1] if report.changes else None)
 
     return [site.route("/review", show), site.route("/review/{name}", decide, "POST")]

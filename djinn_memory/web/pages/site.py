@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from urllib.parse import quote
 from anyio import to_thread
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -19,11 +19,12 @@ from starlette.routing import Route
 from djinn_memory import __version__
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.library.requests import FileOutcome
+from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.wording import CommandWording
 from djinn_memory.system.plural import count
 from djinn_memory.web.api.documents.uploads import ingest_upload
-from djinn_memory.web.api.operations import Runner
+from djinn_memory.web.api.operations import Runner, values_in
 from djinn_memory.web.api.problems import Denied, status_of
 from djinn_memory.web.pages.markdown import to_html
 
@@ -40,6 +41,14 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "Vary": "HX-Request",
 }
+
+PAGES = (
+    ("Documents", "/documents"),
+    ("Graph", "/graph"),
+    ("Review", "/review"),
+    ("API", "/docs"),
+)
+"""Names and addresses of the pages that each page leads to."""
 
 MOST_FIELDS = 100
 """Maximum number of fields of a form."""
@@ -61,7 +70,7 @@ class Site:
             lstrip_blocks=True,
         )
         self._templates.filters |= {"count": count, "note_address": note_address}
-        self._templates.globals["version"] = __version__
+        self._templates.globals |= {"version": __version__, "pages": PAGES}
 
     async def ask(self, request: Request, operation: str, /, **fields: object) -> Any:
         """The answer of an operation. Fields that are None are left out. Raises `DjinnError`."""
@@ -97,6 +106,34 @@ class Site:
         """Ingest the file of a form. Raises `Denied` if it does not become a document."""
         return await ingest_upload(self._runner, request, folder, kind)
 
+    def action(
+        self, path: str, operation: str, then: Callable[[Any], str], *, commas: Collection[str] = ()
+    ) -> Route:
+        """The route of a form whose fields, with those in its path, are those of an operation.
+
+        Empty fields are left out. A list has an entry per line, or for the fields in `commas`
+        between commas. `then` makes the address where the browser goes on from the answer.
+        """
+
+        async def act(request: Request) -> Response:
+            form = await form_of(request)
+            fields: dict[str, Any] = values_in(
+                OPERATIONS[operation].request, QueryParams(form.multi_items())
+            )
+            for name, value in fields.items():
+                if isinstance(value, list):
+                    entries = [
+                        entry.strip()
+                        for text in value
+                        for entry in (text.split(",") if name in commas else text.splitlines())
+                    ]
+                    fields[name] = [entry for entry in entries if entry]
+            given = {name: value for name, value in fields.items() if value not in ("", [])}
+            answer = await self.ask(request, operation, **{**given, **request.path_params})
+            return see(then(answer), getattr(answer, "change", None))
+
+        return self.route(path, act, "POST")
+
     def route(self, path: str, endpoint: Endpoint, *methods: str) -> Route:
         """A route of a page, on which errors are pages too."""
 
@@ -121,8 +158,11 @@ async def form_of(request: Request) -> FormData:
     return await request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=16_000_000)
 
 
-def see(address: str) -> Response:
-    """A response after a form: the browser goes on to a page."""
+def see(address: str, change: str | None = None) -> Response:
+    """A response after a form: the browser goes on to a page, which offers to undo a change."""
+    if change:
+        path, hash_, part = address.partition("#")
+        address = f"{path}{'&' if '?' in path else '?'}change={quote(change)}{hash_}{part}"
     return RedirectResponse(address, HTTPStatus.SEE_OTHER)
 
 
