@@ -99,7 +99,7 @@ def test_a_day_with_keys_alone(browser: Any, server: Served, state: Any) -> None
     text.fill("# Lamp\n\nIt **blinks**.\n")
     page.locator("#preview strong").wait_for()
     page.get_by_role("button", name="Save").click()
-    page.get_by_role("status").get_by_text("Saved.").wait_for()
+    page.get_by_role("status").get_by_text("Done.").wait_for()
     assert (server.home.root / "vaults/shared/lamp.md").read_text() == "# Lamp\n\nIt **blinks**.\n"
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("It turns.").wait_for()
