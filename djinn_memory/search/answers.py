@@ -17,6 +17,7 @@ from msgspec import Struct
 from djinn_memory.models import SearchResult, Vault
 from djinn_memory.notes.dates import iso_date, moment
 from djinn_memory.notes.dialects.templates import settings_changed
+from djinn_memory.search.backend import Index
 from djinn_memory.search.query import SearchOptions
 from djinn_memory.search.source import SearchSource
 from djinn_memory.search.state import Search
@@ -44,6 +45,12 @@ class _Kept(Struct):
 
 _KEPT: WeakKeyDictionary[Any, _Kept] = WeakKeyDictionary()
 """By the connection to the index."""
+
+
+def times_in(index: Index) -> list[str]:
+    """The times at which memories of an index begin or cease to hold."""
+    values = (value for name in _TIMES for value in index.values(name))
+    return [time for value in values if (time := iso_date(value))]
 
 
 class Question:
@@ -80,8 +87,7 @@ class Question:
         if key is None or key != self._key(self._began):
             return
         if search.vaults not in kept.times:
-            values = (value for name in _TIMES for value in search.index.values(name))
-            kept.times[search.vaults] = [time for value in values if (time := iso_date(value))]
+            kept.times[search.vaults] = times_in(search.index)
         later = [time for time in kept.times[search.vaults] if time > moment(self._began)]
         kept.size += len(msgspec.json.encode(answer))
         if kept.size > MOST_CHARACTERS:

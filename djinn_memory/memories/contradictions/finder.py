@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import combinations, islice
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -26,8 +28,10 @@ from djinn_memory.notes.ids import derived_id
 from djinn_memory.notes.periods import period_of
 from djinn_memory.notes.slugs import flat, fold
 from djinn_memory.runtime import Runtime
+from djinn_memory.search.answers import times_in
 from djinn_memory.search.backend import Index
 from djinn_memory.store.index.records import IndexedMemory, Selection
+from djinn_memory.store.sqlite import version
 
 MOST_MEMORIES = 20_000
 """Memories that are compared, the newest first."""
@@ -101,12 +105,33 @@ class Pair(Struct, frozen=True):
 def find_pairs(runtime: Runtime, vaults: Sequence[Vault]) -> list[Pair]:
     """The contradictions between memories of these vaults, in order of their places.
 
-    Notes that no agent sees both are not compared.
+    Notes that no agent sees both are not compared. The pairs are kept as long as the index stays as
+    it is and no memory begins or ceases to hold.
     """
-    pairs: dict[str, Pair] = {}
+    connection, now = runtime.state.index, moment(runtime.now())
     with runtime.index(vaults) as index:
-        for pair in (*_between_facts(runtime, index), *_between_notes(runtime, index)):
-            pairs.setdefault(pair.contradiction.id, pair)
+        state, kept = _KEPT.get(connection, (None, {}))
+        if state != version(connection):
+            state, kept = _KEPT[connection] = version(connection), {}
+        since, until, pairs = kept.get((*vaults,), ("", "", []))
+        if not since <= now < until:
+            pairs = _compare(runtime, index)
+            until = min((time for time in times_in(index) if time > now), default="~")
+            kept[(*vaults,)] = now, until, pairs
+    return pairs
+
+
+_KEPT: WeakKeyDictionary[Any, tuple[int, dict[tuple[Vault, ...], tuple[str, str, list[Pair]]]]] = (
+    WeakKeyDictionary()
+)
+"""By the connection to the index: its version, and by vaults the pairs with the first time, and the
+time before which they hold."""
+
+
+def _compare(runtime: Runtime, index: Index) -> list[Pair]:
+    pairs: dict[str, Pair] = {}
+    for pair in (*_between_facts(runtime, index), *_between_notes(runtime, index)):
+        pairs.setdefault(pair.contradiction.id, pair)
     return sorted(
         pairs.values(), key=lambda pair: (pair.contradiction.a.address, pair.contradiction.id)
     )

@@ -172,6 +172,8 @@ def statements(text: str) -> Iterator[ComparedSentence]:
                     yield parsed
 
 
+# The inbox compares all notes again after each change.
+@lru_cache(maxsize=50_000)
 def parse_statement(sentence: str) -> ComparedSentence | None:
     """The statement of a sentence; None for one that is not comparable with others."""
     text = " ".join(sentence.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -206,3 +207,21 @@ def test_a_contradiction_is_a_proposal(home: Home, djinn: Djinn) -> None:
     lamp.write_text(lamp.read_text() + "\nMore words.\n")
     assert found(djinn)[0].id == proposal.id
     assert len(djinn.maintain(["contradictions"]).deeds) == 1
+
+
+def test_a_process_that_lists_again_follows_notes_and_the_clock(
+    home: Home, djinn: Djinn, clock: Clock
+) -> None:
+    note(home, "me/gate.md", "The tide gate opening lasts 10 minutes.", valid_to="2026-06-01")
+    other = note(home, "me/opening.md", "The tide gate opening lasts 20 minutes.")
+    djinn.index()
+    clock.time = datetime(2026, 5, 1, tzinfo=UTC)
+    assert len(found(djinn)) == 1
+    other.write_text("The tide gate opening lasts 10 minutes.\n")
+    assert not found(djinn)
+    other.write_text("The tide gate opening lasts 30 minutes.\n")
+    assert len(found(djinn)) == 1
+    clock.time = datetime(2026, 7, 1, tzinfo=UTC)
+    assert not found(djinn)
+    clock.time = datetime(2026, 5, 2, tzinfo=UTC)
+    assert len(found(djinn)) == 1
