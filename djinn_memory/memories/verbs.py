@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from djinn_memory.memories.catalog.requests import (
     ShowLinks,
     ShowMemory,
 )
+from djinn_memory.memories.changes import requests as changes
 from djinn_memory.memories.editing import requests as editing
 from djinn_memory.memories.linking import requests as linking
 from djinn_memory.memories.recall.scores import MemoryScore, Scores
@@ -273,6 +275,20 @@ class Memories(Namespace, name="memories"):
         from djinn_memory.memories.linking.related import related
 
         return related(self.runtime, request)
+
+    @operation(changes.ShowVersions, positional=("name",))
+    def versions(self, request: changes.ShowVersions) -> changes.NoteVersions:
+        """Show how djinn changed a note, newest first, also through renames and moves.
+
+        Texts from before a change are kept for a while; see `changes.undo`.
+        """
+        from djinn_memory.memories.changes.versions import versions_of
+
+        vaults = self._scope(request.agent)
+        memory = self._find(request.name, request.agent)
+        [vault] = (each for each in vaults if each.name == memory.vault)
+        listed = islice(versions_of(self._state, vaults, vault, memory.path), request.limit)
+        return changes.NoteVersions(extended(memory, Memory), tuple(listed))
 
     @operation(linking.FindMentions, positional=("name",))
     def mentions(self, request: linking.FindMentions) -> linking.UnlinkedMentions:

@@ -215,6 +215,7 @@ RUNS = {
     ],
     "memory restore": [["memory", "restore"], ["memory", "restore", "note-00001.md"]],
     "memory related": [["memory", "related", "note-00002"]],
+    "memory versions": [["memory", "versions", "note-00002"]],
     "memory mentions": [
         ["memory", "mentions", "note-00002"],
         ["memory", "mentions", "note-00002", "--link", "all", "--dry-run"],

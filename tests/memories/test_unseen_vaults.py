@@ -211,6 +211,7 @@ ASKED: list[Question] = [
     ("memories.rename", {"name": "Buoys", "title": "Three buoys"}),
     ("memories.move", {"name": "Three buoys", "to": "sea"}),
     ("memories.edit", {"name": "Three buoys", "tags": ["lit"]}),
+    ("memories.versions", {"name": "Three buoys"}),
     ("memories.write", {"name": "finn:sea/mole.md", "text": "The mole is lit."}),
     ("memories.write", {"name": "Three buoys", "text": "Two.", "digest": "0"}),
     ("entities.edit", {"name": "Pier", "confidence": 0.8}),

@@ -28,6 +28,7 @@ READING: tuple[Call, ...] = (
     ("memories.links", {"name": "Anna Kowalska"}, "."),
     ("memories.related", {"name": "Bilge pump"}, "."),
     ("memories.mentions", {"name": "Bilge pump"}, "."),
+    ("memories.versions", {"name": "damaged.md"}, "versions=()"),
     ("graph.neighbours", {"name": "Anna Kowalska", "hops": 2}, "."),
     ("graph.path", {"name": "Anna Kowalska", "to": "Bilge pump"}, "."),
     ("graph.communities", {}, "total"),

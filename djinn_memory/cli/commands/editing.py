@@ -1,4 +1,4 @@
-"""djinn memory edit, rename, move."""
+"""djinn memory edit, rename, move, versions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from djinn_memory.cli.request_options import Field
 from djinn_memory.system.plural import count
 
 if TYPE_CHECKING:
+    from djinn_memory.memories.changes.requests import NoteVersions
     from djinn_memory.memories.editing.requests import LinksLeft, MemoryEdit, MemoryMove
 
 NAME = Field(complete=candidates.titles)
@@ -80,6 +81,25 @@ def _edit(call: Call, answer: MemoryEdit) -> None:
         say(output.clean_lines(answer.diff.rstrip("\n")))
     else:
         say(f"{'edited' if answer.changed else 'unchanged'} {place(answer)}")
+
+
+@command("memories.versions", fields={"name": NAME})
+def _versions(call: Call, answer: NoteVersions) -> None:
+    """Show how a note was changed by djinn, newest first, with what differs.
+
+    Texts from before a change are kept for a while. `djinn undo ID` takes a change back.
+
+    Examples:
+        djinn memory versions "Harbour lamp"
+        djinn memory versions notes/harbour-lamp.md --limit 3
+    """
+    for version in answer.versions:
+        by = f" by {clean(version.by)}" if version.by else ""
+        status = "" if version.status == "done" else f", {version.status}"
+        say(f"{version.change}  {version.at}  {version.command}{by}{status}")
+        say(output.clean_lines(version.diff) if version.diff is not None else "no longer kept")
+    if not answer.versions:
+        say(f"djinn has not changed {place(answer.memory)}")
 
 
 def _print_move(call: Call, answer: MemoryMove) -> None:

@@ -6,10 +6,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from djinn_memory.memories.catalog.requests import MemoryName
 from djinn_memory.memories.changes.history import ChangeStatus
-from djinn_memory.models import Problem
+from djinn_memory.models import Memory, Problem
 from djinn_memory.operations.checks import RawText
-from djinn_memory.search.narrowing import OnlyAgent
+from djinn_memory.search.narrowing import AgentName, OnlyAgent
 
 
 class UndoChange(Struct, frozen=True):
@@ -36,6 +37,14 @@ class ListChanges(Struct, frozen=True):
 
     limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of changes.")] = 20
     agent: OnlyAgent = None
+
+
+class ShowVersions(Struct, frozen=True):
+    """Show how a note was changed by djinn, newest first."""
+
+    name: MemoryName
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of changes.")] = 20
+    agent: AgentName = None
 
 
 class ChangedFile(Struct, frozen=True):
@@ -76,6 +85,34 @@ class ChangeList(Struct, frozen=True):
 
     changes: tuple[ChangeEntry, ...]
     """The changes, newest first."""
+
+
+class NoteVersion(Struct, frozen=True):
+    """A change of a note, and what differs since the version before it."""
+
+    change: str
+    """The id of the change, for `djinn undo`."""
+    at: str
+    """The time of the change, as ISO 8601 in UTC."""
+    command: str
+    """The command that made it."""
+    by: str | None
+    """The agent on whose word it was made; null for a person."""
+    status: ChangeStatus
+    """`done` if it can be taken back, `taken back`, or `expired`."""
+    diff: str | None
+    """The lines that differ from the version before it to the next that is known, as a unified diff
+    without its header. Edits by other programs in between are part of it. Null if one of the two is
+    no longer kept."""
+
+
+class NoteVersions(Struct, frozen=True):
+    """The versions of a note."""
+
+    memory: Memory
+    """The note."""
+    versions: tuple[NoteVersion, ...]
+    """The versions, newest first."""
 
 
 class UndoReport(Struct, frozen=True):
