@@ -305,10 +305,9 @@ def test_a_revoked_key_opens_nothing_in_a_call_that_waits(home: Home) -> None:
             djinn.search("zither")
 
 
-def test_new_notes_are_compared_whoever_has_them_embedded(home: Home) -> None:
-    """Notes of another agent that wait to be compared hold up no others, and do not wait longer."""
+def test_new_notes_that_a_key_hides_hold_up_no_others_and_wait(home: Home) -> None:
     add_agent(home, "grace")
-    key = Key(name="c", agents=["me"], created="", digest="c")
+    key = Key(name="c", agents=["grace"], created="", digest="c")
     edit_keys(home.keys_path, lambda _: [key])
     with Djinn(home) as djinn:
         for agent in ("grace", "me"):
@@ -316,6 +315,7 @@ def test_new_notes_are_compared_whoever_has_them_embedded(home: Home) -> None:
                 text = "The zither is tuned each night by her."
                 djinn.remember("lesson", name, text, agent=agent, force=True)
         with limited_by(key):
-            djinn.index(agent="me")
-            assert len(djinn.review.list(agent="me").items) == 1
-        assert len(djinn.review.list(agent="grace").items) == 1
+            djinn.index(agent="grace")
+            assert len(djinn.review.list(agent="grace").items) == 1
+        djinn.index()
+        assert len(djinn.review.list(agent="me").items) == 1

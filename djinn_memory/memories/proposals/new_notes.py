@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from djinn_memory.errors import DjinnError
-from djinn_memory.home.access import limited_by
+from djinn_memory.home.access import opened
 from djinn_memory.runtime import Runtime
 from djinn_memory.store.index import meta, vectors
 from djinn_memory.store.sqlite import transaction
@@ -24,14 +24,14 @@ def compare_new_notes(runtime: Runtime) -> None:
     from djinn_memory.memories.proposals.lifecycle import propose
 
     done: list[int] = []
-    # Also the notes that the key of the running call hides, so that none waits for another call.
-    with suppress(DjinnError), limited_by(None):
-        for vault in runtime.home.vaults:
-            ready = {
-                path: number
-                for number, owner, path in listed
-                if owner == vault.id and not vectors.pending_in(state.index, vault, [path])
-            }
+    # Notes that the key of the running call hides wait for a call that sees them.
+    for vault in opened(runtime.home.vaults):
+        ready = {
+            path: number
+            for number, owner, path in listed
+            if owner == vault.id and not vectors.pending_in(state.index, vault, [path])
+        }
+        with suppress(DjinnError):
             if ready:
                 findings = merge.find_new(runtime, vault, [*ready])
                 propose(runtime, merge.KIND, findings, vault.agent, partial=True)
