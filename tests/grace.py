@@ -271,10 +271,13 @@ FINNS_WORDS = ("What does the harbour cost?", "The lamp of the pier burns all ni
 
 
 def makes_disorder(djinn: Djinn) -> None:
-    """Broken notes, notes that no index has read, and a folder that is gone."""
+    """Broken notes, and notes that no index has read."""
     (vault(djinn) / "broken.md").write_bytes(b"---\nid: x\nid: y\nfoo: [\n---\n\xff\xfe")
     for number in range(40):
         (vault(djinn) / f"new-{number}.md").write_text(f"# New {number}\n\nkettle lamp\n")
+
+
+def loses_a_folder(djinn: Djinn) -> None:
     shutil.rmtree(djinn.home.root / "shelf", ignore_errors=True)
 
 
@@ -319,7 +322,7 @@ DEEDS: tuple[Deed, ...] = (
     states, learns, imports,
     hooks_record,
     judges, ingests, takes_ids, drops_copies, clears_her_mind, purges_what_finn_said,
-    makes_disorder, writes_much, leaves_words_alone, embeds, indexes,
+    makes_disorder, loses_a_folder, writes_much, leaves_words_alone, embeds, indexes,
 )  # fmt: skip
 
 SAME_ID = "mem_7k2m9q4dxw30hv5t"

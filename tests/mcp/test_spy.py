@@ -179,7 +179,12 @@ def compare(template: Path, folder: Path, *stages: tuple[Deed, ...]) -> None:
 
 @pytest.mark.soak
 def test_finn_is_told_the_same_whatever_grace_does(template: Path, tmp_path: Path) -> None:
-    compare(template, tmp_path, DEEDS, (grace.judges, grace.makes_disorder, grace.hooks_record))
+    compare(
+        template,
+        tmp_path,
+        DEEDS,
+        (grace.judges, grace.makes_disorder, grace.loses_a_folder, grace.hooks_record),
+    )
 
 
 def test_finn_is_not_told_of_events_that_were_lost(template: Path, tmp_path: Path) -> None:

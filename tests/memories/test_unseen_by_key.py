@@ -182,7 +182,8 @@ DEEDS: dict[str, tuple[Deed, ...]] = {
     ),
     "own vault": tuple(moved(deed, "vaults/finn/sub") for deed in grace.DEEDS),
     "domain": (*OF_OTHERS, *own_deeds(SECRETS["domain"])),
-    "agent": grace.DEEDS,
+    # That folder is finn's here.
+    "agent": tuple(deed for deed in grace.DEEDS if deed is not grace.loses_a_folder),
 }
 
 EVERY = [(limit, deed) for limit, deeds in DEEDS.items() for deed in deeds]
