@@ -133,6 +133,8 @@ class MemoryDeletion(Struct, frozen=True):
     """The memory that the name means."""
     moved_to: Path | None
     """The new path of its file; null if it was not moved."""
+    change: str | None = None
+    """The id of the change, for `djinn undo`."""
 
 
 class FieldValues(Struct, frozen=True):
@@ -217,8 +219,8 @@ class Memories(Namespace, name="memories"):
         """
         memory = self._find(request.name, request.agent)
         catalog.require_note(self._state, memory, "deleted")
-        moved_to = None if request.dry_run else self._delete(memory, request)
-        return MemoryDeletion(extended(memory, Memory), moved_to)
+        moved_to, change = (None, None) if request.dry_run else self._delete(memory, request)
+        return MemoryDeletion(extended(memory, Memory), moved_to, change)
 
     @operation(editing.RenameMemory, patient=True, writes=True, positional=("name", "title"))
     def rename(self, request: editing.RenameMemory) -> editing.MemoryMove:
@@ -374,7 +376,7 @@ class Memories(Namespace, name="memories"):
     def _find(self, name: str, agent: str | None) -> IndexedMemory:
         return catalog.find_memory(self._state, name, self.runtime.fresh_scope(agent))
 
-    def _delete(self, memory: Memory, request: DeleteMemory) -> Path:
+    def _delete(self, memory: Memory, request: DeleteMemory) -> tuple[Path, str | None]:
         from djinn_memory.indexing.refresh import remove_notes
         from djinn_memory.memories.memory_files import files_of
         from djinn_memory.memories.writing.change_set import writing
@@ -386,7 +388,7 @@ class Memories(Namespace, name="memories"):
             paths = files_of(self._state, vault, memory)
             moved_to = writer.trash(paths)[-1]
         remove_notes(self._state, vault, paths)
-        return moved_to
+        return moved_to, writer.changes.result.id
 
     def _digest(self, memory: Memory) -> str:
         [vault] = self.runtime.home.named((memory.vault,))

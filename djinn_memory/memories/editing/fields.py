@@ -57,16 +57,17 @@ def edit(runtime: Runtime, request: EditMemory) -> MemoryEdit:
         states[:] = data, new
         return new
 
-    changes, problems = ChangeSet(), list[Any]()
+    changes, identity, problems = ChangeSet(), None, list[Any]()
     if request.dry_run:
         change(disk.read(vault, memory.path))
     else:
         with writing(runtime, vault, "memory edit", request.agent) as writer:
             writer.rewrite(memory.path, change)
-        problems = writer.problems
+        identity, problems = writer.changes.result.id, writer.problems
     changes.rewrite(vault, memory.path, *states)
     differs = states[0] != states[1]
-    return MemoryEdit(vault.name, memory.path, differs, changes.diff(), tuple(problems))
+    diff = changes.diff()
+    return MemoryEdit(vault.name, memory.path, differs, diff, identity, tuple(problems))
 
 
 def _pair(text: str, *, as_json: bool) -> tuple[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from http import HTTPStatus
 from typing import Any
 
@@ -15,8 +14,8 @@ from djinn_memory.web.pages.site import Site, form_of, note_address, see
 
 PATH = "/note/{name:path}"
 
-RELATED = 5
-"""Number of related notes that the page lists."""
+RELATED, MENTIONS, VERSIONS = 5, 10, 10
+"""Numbers of related notes, mentions and versions that the page lists."""
 
 
 def note_routes(site: Site) -> list[BaseRoute]:
@@ -27,8 +26,15 @@ def note_routes(site: Site) -> list[BaseRoute]:
         site.route(f"/edit{PATH}", notes.save, "POST"),
         site.route(f"/preview{PATH}", notes.preview, "POST"),
         site.action(f"/rename{PATH}", "memories.rename", lambda moved: note_address(moved.memory)),
-        site.route(f"/delete{PATH}", notes.delete, "POST"),
-        site.route("/undo", notes.undo, "POST"),
+        site.action(f"/delete{PATH}", "memories.delete", lambda _: "/"),
+        site.action("/undo", "changes.undo"),
+        site.action(f"/move{PATH}", "memories.move", lambda moved: note_address(moved.memory)),
+        site.action(f"/fields{PATH}", "memories.edit", note_address, commas=("tags", "untag")),
+        site.action(f"/link_mentions{PATH}", "memories.link_mentions"),
+        site.action("/rate", "rate"),
+        site.route(f"/more{PATH}", notes.more),
+        site.route("/new", notes.new),
+        site.action("/new", "remember", note_address, commas=("tags", "links")),
         site.route(PATH, notes.show),
     ]
 
@@ -38,15 +44,29 @@ class _Notes:
         self._site = site
 
     async def show(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        note = await self._site.ask(request, "memories.show", name=name, why=True)
-        related = await self._site.ask(request, "memories.related", name=name, limit=RELATED)
+        note = await self._site.ask(
+            request, "memories.show", name=request.path_params["name"], why=True
+        )
         return self._site.page(
-            request, "note.html", note=note,
+            request, "note.html", note=note, place=f"{note.vault}/{note.path}",
             html=await self._site.html(note.text, note, note.title),
-            related=related.related,
-            place=f"{note.vault}/{note.path}",
         )  # fmt: skip
+
+    async def more(self, request: Request) -> Response:
+        """What the page of a note loads after it: what takes longer to find."""
+        name = request.path_params["name"]
+        versions = await self._site.ask(request, "memories.versions", name=name, limit=VERSIONS)
+        related = await self._site.ask(request, "memories.related", name=name, limit=RELATED)
+        mentions = await self._site.ask(request, "memories.mentions", name=name, limit=MENTIONS)
+        note = versions.memory
+        return self._site.page(
+            request, "more.html", note=note, place=f"{note.vault}/{note.path}", related=related,
+            mentions=mentions, versions=versions.versions,
+        )  # fmt: skip
+
+    async def new(self, request: Request) -> Response:
+        stats = await self._site.ask(request, "memories.stats")
+        return self._site.page(request, "new.html", types=sorted(stats.types))
 
     async def edit(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -83,20 +103,3 @@ class _Notes:
         note = await self._site.ask(request, "memories.links", name=request.path_params["name"])
         text = str((await form_of(request)).get("text", ""))
         return self._site.page(request, "preview.html", html=await self._site.html(text, note))
-
-    async def delete(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        gone = (await self._site.ask(request, "memories.delete", name=name)).memory
-        changes = (await self._site.ask(request, "changes.list")).changes
-        files = ((change.id, file) for change in changes for file in change.files)
-        own = (
-            change for change, file in files if (file.vault, file.path) == (gone.vault, gone.path)
-        )
-        return self._site.page(request, "deleted.html", name=name, change=next(own, None))
-
-    async def undo(self, request: Request) -> Response:
-        form = await form_of(request)
-        await self._site.ask(request, "changes.undo", change=str(form.get("change", "")))
-        back = str(form.get("back", "/"))
-        # Only a path of this server.
-        return see(back if re.match(r"/(?![/\\])", back) else "/")

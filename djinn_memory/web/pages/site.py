@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from pathlib import Path
@@ -107,19 +108,24 @@ class Site:
         return await ingest_upload(self._runner, request, folder, kind)
 
     def action(
-        self, path: str, operation: str, then: Callable[[Any], str], *, commas: Collection[str] = ()
+        self,
+        path: str,
+        operation: str,
+        then: Callable[[Any], str] | None = None,
+        *,
+        commas: Collection[str] = (),
     ) -> Route:
         """The route of a form whose fields, with those in its path, are those of an operation.
 
         Empty fields are left out. A list has an entry per line, or for the fields in `commas`
-        between commas. `then` makes the address where the browser goes on from the answer.
+        between commas. The browser goes on to the address that `then` makes from the answer, or
+        that the field `back` holds.
         """
 
         async def act(request: Request) -> Response:
-            form = await form_of(request)
-            fields: dict[str, Any] = values_in(
-                OPERATIONS[operation].request, QueryParams(form.multi_items())
-            )
+            form = QueryParams((await form_of(request)).multi_items())
+            fields = values_in(OPERATIONS[operation].request, form)
+            back = fields.pop("back", "/")
             for name, value in fields.items():
                 if isinstance(value, list):
                     entries = [
@@ -130,7 +136,11 @@ class Site:
                     fields[name] = [entry for entry in entries if entry]
             given = {name: value for name, value in fields.items() if value not in ("", [])}
             answer = await self.ask(request, operation, **{**given, **request.path_params})
-            return see(then(answer), getattr(answer, "change", None))
+            # An undo is a change itself.
+            change = getattr(answer, "undo", None) or getattr(answer, "change", None)
+            address = then(answer) if then else back
+            # A form of another host may name any address.
+            return see(address if re.match(r"/(?![/\\])", address) else "/", change)
 
         return self.route(path, act, "POST")
 

@@ -57,8 +57,8 @@ NO_TOOL = {
     "documents.remove", "documents.reprocess", "documents.show", "entities.remove",
     "entities.resolve", "entities.split", "episodes.list", "episodes.mark", "episodes.show",
     "episodes.stats", "gaps.reopen", "graph.export", "graph.view", "memories.find",
-    "memories.stats", "memories.values", "memories.versions", "memories.write", "patterns.consolidate",
-    "patterns.correlations",
+    "memories.stats", "memories.values", "memories.versions", "memories.write",
+    "patterns.consolidate", "patterns.correlations",
     "patterns.list", "patterns.show", "sessions.end", "sessions.extract", "sessions.history",
     "sessions.list", "sessions.start",
 }  # fmt: skip

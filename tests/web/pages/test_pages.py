@@ -71,9 +71,14 @@ def test_no_page_shows_what_a_key_does_not_open(place: Place) -> None:
         assert "lights" not in place.other.get(path).text, path
     for path in ("/note/me/diary.md", "/edit/note/me/diary.md"):
         assert place.other.get(path).status_code == 404
-    secret = {"text": "x", "digest": "y"}
-    for path in ("/edit/note/me/diary.md", "/delete/note/me/diary.md", "/preview/note/me/diary.md"):
-        assert place.other.post(path, data=secret).status_code in (403, 404), path
+    sent: dict[str, dict[str, str]] = {
+        "edit": {"text": "x", "digest": "y"}, "delete": {}, "preview": {"text": "x"},
+        "rename": {"title": "x"}, "move": {"to": "x"}, "fields": {"tags": "x"},
+        "link_mentions": {"mentions": "all"},
+    }  # fmt: skip
+    for action, data in sent.items():
+        answer = place.other.post(f"/{action}/note/me/diary.md", data=data)
+        assert answer.status_code in (403, 404), action
     assert place.other.get("/review").status_code == 403
 
 
@@ -158,6 +163,48 @@ def test_a_note_is_renamed_and_deleted(place: Place, lamp: str) -> None:
     assert place.admin.post("/undo", data={"change": changed_in(gone.text)}).status_code == 200
     assert (place.shared / "beacon.md").exists()
     (place.shared / "beacon.md").unlink()
+
+
+def test_a_note_is_tagged_moved_and_rated_and_its_mentions_become_links(place: Place) -> None:
+    (place.shared / "buoy.md").write_text("# Buoy\n\nIt rings.\n")
+    (place.shared / "fog.md").write_text("# Fog\n\nThe Buoy rings in it.\n")
+    tagged = place.admin.post("/fields/note/shared/buoy.md", data={"tags": "sea, red/one"})
+    assert tagged.status_code == 200 and "#red/one" in tagged.text
+    assert "tags: [sea, red/one]" in (place.shared / "buoy.md").read_text()
+    moved = place.admin.post("/move/note/shared/buoy.md", data={"to": "sea"})
+    assert moved.status_code == 200 and moved.url.path == "/note/shared/sea/buoy.md"
+    more = place.admin.get("/more/note/shared/sea/buoy.md").text
+    assert "memory move" in more and "<ins>+tags: [sea, red/one]</ins>" in more
+    [key, _] = re.findall(r'name="mentions" value="([^"]+)"', more)
+    back = {"mentions": key, "back": moved.url.path}
+    linked = place.admin.post("/link_mentions/note/shared/sea/buoy.md", data=back)
+    assert "[[" in (place.shared / "fog.md").read_text() and "Fog" in linked.text
+    place.admin.post("/undo", data={"change": changed_in(linked.text)})
+    assert "[[" not in (place.shared / "fog.md").read_text()
+    name = {"useful": "shared:sea/buoy.md", "back": moved.url.path}
+    assert "<dd>1 useful of 1</dd>" in place.admin.post("/rate", data=name).text
+    for path in ("sea/buoy.md", "fog.md"):
+        (place.shared / path).unlink()
+
+
+def test_a_memory_is_written_and_superseded(place: Place) -> None:
+    new = {
+        "type": "lesson",
+        "title": "Noon gun",
+        "text": "It is fired.",
+        "tags": "",
+        "shared": "true",
+    }
+    first = place.admin.post("/new", data=new)
+    assert first.status_code == 200 and '<h1 id="title">Noon gun</h1>' in first.text
+    [address] = re.findall(r'href="(/new\?supersedes=[^"]+)"', first.text)
+    form = place.admin.get(address).text
+    [old] = re.findall(r'name="supersedes" value="([^"]+)"', form)
+    newer = place.admin.post("/new", data={**new, "title": "Siren", "supersedes": old})
+    assert newer.status_code == 200 and "Siren" in newer.text
+    assert "superseded" in (place.shared / "lessons" / "noon-gun.md").read_text()
+    for name in ("noon-gun", "siren"):
+        (place.shared / "lessons" / f"{name}.md").unlink()
 
 
 def test_a_document_is_uploaded(place: Place) -> None:
