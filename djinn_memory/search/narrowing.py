@@ -102,7 +102,8 @@ class Narrowing(Struct, frozen=True, kw_only=True):
         Sequence[Annotated[RawText, Meta(max_length=1000)]],
         Meta(
             max_length=20,
-            description="Only memories whose front matter has these values, such as status=active.",
+            description="Only memories whose front matter has these values, such as status=active, "
+            "or does not have them: status!=done.",
         ),
     ] = ()
 
@@ -114,6 +115,7 @@ class Narrowing(Struct, frozen=True, kw_only=True):
             if plane not in PLANES:
                 why = f"{plane}: unknown plane; {one_of(PLANES, plane)}"
                 raise UsageError(why, argument="planes")
+        pairs = [_pair(text) for text in self.where]
         return Filters(
             vaults=tuple(self.vaults),
             types=tuple(self.types),
@@ -124,7 +126,8 @@ class Narrowing(Struct, frozen=True, kw_only=True):
             since=day("since", self.since, now),
             until=day("until", self.until, now),
             as_of=self.as_of and end_of_day("as_of", self.as_of, now),
-            where=tuple(_pair(text) for text in self.where),
+            where=tuple(pair for pair in pairs if not pair[0].endswith("!")),
+            excluded=tuple((key[:-1].rstrip(), value) for key, value in pairs if key.endswith("!")),
         )
 
 
@@ -143,7 +146,7 @@ def day(field: str, text: str | None, now: datetime) -> str | None:
 
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
-    if not equals or not key.strip():
+    if not equals or not key.rstrip("! "):
         why = f"{text}: write it as KEY=VALUE, such as status=active"
         raise UsageError(why, argument="where")
     return key.strip(), value.strip()

@@ -184,6 +184,7 @@ ASKED: list[Question] = [
     ("documents.ingest", {"paths": [Path("paper.txt")]}),
     ("documents.show", {"name": "paper.txt"}),
     ("documents.find", {"name": "paper.txt"}),
+    ("documents.draw", {"name": "paper.txt"}),
     ("documents.reprocess", {"name": "paper.txt", "chunk_size": 64}),
     ("episodes.record_interaction", {"message": "Is the harbour full? Ask about the Private plan.",
                                      "response": "The kettle sings.", "context": {"n": 1}}),

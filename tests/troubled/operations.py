@@ -51,6 +51,7 @@ READING: tuple[Call, ...] = (
     ("gaps.suggest", {}, "."),
     ("documents.list", {}, "Tide tables"),
     ("documents.show", {"name": "Tide tables"}, "wrong by an hour"),
+    ("documents.draw", {"name": "Tide tables"}, "not a PDF"),
     ("documents.find", {"name": "Tide tables"}, "Tide tables"),
     ("sessions.list", {}, "default"),
     ("sessions.history", {"session": "default"}, "The lamp is dark"),

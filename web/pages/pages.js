@@ -1,30 +1,92 @@
-// What pages do with a script, besides what htmx does: keys. Without it, everything still works.
-import "htmx.org/dist/htmx.esm.js";
+// What pages do with a script, besides what htmx does. Without it, everything still works.
+import htmx from "htmx.org/dist/htmx.esm.js";
+import { watchUploads } from "./uploads.js";
 
 const typing = (element) => element.matches("input, textarea, select, [contenteditable]");
+const wide = matchMedia("(min-width: 900px)");
 
 function move(step) {
-  const links = [...document.querySelectorAll(".row > a, .row h2 a")];
+  const links = [...document.querySelectorAll(".row > a, .row h3 a")];
   const at = links.indexOf(document.activeElement);
-  const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
-  next?.focus();
+  links[Math.min(Math.max(at + step, 0), links.length - 1)]?.focus();
 }
 
+// The palette lists the pages, and what the open page offers, and searches for anything else.
+function fillPalette(text) {
+  const list = document.getElementById("commands");
+  const offered = document.querySelectorAll("nav a, main a.button, main .actions a");
+  const entries = [...offered].map((link) => [link.textContent.trim(), link.href]);
+  if (text) entries.push([`Search for “${text}”`, `/search?query=${encodeURIComponent(text)}`]);
+  const words = text.toLowerCase().split(/\s+/);
+  const matching = new Map(
+    entries.filter(([name], at) =>
+      at === entries.length - 1 || words.every((word) => name.toLowerCase().includes(word))),
+  );
+  list.replaceChildren(
+    ...[...matching].map(([name, address]) => {
+      const link = Object.assign(document.createElement("a"), { href: address, textContent: name });
+      const row = document.createElement("li");
+      row.append(link);
+      return row;
+    }),
+  );
+}
+
+function openPalette() {
+  const input = document.getElementById("command");
+  input.value = "";
+  fillPalette("");
+  document.getElementById("palette").showModal();
+}
+
+const actions = {
+  "/": () => document.getElementById("find")?.focus(),
+  "?": () => document.getElementById("keys")?.showModal(),
+  ":": openPalette,
+  j: () => move(1),
+  k: () => move(-1),
+  e: () => document.querySelector("[data-key=e]")?.click(),
+  n: () => (location.href = "/new"),
+};
+
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (typing(event.target)) {
-    if (event.key === "Escape") event.target.blur();
+  if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+    event.preventDefault();
+    openPalette();
     return;
   }
-  const actions = {
-    "/": () => document.getElementById("find")?.focus(),
-    "?": () => document.getElementById("keys")?.showModal(),
-    j: () => move(1),
-    k: () => move(-1),
-    e: () => document.querySelector("[data-key=e]")?.click(),
-  };
-  const action = actions[event.key];
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.id === "command") {
+    const links = document.querySelectorAll("#commands a");
+    if (event.key === "ArrowDown") links[0]?.focus();
+    if (event.key === "Enter") links[0]?.click();
+    if (event.key === "ArrowDown" || event.key === "Enter") event.preventDefault();
+    return;
+  }
+  if (typing(event.target)) {
+    if (event.key === "Escape") {
+      // A field for searches would be emptied.
+      event.preventDefault();
+      event.target.blur();
+    }
+    return;
+  }
+  const action = !document.querySelector("dialog[open]") && actions[event.key];
   if (!action) return;
   event.preventDefault();
   action();
 });
+
+document.getElementById("command")?.addEventListener("input", (event) =>
+  fillPalette(event.target.value.trim()));
+
+// A hit opens beside the list where there is room.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-beside]");
+  if (!link || !wide.matches || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  await htmx.ajax("GET", link.href, { target: "#beside", swap: "innerHTML" });
+  document.getElementById("beside").focus();
+});
+
+watchUploads(htmx);

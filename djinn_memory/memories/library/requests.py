@@ -94,6 +94,15 @@ class ShowDocument(Struct, frozen=True):
     agent: AgentName = None
 
 
+class DrawPage(Struct, frozen=True):
+    """Draw a page of the original of a document."""
+
+    name: DocumentName
+    page: Annotated[int, Meta(ge=1, description="The page, from 1.")] = 1
+    width: Annotated[int, Meta(ge=16, le=2000, description="The width in pixels.")] = 800
+    agent: AgentName = None
+
+
 class FindDocument(Struct, frozen=True):
     """Find a document, or a file that failed, by name."""
 
@@ -188,6 +197,17 @@ class DocumentText(Struct, frozen=True):
     """The text in Markdown, without the front matter."""
     versions: tuple[str, ...]
     """The paths of earlier versions and their originals in the vault."""
+
+
+class PagePicture(Struct, frozen=True):
+    """A page of a document as a picture."""
+
+    document_id: str | None
+    """The id of the document."""
+    page: int
+    """The page, from 1."""
+    png: bytes
+    """The picture, a PNG; in JSON as base64."""
 
 
 class RemovedDocument(Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
+from djinn_memory.documents.document import Unreadable
 from djinn_memory.documents.sources import Source, sources
 from djinn_memory.errors import Busy, NotFound, Refused, Unavailable, UsageError
 from djinn_memory.home.hidden_paths import HiddenPaths
@@ -34,6 +35,7 @@ from djinn_memory.secrets import guard
 from djinn_memory.store.ledger import Event
 from djinn_memory.store.state import State
 from djinn_memory.system.locks import is_locked
+from djinn_memory.system.plural import count
 
 _RUN = re.compile(r"[0-9a-f-]{36}")
 """The id of a run. It becomes a file name, so an id in a foreign ledger must have this form."""
@@ -116,6 +118,27 @@ class Documents(Namespace, name="documents"):
         return requests.DocumentText(
             entry, page, text.strip("\n"), tuple(catalog.history(document))
         )
+
+    @operation(requests.DrawPage, positional=("name", "page"))
+    def draw(self, request: requests.DrawPage) -> requests.PagePicture:
+        """Draw a page of a PDF whose original was kept.
+
+        Raises `NotFound` for other documents and for a page that it does not have.
+        """
+        from djinn_memory.documents.pdf.image import page_image
+
+        document = self._document(request.name, request.agent)
+        entry, original = self._entry(document), catalog.original_path(document)
+        if original is None or entry.content_type != "application/pdf":
+            raise NotFound(f"{entry.filename} is not a PDF whose original was kept")
+        try:
+            png = page_image(document.vault.root / original, request.page, request.width)
+        except IndexError:
+            pages = count(entry.total_pages or 0, "page")
+            raise NotFound(f"no page {request.page} in {entry.filename}; it has {pages}") from None
+        except Unreadable as error:
+            raise Refused(f"{entry.filename} {error}") from None
+        return requests.PagePicture(entry.document_id, request.page, png)
 
     @operation(requests.FindDocument)
     def find(self, request: requests.FindDocument) -> requests.DocumentEntry:

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 
 from djinn_memory.models import DocumentType, Strategy
 from djinn_memory.operations.checks import field_types
-from djinn_memory.web.pages.site import Site, see
+from djinn_memory.web.pages.site import Site, chosen, see
 
 PATH = "/documents"
 
@@ -46,6 +46,22 @@ def document_routes(site: Site, uploads: Path) -> list[BaseRoute]:
         outcome = await site.upload(request, uploads, UploadForm)
         return see(f"{PATH}#{outcome.document_id}")
 
+    async def read(request: Request) -> Response:
+        name, page = request.path_params["name"], int(chosen(request.query_params, "page") or 1)
+        whole = await site.ask(request, "documents.find", name=name)
+        number = page if whole.total_pages else None
+        shown = await site.ask(request, "documents.show", name=name, page=number)
+        drawn = whole.content_type == "application/pdf"
+        html = await site.html(shown.text)
+        return site.page(
+            request, "document.html", document=whole, page=number, html=html, drawn=drawn,
+            versions=shown.versions,
+        )  # fmt: skip
+
+    async def draw(request: Request) -> Response:
+        picture = await site.ask(request, "documents.draw", **request.path_params)
+        return Response(picture.png, media_type="image/png", headers={"Cache-Control": "no-store"})
+
     async def reprocess(request: Request) -> Response:
         await site.ask(request, "documents.reprocess", name=request.path_params["name"])
         return see(PATH)
@@ -57,6 +73,8 @@ def document_routes(site: Site, uploads: Path) -> list[BaseRoute]:
     return [
         site.route(PATH, show),
         site.route(PATH, upload, "POST"),
+        site.route(f"{PATH}/{{name}}", read),
+        site.route(f"{PATH}/{{name}}/{{page:int}}.png", draw),
         site.route(f"{PATH}/{{name}}/reprocess", reprocess, "POST"),
         site.route(f"{PATH}/{{name}}/remove", remove, "POST"),
     ]

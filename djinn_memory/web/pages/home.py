@@ -1,35 +1,39 @@
-"""The start page: what changed, and what is missing."""
+"""The start page: what changed, and what waits."""
 
 from __future__ import annotations
+
+from datetime import date
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from djinn_memory.memories.catalog.standing import OVER
 from djinn_memory.web.pages.site import Site
 
 NEWEST, WAITING = 12, 5
-"""Numbers of memories, and of gaps and commitments, that the page lists."""
+"""Numbers of memories, and of gaps, commitments and decisions, that the page lists."""
+
+OPEN = [f"status!={status}" for status in sorted(OVER)]
+"""Leaves out commitments that are kept or dropped."""
 
 
 def home_routes(site: Site) -> list[BaseRoute]:
     """The route of the page."""
 
     async def home(request: Request) -> Response:
-        memories = await site.ask(request, "memories.list", limit=NEWEST)
+        newest = await site.ask(request, "memories.list", limit=NEWEST)
         groups = (await site.ask(request, "gaps.list")).groups
         gaps = [gap for group in groups for gap in group.gaps if gap.status == "open"]
-        commitments = await site.ask(request, "memories.list", types=["commitment"], limit=WAITING)
+        commitments = await site.ask(
+            request, "memories.list", types=["commitment"], where=OPEN, limit=WAITING
+        )
+        today = date.today().isoformat()
         return site.page(
-            request, "home.html", memories=memories, gaps=gaps[:WAITING], open_gaps=len(gaps),
-            commitments=commitments,
+            request, "home.html", newest=newest, gaps=gaps[:WAITING], open_gaps=len(gaps),
+            commitments=commitments, today=[
+                memory for memory in newest.memories if memory.date.startswith(today)
+            ],
         )  # fmt: skip
 
-    async def close_gap(request: Request) -> Response:
-        await site.ask(request, "gaps.close", gap=request.path_params["gap"])
-        return await home(request)
-
-    return [
-        site.route("/", home),
-        site.route("/gaps/{gap}/close", close_gap, "POST"),
-    ]
+    return [site.route("/", home), site.action("/gaps/{gap}/close", "gaps.close")]

@@ -77,7 +77,7 @@ def _render_wikilink(
     _: RendererHTML, tokens: Sequence[Token], index: int, options: object, env: Any
 ) -> str:
     token = tokens[index]
-    return _anchor(env["links"].get(token.meta["target"]), token.content)
+    return _anchor(_address(env, token.meta["target"]), token.content)
 
 
 def _link_open(
@@ -85,7 +85,7 @@ def _link_open(
 ) -> str:
     token = tokens[index]
     target = unquote(str(token.attrs.get("href", "")))
-    if address := env["links"].get(target):
+    if address := _address(env, target):
         token.attrs["href"] = address
     elif not _scheme(target):
         # It would lead to a page of this server.
@@ -98,7 +98,13 @@ def _image(_: RendererHTML, tokens: Sequence[Token], index: int, options: object
     token = tokens[index]
     source = str(token.attrs.get("src", ""))
     address = source if _scheme(source) in ("http", "https") else None
-    return _anchor(address or env["links"].get(unquote(source)), token.content or source)
+    return _anchor(address or _address(env, unquote(source)), token.content or source)
+
+
+def _address(env: Any, target: str) -> str | None:
+    """The address of the page of a target, which may name a heading or a block."""
+    links: Links = env["links"]
+    return links.get(target) or links.get(target.partition("#")[0])
 
 
 def _scheme(address: str) -> str:

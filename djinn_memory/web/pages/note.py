@@ -49,7 +49,7 @@ class _Notes:
         )
         return self._site.page(
             request, "note.html", note=note, place=f"{note.vault}/{note.path}",
-            html=await self._site.html(note.text, note, note.title),
+            html=await self._site.html(note.text, note.links, note.title),
         )  # fmt: skip
 
     async def more(self, request: Request) -> Response:
@@ -81,7 +81,7 @@ class _Notes:
         status = HTTPStatus.OK if theirs is None else HTTPStatus.CONFLICT
         return self._site.page(
             request, "edit.html", status, note=note, text=text, digest=digest, theirs=theirs,
-            html=await self._site.html(text, note), place=f"{note.vault}/{note.path}",
+            html=await self._site.html(text, note.links), place=f"{note.vault}/{note.path}",
         )  # fmt: skip
 
     async def save(self, request: Request) -> Response:
@@ -102,4 +102,5 @@ class _Notes:
     async def preview(self, request: Request) -> Response:
         note = await self._site.ask(request, "memories.links", name=request.path_params["name"])
         text = str((await form_of(request)).get("text", ""))
-        return self._site.page(request, "preview.html", html=await self._site.html(text, note))
+        html = await self._site.html(text, note.links)
+        return self._site.page(request, "preview.html", html=html)

@@ -35,6 +35,7 @@ def search_routes(site: Site) -> list[BaseRoute]:
         return site.page(
             request, "search.html", query=query or "", answer=answer, memories=memories,
             narrowing=narrowing, types=sorted(stats.types), planes=PLANES,
+            vaults=sorted(stats.vaults),
         )  # fmt: skip
 
     return [site.route("/search", search)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -93,11 +93,11 @@ class Site:
         )
         return HTMLResponse(text, status, _HEADERS)
 
-    async def html(self, text: str, note: Any, title: str = "") -> str:
-        """The text of a note as HTML, with links to the pages of the notes that it links to."""
+    async def html(self, text: str, links: Iterable[Any] = (), title: str = "") -> str:
+        """The text of a note as HTML, with `links` to the pages of other notes."""
         addresses = {
             link.target: f"/note/{quote(f'{link.vault}/{link.path}')}"
-            for link in note.links
+            for link in links
             if link.path and link.title is not None
         }
         # A long text takes seconds, in which others are answered.
@@ -118,14 +118,14 @@ class Site:
         """The route of a form whose fields, with those in its path, are those of an operation.
 
         Empty fields are left out. A list has an entry per line, or for the fields in `commas`
-        between commas. The browser goes on to the address that `then` makes from the answer, or
-        that the field `back` holds.
+        between commas. The browser goes on to the address in the field `back`, or to the one that
+        `then` makes from the answer.
         """
 
         async def act(request: Request) -> Response:
             form = QueryParams((await form_of(request)).multi_items())
             fields = values_in(OPERATIONS[operation].request, form)
-            back = fields.pop("back", "/")
+            back = fields.pop("back", None)
             for name, value in fields.items():
                 if isinstance(value, list):
                     entries = [
@@ -138,7 +138,7 @@ class Site:
             answer = await self.ask(request, operation, **{**given, **request.path_params})
             # An undo is a change itself.
             change = getattr(answer, "undo", None) or getattr(answer, "change", None)
-            address = then(answer) if then else back
+            address = back or (then(answer) if then else "/")
             # A form of another host may name any address.
             return see(address if re.match(r"/(?![/\\])", address) else "/", change)
 

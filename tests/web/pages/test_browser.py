@@ -91,8 +91,10 @@ def test_a_day_with_keys_alone(browser: Any, server: Served, state: Any) -> None
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Lamp", level=1).wait_for()
-    assert page.get_by_role("link", name="Pier").count()
+    # A hit opens beside the list.
+    beside = page.get_by_role("region", name="The chosen memory")
+    beside.get_by_role("heading", name="Lamp", level=1).wait_for()
+    assert beside.get_by_role("link", name="Pier").count() and page.url.endswith("query=turns")
     page.keyboard.press("e")
     text = page.get_by_label("Markdown")
     page.locator("#text[data-htmx-powered]").wait_for()

@@ -73,3 +73,9 @@ def test_links_lead_to_pages_and_images_of_others_become_links() -> None:
         f'<a href="https://x.org/"{rel}>https://x.org/</a></p>'
     )
     assert "<h1>Lamp</h1>" in to_html(text, links)
+
+
+def test_links_to_a_heading_or_a_block_lead_to_the_page_of_their_note() -> None:
+    text = "[[pier#^block]] [[pier#Heading|b]] [c](pier#heading) [[#Here]]"
+    html = to_html(text, {"pier": "/note/pier"})
+    assert html.count('href="/note/pier"') == 3 and html.count("missing") == 1
