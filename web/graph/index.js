@@ -5,6 +5,7 @@
 
 import { Eye, TURN } from "./camera.js";
 import { h, icon, line, plural } from "./dom.js";
+import { read, unpacked } from "./feed.js";
 import { Filters, GROUPINGS, groups, matcher } from "./filters.js";
 import { gestures } from "./gestures.js";
 import { Labels } from "./labels.js";
@@ -33,7 +34,8 @@ const REACH = { still: 3.2, moving: 1.9 };
 
 /**
  * Options: `theme` ("dark", "light"; by default the system's), `flat` (begin in 2D), `focus` (the
- * address of a note to open), `onOpen(node)`. Returns `focus(address)`, `search(text)`,
+ * address of a note to open), `onOpen(node)`, `read(node)` (gets what a note shows, as an element,
+ * if the data has no texts). Returns `focus(address)`, `search(text)`,
  * `setTheme(name)`, `setFlat(flat)`, `fit()`, `turn(right, down)`, `filters` with `refilter()`, and
  * `destroy()`. Tests also get `stats()`, `spot(address)` and `labels()`.
  */
@@ -114,6 +116,7 @@ class View {
       close: () => this.open(-1),
       near: (hops) => this.near(hops),
       look: (at) => css(this.colours[at]),
+      read: this.options.read,
     });
     this.timeline = new Timeline(graph, (until) => { this.filters.until = until; this.refilter(); });
     this.canvas = h("canvas", { class: "picture", tabindex: "0", role: "application", "aria-roledescription": "graph", "aria-label": `Graph of ${plural(graph.nodes.length, "note")}. Arrow keys turn it, plus and minus zoom. The list of notes has the same notes.` });
@@ -522,7 +525,6 @@ for (const element of document.querySelectorAll("[data-graph]")) {
 
 for (const element of document.querySelectorAll("[data-graph-from]")) {
   const answer = await fetch(element.dataset.graphFrom);
-  const data = await answer.json();
-  if (answer.ok) element.djinn = mount(element, data);
-  else element.textContent = data.detail;
+  if (answer.ok) element.djinn = mount(element, unpacked(await answer.arrayBuffer()), { read });
+  else element.textContent = (await answer.json()).detail;
 }

@@ -5,9 +5,10 @@ import { markdown } from "./markdown.js";
 import { Graph } from "./model.js";
 
 export class Reader {
-  /** `open(at)`, `close()`, `near(hops)` are told what is chosen; `look(at)` is a colour. */
-  constructor(graph, { open, close, near, look }) {
-    Object.assign(this, { graph, open, close, near, look });
+  /** `open(at)`, `close()`, `near(hops)` are told what is chosen; `look(at)` is a colour; `read` see
+   * `mount`. */
+  constructor(graph, { open, close, near, look, read }) {
+    Object.assign(this, { graph, open, close, near, look, read });
     this.element = h("aside", { class: "reader panel", "aria-label": "Note", hidden: true });
   }
 
@@ -28,13 +29,19 @@ export class Reader {
       h(
         "div",
         { class: "scroll", tabindex: "0" },
-        node.text ? body : h("p", { class: "quiet" }, node.cut ? "Its text is not in this page." : "It has no text."),
+        this.read ? this.later(node) : node.text ? body : h("p", { class: "quiet" }, node.cut ? "Its text is not in this page." : "It has no text."),
         node.text && node.cut && h("p", { class: "quiet" }, "The rest of its text is not in this page."),
         this.links("Links to", at, (edge) => edge.from === at),
         this.links("Linked from", at, (edge) => edge.to === at),
       ),
     );
     this.element.hidden = false;
+  }
+
+  later(node) {
+    const place = h("div", { class: "text", dir: "auto" });
+    this.read(node).then((shown) => place.replaceChildren(shown));
+    return place;
   }
 
   hide() {

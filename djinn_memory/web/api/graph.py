@@ -39,11 +39,12 @@ def graph_routes(runner: Runner) -> list[Resource]:
 def packed(view: GraphView) -> bytes:
     """A view as a header and arrays."""
     places = {node.address: number for number, node in enumerate(view.nodes)}
-    kinds, types = (
-        {name: number for number, name in enumerate(names)}
+    kinds, types, texts = (
+        {name: number for number, name in enumerate(sorted(names))}
         for names in (
-            sorted({node.type or "" for node in view.nodes}),
-            sorted({e.type for e in view.edges}),
+            {node.type or "" for node in view.nodes},
+            {edge.type for edge in view.edges},
+            {edge.text for edge in view.edges},
         )
     )
     arrays = {
@@ -52,14 +53,25 @@ def packed(view: GraphView) -> bytes:
         "edges": np.array(
             [(places[edge.source], places[edge.target]) for edge in view.edges], "<u4"
         ).reshape(-1, 2),
+        "texts": np.array([texts[edge.text] for edge in view.edges], "<u4"),
+        "weights": np.array([edge.weight for edge in view.edges], "<f4"),
+        "confidences": np.array([edge.confidence for edge in view.edges], "<f4"),
+        "degrees": np.array([node.degree for node in view.nodes], "<u4"),
+        "communities": np.array([node.community or 0 for node in view.nodes], "<u4"),
         "kinds": np.array([kinds[node.type or ""] for node in view.nodes], "<u2"),
         "types": np.array([types[edge.type] for edge in view.edges], "<u2"),
     }
     header: dict[str, Any] = {
         "ids": [*places],
         "titles": [node.title for node in view.nodes],
+        "dates": [node.date for node in view.nodes],
+        "agents": [node.agent for node in view.nodes],
+        "tags": [node.tags for node in view.nodes],
         "kinds": [*kinds],
         "types": [*types],
+        "texts": [*texts],
+        "note": view.note,
+        "problems": view.problems,
         "total": view.total,
         "total_links": view.total_links,
         "arrays": {},

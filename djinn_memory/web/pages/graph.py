@@ -13,6 +13,6 @@ def graph_routes(site: Site) -> list[BaseRoute]:
     """The route of the page. Its script asks for the graph."""
 
     async def show(request: Request) -> Response:
-        return site.page(request, "graph.html", source=f"/v1/graph.view?{request.url.query}")
+        return site.page(request, "graph.html", source=f"/v1/graph?{request.url.query}")
 
     return [site.route("/graph", show)]

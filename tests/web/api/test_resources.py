@@ -177,6 +177,13 @@ def test_the_graph_is_sent_as_arrays(place: Place, lamp: str) -> None:
     edges = [(ids[source], ids[target]) for source, target in arrays["edges"]]
     assert edges == [(edge["source"], edge["target"]) for edge in view["edges"]]
     assert [header["types"][each] for each in arrays["types"]] == ["references"]
+    assert [header["texts"][each] for each in arrays["texts"]] == [
+        edge["text"] for edge in view["edges"]
+    ]
+    assert arrays["degrees"].tolist() == [node["degree"] for node in view["nodes"]]
+    assert [each or None for each in arrays["communities"]] == [
+        node["community"] for node in view["nodes"]
+    ]
     assert np.allclose(arrays["spots"], [node["spot"] for node in view["nodes"]])
     assert np.allclose(arrays["flat"], [node["flat"] for node in view["nodes"]])
     assert b"diary" not in place.other.get("/v1/graph").content

@@ -104,7 +104,7 @@ def test_a_day_with_keys_alone(browser: Any, server: Served, state: Any) -> None
     page.get_by_role("status").get_by_text("Done.").wait_for()
     assert (server.home.root / "vaults/shared/lamp.md").read_text() == "# Lamp\n\nIt **blinks**.\n"
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("It turns.").wait_for()
+    page.get_by_text("It turns.", exact=True).wait_for()
     page.keyboard.press("?")
     assert page.get_by_role("dialog").is_visible()
     page.keyboard.press("Escape")
