@@ -35,8 +35,8 @@ def explain(message: str, data: Mapping[str, Any]) -> str:
         return f"{key}.{names[0]} is missing; add it"
     match = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
     actual = f", not {match[1] or match[2]}" if match else ""
-    allowed = _allowed(_type_at(path)) or text.removeprefix("Expected ")
-    return f"{key or 'the file'}: expected {allowed}{actual}"
+    values = _allowed(_type_at(path)) or text.removeprefix("Expected ")
+    return f"{key or 'the file'}: expected {values}{actual}"
 
 
 def unknown(name: str, at: str, known: list[str]) -> str:
@@ -49,6 +49,11 @@ def unknown(name: str, at: str, known: list[str]) -> str:
     return f"{key}: unknown key; {hint}allowed here: {', '.join(known)}"
 
 
+def allowed(key: str) -> str:
+    """The values that the setting at a dotted key allows."""
+    return _allowed(_type_at(key.split(".")))
+
+
 def _with_name(message: str, data: Mapping[str, Any]) -> str:
     """`message` with the name of the vault or domain. msgspec writes `[...]` for any entry."""
     section = next((name for name in _NAMED if f"$.{name}" in message), "")
@@ -57,8 +62,8 @@ def _with_name(message: str, data: Mapping[str, Any]) -> str:
     noun = section.removesuffix("s")
     for name, entry in data[section].items():
         if not re.match(NAME, str(name)):
-            allowed = _allowed(inspect.type_info(Name))
-            return f"expected {allowed} as a {noun}'s name - at `$.{section}[{name}]`"
+            names = _allowed(inspect.type_info(Name))
+            return f"expected {names} as a {noun}'s name - at `$.{section}[{name}]`"
         try:
             msgspec.convert(entry, _NAMED[section])
         except msgspec.ValidationError:

@@ -426,6 +426,14 @@ class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
     hooks: HooksConfig = field(default_factory=HooksConfig)
     server: ServerConfig = field(default_factory=ServerConfig)
 
+    @property
+    def described_domains(self) -> dict[str, DomainConfig]:
+        """The domains by name, also those with only a description."""
+        return {
+            name: DomainConfig(entry) if isinstance(entry, str) else entry
+            for name, entry in self.domains.items()
+        }
+
 
 HOME_ONLY = ("agents", "vaults", "state_dir", "hooks", "domains", "access", "channels")
 """Settings of a single home. They are not allowed in the user's own file."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from djinn_memory.errors import ConfigError, UsageError
 from djinn_memory.home.config import validate
@@ -37,6 +39,8 @@ class ReorderedRecall(Struct, frozen=True):
     """The query as it was logged."""
     memories: Sequence[ReorderedMemory]
     """The memories in the new order. Those that would go come last."""
+    moved: int
+    """The number of memories with another rank."""
 
 
 class ScoringPreview(Struct, frozen=True):
@@ -48,46 +52,35 @@ class ScoringPreview(Struct, frozen=True):
 
 def preview(runtime: Runtime, request: PreviewScores) -> ScoringPreview:
     """Order the last queries of an agent again; see `Scores.preview`."""
-    current = runtime.home.config.scoring
-    edited = with_parameters(current, request.parameters)
+    scoring = [runtime.home.config.scoring]
+    try:
+        data = {"scoring": {**asdict(scoring[0]), **request.parameters}}
+        scoring.append(validate(data, "parameters").scoring)
+    except ConfigError as error:
+        raise UsageError(str(error), argument="parameters") from None
     agent, ledger = runtime.home.agent(request.agent), runtime.state.ledger_if_any
     queries = reading.last_queries(ledger, agent, request.limit) if ledger else []
     return ScoringPreview([
-        ReorderedRecall(
-            query,
-            _merged(*(_ordered(runtime, agent, query, scoring) for scoring in (current, edited))),
-        )
+        _reordered(query, *(_answers(runtime, agent, query, each) for each in scoring))
         for query in queries
     ])  # fmt: skip
 
 
-def with_parameters(current: ScoringConfig, given: Mapping[str, object]) -> ScoringConfig:
-    """The parameters with those that are given. Raises `UsageError` if they are invalid."""
-    try:
-        return validate({"scoring": {**to_builtins(current), **given}}, "parameters").scoring
-    except ConfigError as error:
-        raise UsageError(str(error), argument="parameters") from None
-
-
-def _ordered(runtime: Runtime, agent: str, query: str, scoring: ScoringConfig) -> Sequence[Hit]:
-    """The memories that a recall would find now. No model reads or expands, which takes seconds."""
+def _answers(runtime: Runtime, agent: str, query: str, scoring: ScoringConfig) -> Sequence[Hit]:
+    """The memories that a recall would name. No model reads or expands, which takes seconds."""
     settings = runtime.home.config.recall
     profile = settings.profiles[profile_for(settings.profile, query, settings)]
-    options = SearchOptions(
-        query,
-        limit=settings.limit,
-        rerank=False,
-        expand="none",
-        agent=agent,
-        hops=profile.hops or None,
-    )
+    fields: dict[str, Any] = {"agent": agent, "limit": settings.limit, "hops": profile.hops or None}
+    options = SearchOptions(query, rerank=False, expand="none", **fields)
     return search(runtime, options, rescorer=Rescorer(runtime, profile, agent, query, scoring)).hits
 
 
-def _merged(before: Sequence[Hit], after: Sequence[Hit]) -> list[ReorderedMemory]:
+def _reordered(query: str, before: Sequence[Hit], after: Sequence[Hit]) -> ReorderedRecall:
     ranks = [{hit.address: hit.rank for hit in hits} for hits in (before, after)]
     hits = {hit.address: hit for hit in (*after, *before)}
-    return [
+    memories = [
         extended(hit, ReorderedMemory, before=ranks[0].get(name), after=ranks[1].get(name))
         for name, hit in hits.items()
     ]
+    moved = sum(memory.before != memory.after for memory in memories)
+    return ReorderedRecall(query, memories, moved)
