@@ -315,6 +315,13 @@ class Djinn(Namespace):
             skipped=() if request.only else skip,
         )
 
+    @operation(upkeep.ListJobs, recover=False, rights="person")
+    def jobs(self, request: upkeep.ListJobs) -> upkeep.JobList:
+        """List the jobs of upkeep, when each ran last, and whether it is due."""
+        from djinn_memory.upkeep.runner import list_jobs
+
+        return list_jobs(self._state, self.runtime.now())
+
     @operation(upkeep.DoctorOptions, recover=False, patient=True, rights="person")
     def doctor(self, request: upkeep.DoctorOptions) -> upkeep.Diagnosis:
         """Check the installation and the home. With `fix`, apply the safe fixes."""

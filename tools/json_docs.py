@@ -35,6 +35,7 @@ SETTINGS = {
     settings.Config: "",
     settings.VaultConfig: "vaults.*.",
     settings.ChannelConfig: "channels.*.",
+    settings.DomainConfig: "domains.*.",
     settings.EmbeddingConfig: "embedding.",
     settings.SearchConfig: "search.",
     settings.DocumentsConfig: "documents.",

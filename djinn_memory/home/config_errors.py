@@ -10,7 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from djinn_memory.home.settings import NAME, Config, Name, VaultConfig
+from djinn_memory.home.settings import NAME, Config, DomainConfig, Name, VaultConfig
+
+_NAMED: dict[str, Any] = {"vaults": VaultConfig, "domains": str | DomainConfig}
+"""The sections with entries that have names, and the type of an entry."""
 
 
 def explain(message: str, data: Mapping[str, Any]) -> str:
@@ -32,8 +35,8 @@ def explain(message: str, data: Mapping[str, Any]) -> str:
         return f"{key}.{names[0]} is missing; add it"
     match = re.search(r"got `([^`]*)`|Invalid enum value (.*)", text)
     actual = f", not {match[1] or match[2]}" if match else ""
-    allowed = _allowed(_type_at(path)) or text.removeprefix("Expected ")
-    return f"{key or 'the file'}: expected {allowed}{actual}"
+    values = _allowed(_type_at(path)) or text.removeprefix("Expected ")
+    return f"{key or 'the file'}: expected {values}{actual}"
 
 
 def unknown(name: str, at: str, known: list[str]) -> str:
@@ -46,16 +49,23 @@ def unknown(name: str, at: str, known: list[str]) -> str:
     return f"{key}: unknown key; {hint}allowed here: {', '.join(known)}"
 
 
+def allowed(key: str) -> str:
+    """The values that the setting at a dotted key allows."""
+    return _allowed(_type_at(key.split(".")))
+
+
 def _with_name(message: str, data: Mapping[str, Any]) -> str:
-    """`message` with the vault's name, because msgspec writes `$.vaults[...]` for any entry."""
-    if "$.vaults" not in message or not isinstance(data["vaults"], dict):
+    """`message` with the name of the vault or domain. msgspec writes `[...]` for any entry."""
+    section = next((name for name in _NAMED if f"$.{name}" in message), "")
+    if not section or not isinstance(data[section], dict):
         return message
-    for name, entry in data["vaults"].items():
+    noun = section.removesuffix("s")
+    for name, entry in data[section].items():
         if not re.match(NAME, str(name)):
-            allowed = _allowed(inspect.type_info(Name))
-            return f"expected {allowed} as a vault's name - at `$.vaults[{name}]`"
+            names = _allowed(inspect.type_info(Name))
+            return f"expected {names} as a {noun}'s name - at `$.{section}[{name}]`"
         try:
-            msgspec.convert(entry, VaultConfig)
+            msgspec.convert(entry, _NAMED[section])
         except msgspec.ValidationError:
             return message.replace("[...]", f".{name}", 1)
     return message
@@ -73,15 +83,21 @@ def _type_at(path: list[str]) -> inspect.Type | None:
 
 
 def _bare(kind: inspect.Type | None) -> inspect.Type | None:
-    """A type without `None`."""
+    """A type without `None`. Of text or a section it is the section, which has keys."""
     if isinstance(kind, inspect.UnionType):
-        return next(member for member in kind.types if not isinstance(member, inspect.NoneType))
+        members = _members(kind)
+        return next((each for each in members if isinstance(each, inspect.StructType)), members[0])
     return kind
+
+
+def _members(kind: inspect.UnionType) -> list[inspect.Type]:
+    return [member for member in kind.types if not isinstance(member, inspect.NoneType)]
 
 
 def _allowed(kind: inspect.Type | None) -> str:
     """The values that a type allows, for an error message."""
-    kind = _bare(kind)
+    if isinstance(kind, inspect.UnionType):
+        return " or ".join(map(_allowed, _members(kind)))
     if isinstance(kind, inspect.Metadata):
         return str((kind.extra_json_schema or {}).get("description") or _allowed(kind.type))
     match kind:

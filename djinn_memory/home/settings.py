@@ -83,6 +83,13 @@ class VaultConfig(Struct, forbid_unknown_fields=True, rename={"agent": "for"}):
     chunk_overlap: Annotated[int, Meta(ge=0, le=2500)] | None = None
 
 
+class DomainConfig(Struct, forbid_unknown_fields=True):
+    """A domain that has more than a description."""
+
+    description: str = ""
+    icon: Annotated[str, Meta(max_length=16, description="a short text, such as an emoji")] = ""
+
+
 class ChannelConfig(Struct, forbid_unknown_fields=True):
     """Settings of recordings from one channel, such as `slack`."""
 
@@ -395,7 +402,7 @@ class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
     working_memory: Redis | None = None
     backend: Backend = "sqlite"
     exclude: list[str] = field(default_factory=list)
-    domains: dict[Name, str] = field(default_factory=dict)
+    domains: dict[Name, str | DomainConfig] = field(default_factory=dict)
     access: dict[Name, list[Name]] = field(default_factory=dict)
     channels: dict[str, ChannelConfig] = field(default_factory=dict)
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
@@ -418,6 +425,14 @@ class Config(Struct, forbid_unknown_fields=True, rename={"imports": "import"}):
     backup: BackupConfig = field(default_factory=BackupConfig)
     hooks: HooksConfig = field(default_factory=HooksConfig)
     server: ServerConfig = field(default_factory=ServerConfig)
+
+    @property
+    def described_domains(self) -> dict[str, DomainConfig]:
+        """The domains by name, also those with only a description."""
+        return {
+            name: DomainConfig(entry) if isinstance(entry, str) else entry
+            for name, entry in self.domains.items()
+        }
 
 
 HOME_ONLY = ("agents", "vaults", "state_dir", "hooks", "domains", "access", "channels")

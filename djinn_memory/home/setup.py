@@ -295,6 +295,19 @@ def _new_id() -> str:
     return str(uuid4())
 
 
+def comments(section: str) -> dict[str, str]:
+    """The comment on each setting of a section in the example of the settings."""
+    said, comment = {}, ""
+    for line in (
+        _example().decode().partition(f"\n{section}:\n")[2].partition("\n\n")[0].splitlines()
+    ):
+        if setting := re.fullmatch(r"  # (\w+): \S+", line):
+            said[setting[1]], comment = comment.strip(), ""
+        else:
+            comment += line.replace("  # ", " ", 1)
+    return said
+
+
 def _example() -> bytes:
     # In a wheel the example lies in the package, in a checkout beside it.
     package = Path(__file__).parent.parent

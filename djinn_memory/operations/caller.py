@@ -205,6 +205,11 @@ class Calls(Generic[H]):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="djinn")
         sys.setswitchinterval(SWITCH_SECONDS)
 
+    @property
+    def home(self) -> Home:
+        """The home, with its settings at the last call."""
+        return self._home.runtime.home
+
     def submit(
         self,
         caller: Caller,

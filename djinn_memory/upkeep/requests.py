@@ -57,6 +57,10 @@ class MaintainOptions(Struct, frozen=True):
     agent: OnlyAgent = None
 
 
+class ListJobs(Struct, frozen=True):
+    """List the jobs of upkeep, and their last runs."""
+
+
 class DoctorOptions(Struct, frozen=True):
     """Check the installation and suggest fixes.
 
@@ -134,6 +138,30 @@ class JobAction(Struct, frozen=True):
     """The vault of the note that was created or changed."""
     path: str | None = None
     """The path of that note, relative to the folder of the vault."""
+
+
+class JobState(Struct, frozen=True):
+    """A job, and its last run."""
+
+    name: str
+    """The name, as `--only` accepts it."""
+    does: str
+    """Its work, in one sentence without its subject."""
+    last: str | None
+    """The time when it last ran for all agents, as ISO 8601 in UTC; null if never."""
+    actions: int
+    """The number of actions of that run."""
+    problems: int
+    """The number of actions of that run that failed."""
+    due: bool
+    """Whether `djinn watch` would run it now. It runs no job in `upkeep.skip`."""
+
+
+class JobList(Struct, frozen=True):
+    """The jobs of upkeep."""
+
+    jobs: Sequence[JobState]
+    """The jobs, in the order in which they run."""
 
 
 class JobRun(Struct, frozen=True):

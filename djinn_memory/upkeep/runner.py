@@ -22,7 +22,13 @@ from djinn_memory.system.locks import lock
 from djinn_memory.system.plural import count
 from djinn_memory.upkeep.jobs.job import Job, JobContext, JobReport, reason
 from djinn_memory.upkeep.registry import JOBS
-from djinn_memory.upkeep.requests import JobAction, JobRun, MaintenanceReport
+from djinn_memory.upkeep.requests import (
+    JobAction,
+    JobList,
+    JobRun,
+    JobState,
+    MaintenanceReport,
+)
 
 NOUN = "job"
 """The noun of the events. Their subject is the name of the job."""
@@ -182,9 +188,26 @@ def _next(job: Job, ended: datetime, at: str) -> datetime:
 
 def last_runs(state: State) -> dict[str, datetime]:
     """The time of each job's last run, by name."""
+    return {name: datetime.fromisoformat(event.at) for name, event in _last_events(state).items()}
+
+
+def _last_events(state: State) -> dict[str, Event]:
     ledger = state.ledger_if_any
-    events = ledger.latest(NOUN) if ledger else []
-    return {event.subject: datetime.fromisoformat(event.at) for event in events}
+    return {event.subject: event for event in (ledger.latest(NOUN) if ledger else [])}
+
+
+def list_jobs(state: State, now: datetime) -> JobList:
+    """All jobs, with their last runs."""
+    last, waiting = _last_events(state), due(JOBS.values(), state, now)
+    states = []
+    for job in JOBS.values():
+        event = last.get(job.name)
+        actions, problems = (
+            int(event.data.get(key) or 0) if event else 0 for key in ("actions", "problems")
+        )
+        at = event.at if event else None
+        states.append(JobState(job.name, job.does, at, actions, problems, job in waiting))
+    return JobList(states)
 
 
 def _record(state: State, job: Job, actions: int, problems: int) -> None:

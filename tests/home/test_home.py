@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import ConfigError, NotFound, Refused, UsageError
 from djinn_memory.home.home import Home, discover
 from djinn_memory.home.setup import add_agent, add_vault, init, remove_agent, remove_vault
-from djinn_memory.memories.recall.scores import pool_of
+from djinn_memory.memories.recall.records import pool_of
 from djinn_memory.notes.vault import walk
 from djinn_memory.store.expiring.redis import RedisWorkingStore
 from tests.conftest import Run

@@ -78,6 +78,7 @@ ASKED: list[Question] = [
     *(("recall", {"query": query, "profile": "auto"}) for query in QUESTIONS[:3]),
     ("rate", {"target": "last", "useful": [1], "gap": FINNS_WORDS[0]}),
     ("recall", {"query": QUESTIONS[0], "profile": "planning"}),
+    ("scores.preview", {"parameters": {"blend_boost_factor": 1}}),
     *((name, {"name": "Kettle"}) for name in ("memories.show", "memories.links", "memories.find")),
     *((f"memories.{name}", {"name": "Kettle"}) for name in ("related", "mentions")),
     ("memories.link_mentions", {"name": "Kettle", "mentions": ["all"], "dry_run": True}),
@@ -363,7 +364,9 @@ def test_every_operation_that_takes_an_agent_is_asked(expected: list[tuple[str, 
     others = OPERATIONS.keys() - takers
     sync = {name for name in others if name.startswith("sync.")}
     keys = {"keys.add", "keys.list", "keys.revoke"}
-    assert others == {"doctor", "backups.create", *keys, *sync}, "operations on the whole home"
+    assert others == {"doctor", "jobs", "backups.create", *keys, *sync}, (
+        "operations on the whole home"
+    )
     assert {OPERATIONS[name].rights for name in others} == {"person"}
     answered = {asked.split()[0] for asked, text in expected if text.startswith("{")}
     assert answered == takers

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -106,4 +106,15 @@ class ShowScores(Struct, frozen=True):
             "were used or rated if not given, the most recent first."
         ),
     ] = None
+    agent: AgentName = None
+
+
+class PreviewScores(Struct, frozen=True):
+    """Show how other parameters of scoring would order the last recalls. Nothing is logged."""
+
+    parameters: Annotated[
+        Mapping[str, Any],
+        Meta(description="Parameters of scoring by name. The others keep their values."),
+    ] = {}
+    limit: Annotated[int, Meta(ge=1, le=50, description="The maximum number of queries.")] = 5
     agent: AgentName = None

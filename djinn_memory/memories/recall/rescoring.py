@@ -17,11 +17,11 @@ from djinn_memory import scoring
 from djinn_memory.errors import DjinnError
 from djinn_memory.home.settings import ProfileConfig
 from djinn_memory.memories.catalog.catalog import MERGED, LedgerName
-from djinn_memory.memories.recall.scores import LedgerRecords, records_of
+from djinn_memory.memories.recall.records import LedgerRecords, records_of
 from djinn_memory.notes.dates import local_day
 from djinn_memory.notes.slugs import fold
 from djinn_memory.runtime import Runtime
-from djinn_memory.scoring import Rating, Score, blended, note_factor, score, share_of
+from djinn_memory.scoring import Rating, Score, ScoringConfig, blended, note_factor, score, share_of
 from djinn_memory.search.candidate import Candidate, once
 from djinn_memory.search.fusion import NOISE
 from djinn_memory.search.legs.words_query import content
@@ -122,10 +122,18 @@ class Rescorer:
     It leaves out memories that the profile excludes, and adds memories that the profile requires.
     """
 
-    def __init__(self, runtime: Runtime, profile: ProfileConfig, agent: str, question: str) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        profile: ProfileConfig,
+        agent: str,
+        question: str,
+        parameters: ScoringConfig | None = None,
+    ) -> None:
+        """Without `parameters`, those of the settings hold."""
         self._state = runtime.state
         self._profile = profile
-        self._scoring = runtime.home.config.scoring
+        self._scoring = parameters or runtime.home.config.scoring
         self._agent = agent
         self._question = question
         self._content: dict[str, frozenset[str]] = {}

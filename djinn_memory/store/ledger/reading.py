@@ -187,6 +187,17 @@ def last_request(
     return requests[0][0] if requests else None
 
 
+def last_queries(ledger: Ledger, agent: str, limit: int) -> list[str]:
+    """An agent's last queries that found memories, the newest first, each once."""
+    queries = ledger.rows(
+        "select query, max(id) as last from (select query, id from memory_retrieval_log "
+        "where agent_id = ?1 and query != '' order by id desc limit 1000) "
+        "group by query order by last desc limit ?2",
+        (agent, limit),
+    )
+    return [query for query, _ in queries]
+
+
 def shown(ledger: Ledger, request: str, agent: str) -> list[ShownMemory]:
     """The memories in a recall, by rank. Empty for another agent's request."""
     memories = ledger.rows(

@@ -20,8 +20,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from djinn_memory.djinn import Djinn
-from djinn_memory.errors import UsageError, Wording
+from djinn_memory.errors import ConfigError, UsageError, Wording
 from djinn_memory.home.access import is_own
+from djinn_memory.home.home import Change, Home
+from djinn_memory.home.settings import Config
 from djinn_memory.models import Progress
 from djinn_memory.operations import OPERATIONS, Verb
 from djinn_memory.operations.caller import WRITING, Caller, Calls
@@ -147,6 +149,26 @@ class Runner:
         finally:
             tell(state)
         return answer
+
+    @property
+    def home(self) -> Home:
+        """The home, with its settings at the last request."""
+        return self._calls.home
+
+    async def settings(self, caller: Caller, *changes: Change) -> Config:
+        """The settings in effect, after changes. Raises `Denied`, or `UsageError` if invalid."""
+        if changes and (caller.rights != "person" or caller.read_only):
+            why = "the settings are changed with a key that has the scope administer"
+            raise Denied(HTTPStatus.FORBIDDEN, why)
+
+        def work(djinn: Djinn, caller: Caller) -> Config:
+            try:
+                return djinn.home.edit(*changes) if changes else djinn.home.config
+            except ConfigError as error:
+                raise UsageError(str(error)) from None
+
+        given = {".".join(keys): value for keys, value in changes}
+        return await self.do(caller, "config.set" if changes else "config.get", given, work)
 
     async def answer(self, caller: Caller, name: str, given: Fields) -> bytes:
         """The answer of an operation as JSON. Raises `Denied` or `DjinnError`."""

@@ -16,6 +16,9 @@ from djinn_memory.web.pages.login import login_routes
 from djinn_memory.web.pages.note import note_routes
 from djinn_memory.web.pages.review import review_routes
 from djinn_memory.web.pages.search import search_routes
+from djinn_memory.web.pages.settings.access import access_routes
+from djinn_memory.web.pages.settings.health import health_routes
+from djinn_memory.web.pages.settings.scoring import scoring_routes
 from djinn_memory.web.pages.site import Site
 
 
@@ -31,4 +34,7 @@ def page_routes(site: Site, visitors: Visitors, uploads: Path) -> list[BaseRoute
         *document_routes(site, uploads),
         *graph_routes(site),
         *review_routes(site),
+        *access_routes(site),
+        *health_routes(site),
+        *scoring_routes(site),
     ]

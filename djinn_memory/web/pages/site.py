@@ -19,6 +19,9 @@ from starlette.routing import Route
 
 from djinn_memory import __version__
 from djinn_memory.errors import DjinnError
+from djinn_memory.home.access import domain_key
+from djinn_memory.home.home import Change, Home
+from djinn_memory.home.settings import Config
 from djinn_memory.memories.library.requests import FileOutcome
 from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.caller import Caller
@@ -47,6 +50,7 @@ PAGES = (
     ("Documents", "/documents"),
     ("Graph", "/graph"),
     ("Review", "/review"),
+    ("Settings", "/settings"),
     ("API", "/docs"),
 )
 """Names and addresses of the pages that each page leads to."""
@@ -70,7 +74,9 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= {"count": count, "note_address": note_address}
+        self._templates.filters |= {
+            "count": count, "note_address": note_address, "with_icons": self._with_icons,
+        }  # fmt: skip
         self._templates.globals |= {"version": __version__, "pages": PAGES}
 
     async def ask(self, request: Request, operation: str, /, **fields: object) -> Any:
@@ -78,6 +84,25 @@ class Site:
         given = {key: value for key, value in fields.items() if value is not None}
         caller: Caller = request.scope["caller"]
         return await self._runner.packed(caller, operation, given, lambda answer: answer)
+
+    @property
+    def home(self) -> Home:
+        """The home, with its settings at the last request."""
+        return self._runner.home
+
+    async def settings(self, request: Request, *changes: Change) -> Config:
+        """The settings, for a person, after changes. Raises `Denied` or `UsageError`."""
+        caller: Caller = request.scope["caller"]
+        if caller.rights != "person":
+            raise Denied(HTTPStatus.FORBIDDEN, "the settings need a key with the scope administer")
+        return await self._runner.settings(caller, *changes)
+
+    def _with_icons(self, domains: str) -> str:
+        """The names of domains, separated by commas, each after its icon in the settings."""
+        entries = self.home.config.described_domains.items()
+        icons = {domain_key(name): entry.icon for name, entry in entries}
+        names = (name.strip() for name in domains.split(","))
+        return ", ".join(f"{icons.get(domain_key(name), '')} {name}".strip() for name in names)
 
     def page(
         self, request: Request, template: str, status: int = HTTPStatus.OK, **values: object
@@ -115,34 +140,44 @@ class Site:
         *,
         commas: Collection[str] = (),
     ) -> Route:
-        """The route of a form whose fields, with those in its path, are those of an operation.
+        """The route of a form for `submitted`.
 
-        Empty fields are left out. A list has an entry per line, or for the fields in `commas`
-        between commas. The browser goes on to the address in the field `back`, or to the one that
-        `then` makes from the answer.
+        The browser goes on to the address in the field `back`, or to the one that `then` makes
+        from the answer.
         """
 
         async def act(request: Request) -> Response:
-            form = QueryParams((await form_of(request)).multi_items())
-            fields = values_in(OPERATIONS[operation].request, form)
-            back = fields.pop("back", None)
-            for name, value in fields.items():
-                if isinstance(value, list):
-                    entries = [
-                        entry.strip()
-                        for text in value
-                        for entry in (text.split(",") if name in commas else text.splitlines())
-                    ]
-                    fields[name] = [entry for entry in entries if entry]
-            given = {name: value for name, value in fields.items() if value not in ("", [])}
-            answer = await self.ask(request, operation, **{**given, **request.path_params})
+            answer = await self.submitted(request, operation, commas)
             # An undo is a change itself.
             change = getattr(answer, "undo", None) or getattr(answer, "change", None)
+            back = str((await form_of(request)).get("back", ""))
             address = back or (then(answer) if then else "/")
             # A form of another host may name any address.
             return see(address if re.match(r"/(?![/\\])", address) else "/", change)
 
         return self.route(path, act, "POST")
+
+    async def submitted(
+        self, request: Request, operation: str, commas: Collection[str] = ()
+    ) -> Any:
+        """The answer to a form whose fields, with those in its path, are those of an operation.
+
+        Empty fields are left out. A list has an entry per line, or for the fields in `commas`
+        between commas.
+        """
+        form = QueryParams((await form_of(request)).multi_items())
+        fields = values_in(OPERATIONS[operation].request, form)
+        fields.pop("back", None)
+        for name, value in fields.items():
+            if isinstance(value, list):
+                entries = [
+                    entry.strip()
+                    for text in value
+                    for entry in (text.split(",") if name in commas else text.splitlines())
+                ]
+                fields[name] = [entry for entry in entries if entry]
+        given = {name: value for name, value in fields.items() if value not in ("", [])}
+        return await self.ask(request, operation, **{**given, **request.path_params})
 
     def route(self, path: str, endpoint: Endpoint, *methods: str) -> Route:
         """A route of a page, on which errors are pages too."""

@@ -59,6 +59,10 @@ def test_a_job_is_due_until_it_ran_and_again_after_its_time(djinn: Djinn) -> Non
         name for name in JOBS if name != "promote"
     ]
     assert abs(last_runs(state)["promote"] - now) < timedelta(minutes=5)
+    jobs = djinn.jobs().jobs
+    assert [job.name for job in jobs] == [*JOBS]
+    assert {job.name for job in jobs if job.last} == {"promote"}
+    assert {job.name for job in jobs if not job.due} == {"promote"}
     djinn.maintain()
     assert due(every, state, now) == ()
     assert due(every, state, now + DAY + timedelta(minutes=10)) == every

@@ -46,9 +46,11 @@ NO_COMMAND = {
     "documents.find": "each command on a document finds it",
     "entities.resolve": "`djinn entity show` resolves the name",
     "graph.view": "`djinn graph view` writes a page",
+    "jobs": "`djinn maintain --help` lists them, and `djinn maintain` runs them",
     "memories.find": "each command on a note finds it",
     "memories.links": "`djinn show` prints the links with the note",
     "memories.write": "a person writes a note in an editor",
+    "scores.preview": "a page shows it while a person edits the parameters",
     "scores.show": "`djinn show --why` prints the score with the note",
 }
 """Operations that no command answers, and why. Python is asked instead."""

@@ -142,8 +142,28 @@ def test_without_a_script(browser: Any, server: Served, state: Any, tmp_path: Pa
     page.get_by_text("minutes.txt").first.wait_for()
 
 
+def test_settings_follow_what_a_person_types(browser: Any, server: Served, state: Any) -> None:
+    with Djinn(Home(server.home.root)) as djinn:
+        djinn.recall("is the pier wet or dry")
+    visitor = Visitor(browser, server, storage_state=state)
+    page = visitor.page
+    visitor.go("/settings/scoring")
+    page.locator("form[data-htmx-powered]").last.wait_for()
+    page.get_by_label("Blend boost factor").fill("9")
+    page.locator("#preview").get_by_text("is the pier wet or dry").wait_for()
+    page.get_by_label("Recency floor").fill("2")
+    page.locator("#preview").get_by_text("from 0 to below 1").wait_for()
+    assert page.get_by_label("Blend boost factor").input_value() == "9"
+    visitor.go("/settings/health")
+    page.get_by_text("Update the index").wait_for()
+    page.get_by_text("What is well").wait_for()
+    assert visitor.said == [] and visitor.asked == {server.host}
+
+
 PAGES = ("/", "/search?query=pier", "/note/shared/pier.md", "/edit/note/shared/pier.md",
-         "/documents", "/review", "/graph", "/login", "/note/nowhere")  # fmt: skip
+         "/documents", "/review", "/graph", "/login", "/note/nowhere",
+         "/settings", "/settings/scoring", "/settings/access", "/settings/health",
+         "/settings/health/checks", "/settings/health/index")  # fmt: skip
 
 
 @pytest.mark.few(1)

@@ -40,7 +40,7 @@ from djinn_memory.memories.proposals.kind import (
     notes_of,
 )
 from djinn_memory.memories.proposals.log import Finding
-from djinn_memory.memories.recall.scores import names_in_events
+from djinn_memory.memories.recall.records import names_in_events
 from djinn_memory.models import Filters, Vault
 from djinn_memory.notes.dates import over
 from djinn_memory.notes.frontmatter import edit_fields
