@@ -12,6 +12,7 @@ from djinn_memory.memories.catalog.catalog import find_memory, require_note
 from djinn_memory.memories.editing.requests import EditMemory, MemoryEdit
 from djinn_memory.memories.writing.change_set import ChangeSet, check_writable, writing
 from djinn_memory.memories.writing.drafts import checked_tag
+from djinn_memory.memories.writing.existing import dated
 from djinn_memory.models import PLANES
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
@@ -51,22 +52,27 @@ def edit(runtime: Runtime, request: EditMemory) -> MemoryEdit:
         new = frontmatter.edit_fields(data, values)
         if added or removed:
             new = _tagged(memory.path, new, added, removed)
+        stated = memory.plane == "knowledge" and memory.type != "fact"
+        if stated and new != data and "updated" not in values:
+            # A value that is gone ended when the note was updated.
+            new = dated(new, {}, runtime.now())
         old, note = (parse(memory.path, each, vault.dialect) for each in (data, new))
         if note.problem and note.problem != old.problem:
             raise UsageError(note.problem, argument="fields")
         states[:] = data, new
         return new
 
-    changes, problems = ChangeSet(), list[Any]()
+    changes, done, problems = ChangeSet(), None, list[Any]()
     if request.dry_run:
         change(disk.read(vault, memory.path))
     else:
         with writing(runtime, vault, "memory edit", request.agent) as writer:
             writer.rewrite(memory.path, change)
-        problems = writer.problems
+        done, problems = writer.changes.result.id, writer.problems
     changes.rewrite(vault, memory.path, *states)
     differs = states[0] != states[1]
-    return MemoryEdit(vault.name, memory.path, differs, changes.diff(), tuple(problems))
+    diff = changes.diff()
+    return MemoryEdit(vault.name, memory.path, differs, diff, done, tuple(problems))
 
 
 def _pair(text: str, *, as_json: bool) -> tuple[str, Any]:

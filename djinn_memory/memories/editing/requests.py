@@ -127,6 +127,8 @@ class MemoryEdit(Struct, frozen=True):
     """Whether anything differs from before."""
     diff: str
     """The changes, as a unified diff."""
+    change: str | None = None
+    """The id of the change, for `djinn undo`; null if nothing differs from before."""
     problems: tuple[Problem, ...] = ()
     """Problems that keep the note from being searchable at once."""
 

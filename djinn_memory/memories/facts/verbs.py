@@ -79,6 +79,8 @@ class ForgottenFact(Struct, frozen=True):
     """The fact before it was removed."""
     moved_to: Path
     """The new path of its note."""
+    change: str | None = None
+    """The id of the change, for `djinn undo`; null if it cannot be taken back."""
 
 
 class Facts(Namespace, name="facts"):
@@ -172,7 +174,7 @@ class Facts(Namespace, name="facts"):
         with writing(self.runtime, vault, "fact forget", request.agent) as writer:
             [place] = writer.trash([fact.path])
         remove_notes(self._state, vault, [fact.path])
-        return ForgottenFact(fact, place)
+        return ForgottenFact(fact, place, writer.changes.result.id)
 
     @operation(requests.VerifyFact, writes=True, positional=("category", "key"))
     def verify(self, request: requests.VerifyFact) -> FactChange:
@@ -183,7 +185,8 @@ class Facts(Namespace, name="facts"):
             at = moment(writer.now)
             writer.rewrite(fact.path, lambda data: verified(data, at, revive=fact.expired))
         fact = queries.fact_in(writer.content(fact.path), vault, fact.path, writer.now)
-        return FactChange("verified", fact, None, tuple(writer.problems))
+        change = writer.changes.result.id
+        return FactChange("verified", fact, None, change, tuple(writer.problems))
 
     def mark_expired(self, agent: str | None = None) -> int:
         """Write `status: expired` into facts that have expired. Returns how many were marked.
