@@ -13,7 +13,10 @@ function move(step) {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (typing(event.target)) {
-    if (event.key === "Escape") event.target.blur();
+    if (event.key !== "Escape") return;
+    // It would empty the field, and the hits would go.
+    event.preventDefault();
+    event.target.blur();
     return;
   }
   const actions = {

@@ -51,7 +51,7 @@ from djinn_memory.notes.dates import moment
 from djinn_memory.notes.encoding import writable
 from djinn_memory.notes.note import parse
 from djinn_memory.notes.periods import end_of_day
-from djinn_memory.notes.slugs import flat, fold, folder, name_key, slug
+from djinn_memory.notes.slugs import fold, folder, name_key, slug
 from djinn_memory.operations.checks import from_json
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.scoring import share_of
@@ -82,7 +82,7 @@ class EntityPage(Struct, frozen=True):
     total: int
     """The number of entities on all pages."""
     kinds: dict[str, int]
-    """The number of entities of each kind."""
+    """The number of entities of each kind, also of those that the request leaves out by kind."""
 
 
 class EntityView(Struct, frozen=True):
@@ -174,17 +174,14 @@ class Entities(Namespace, name="entities"):
     @operation(requests.ListEntities)
     def list(self, request: requests.ListEntities) -> EntityPage:
         """List the entities that an agent sees, with the number of their mentions."""
+        kind, text = (fold(each or "").strip() for each in (request.kind, request.search))
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
+            known = named = everyone(index)
             selection, limit, skip = ENTITIES, request.limit, request.skip
-            if request.kind is not None:
-                types = (fold(request.kind).strip(),)
-                selection = replace(ENTITIES, filters=replace(ENTITIES.filters, types=types))
-            named = index.names(selection)
-            if request.search:
-                text = flat(request.search)
-                named = [
-                    each for each in named if any(text in flat(name) for name in names_of(each))
-                ]
+            if kind:
+                selection = replace(ENTITIES, filters=replace(ENTITIES.filters, types=(kind,)))
+            if text:
+                named = [each for each in known if any(text in fold(n) for n in names_of(each))]
                 places = tuple((each.vault, each.path) for each in named)
                 selection = replace(selection, places=places)
             kinds = Counter(each.type or "" for each in named)
@@ -192,7 +189,7 @@ class Entities(Namespace, name="entities"):
             page = [
                 *index.memories(selection, order="title", limit=limit, skip=skip, fields=fields)
             ]
-            counts = Counter(each.entity for each in occurrences(index, page, everyone(index)))
+            counts = Counter(each.entity for each in occurrences(index, page, known))
             shown = tuple(
                 extended(
                     memory,
@@ -202,7 +199,8 @@ class Entities(Namespace, name="entities"):
                 )
                 for memory in page
             )
-        return EntityPage(shown, kinds.total(), dict(sorted(kinds.items())))
+        total = kinds[kind] if kind else kinds.total()
+        return EntityPage(shown, total, dict(sorted(kinds.items())))
 
     @operation(requests.ShowEntity, positional=("name",))
     def show(self, request: requests.ShowEntity) -> EntityView:

@@ -12,6 +12,8 @@ from djinn_memory.web.api.guard import Visitors
 from djinn_memory.web.pages.documents import document_routes
 from djinn_memory.web.pages.graph import graph_routes
 from djinn_memory.web.pages.home import home_routes
+from djinn_memory.web.pages.knowledge.entities import entity_routes
+from djinn_memory.web.pages.knowledge.facts import fact_routes
 from djinn_memory.web.pages.login import login_routes
 from djinn_memory.web.pages.note import note_routes
 from djinn_memory.web.pages.review import review_routes
@@ -31,4 +33,6 @@ def page_routes(site: Site, visitors: Visitors, uploads: Path) -> list[BaseRoute
         *document_routes(site, uploads),
         *graph_routes(site),
         *review_routes(site),
+        *entity_routes(site),
+        *fact_routes(site),
     ]

@@ -26,6 +26,7 @@ from djinn_memory.system.plural import count
 from djinn_memory.web.api.documents.uploads import ingest_upload
 from djinn_memory.web.api.operations import Runner, values_in
 from djinn_memory.web.api.problems import Denied, status_of
+from djinn_memory.web.pages.addresses import entity_address, fact_address
 from djinn_memory.web.pages.markdown import to_html
 
 POLICY = (
@@ -44,6 +45,8 @@ _HEADERS = {
 
 PAGES = (
     ("Documents", "/documents"),
+    ("Entities", "/entities"),
+    ("Facts", "/facts"),
     ("Graph", "/graph"),
     ("Review", "/review"),
     ("API", "/docs"),
@@ -70,6 +73,7 @@ class Site:
             lstrip_blocks=True,
         )
         self._templates.filters |= {"count": count, "note_address": note_address}
+        self._templates.filters |= {"entity_address": entity_address, "fact_address": fact_address}
         self._templates.globals |= {"version": __version__, "pages": PAGES}
 
     async def ask(self, request: Request, operation: str, /, **fields: object) -> Any:

@@ -63,6 +63,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         (shared / "hostile.md").write_text(HOSTILE)
         with Djinn(Home(home.root)) as djinn:
             djinn.index()
+            djinn.entities.add("Maren", "person", aliases=["M"], properties=["city=Oslo"])
+            djinn.facts.set("maren", "city", "Rome")
+            djinn.facts.set("maren", "city", "Oslo")
         with served_by(home) as running:
             yield running
 
@@ -141,7 +144,8 @@ def test_without_a_script(browser: Any, server: Served, state: Any, tmp_path: Pa
 
 
 PAGES = ("/", "/search?query=pier", "/note/shared/pier.md", "/edit/note/shared/pier.md",
-         "/documents", "/review", "/graph", "/login", "/note/nowhere")  # fmt: skip
+         "/documents", "/review", "/graph", "/login", "/note/nowhere", "/entities", "/entity/maren",
+         "/facts", "/fact/maren/city")  # fmt: skip
 
 
 @pytest.mark.few(1)
