@@ -53,8 +53,8 @@ def edit(runtime: Runtime, request: EditMemory) -> MemoryEdit:
         if added or removed:
             new = _tagged(memory.path, new, added, removed)
         stated = memory.plane == "knowledge" and memory.type != "fact"
-        if stated and new != data and "updated" not in values:
-            # A value that is gone ended when the note was updated.
+        if stated and request.fields and new != data and "updated" not in values:
+            # A property that is gone ended when the note was updated.
             new = dated(new, {}, runtime.now())
         old, note = (parse(memory.path, each, vault.dialect) for each in (data, new))
         if note.problem and note.problem != old.problem:
