@@ -49,13 +49,14 @@ def _add(call: Call, answer: verbs.EntityChange) -> None:
     _print_change(answer)
 
 
-@command("entities.list", fields={"kind": KIND})
+@command("entities.list", fields={"kind": KIND, "search": Field("TEXT")})
 def _list(call: Call, answer: verbs.EntityPage) -> None:
     """List entities by name, with the number of their mentions.
 
     Examples:
         djinn entity list
         djinn entity list --kind person --json
+        djinn entity list --search mar
     """
     output.columns(
         (
@@ -65,6 +66,8 @@ def _list(call: Call, answer: verbs.EntityPage) -> None:
         head="name kind mentions aliases path",
         empty=f"No entities of the kind {clean(kind)}."
         if (kind := call.request.kind)
+        else f"No entity has {clean(text)} in a name."
+        if (text := call.request.search)
         else 'No entities. Run, for example, `djinn entity add "Maren Holt" --kind person`.',
     )
     if answer.total > len(answer.entities):
@@ -170,7 +173,8 @@ def _split(call: Call, answer: EntitySplit) -> None:
     """
     for entity in (answer.entity, answer.other):
         say(f"{clean(entity.title)} -> {place(entity)}")
-    say(f"links changed in {count(len(answer.notes), 'note')}")
+    change = "links to change" if call.request.dry_run else "links changed"
+    say(f"{change} in {count(len(answer.notes), 'note')}")
 
 
 @command("entities.remove", fields={"name": NAME})

@@ -13,15 +13,19 @@ from djinn_memory.memories.entities.merge import EntityMerge
 from djinn_memory.memories.entities.verbs import EntityChange, EntityPage
 from djinn_memory.models import Memory
 
+_WITHOUT = frozenset({
+    "confidence", "context", "domain", "dry_run", "json_value", "properties", "search", "skip",
+    "source",
+})  # fmt: skip
+"""Fields that the tool does not have, for want of room in a session."""
+
 
 @tool(
     "entities",
     actions=("add", "list", "show", "set", "edit", "alias", "merge"),
     present=lambda result, _: result,
     prepare=as_understood,
-    without=frozenset(
-        {"domain", "dry_run", "skip", "properties", "confidence", "source", "context", "json_value"}
-    ),
+    without=_WITHOUT,
     names={"action": "change"},
     hints={
         "kind": "person, place, project, concept, or your own.",

@@ -12,6 +12,7 @@ from djinn_memory.memories.catalog.catalog import find_memory, require_note
 from djinn_memory.memories.editing.requests import EditMemory, MemoryEdit
 from djinn_memory.memories.writing.change_set import ChangeSet, check_writable, writing
 from djinn_memory.memories.writing.drafts import checked_tag
+from djinn_memory.memories.writing.existing import dated
 from djinn_memory.models import PLANES
 from djinn_memory.notes import frontmatter
 from djinn_memory.notes import vault as disk
@@ -51,6 +52,10 @@ def edit(runtime: Runtime, request: EditMemory) -> MemoryEdit:
         new = frontmatter.edit_fields(data, values)
         if added or removed:
             new = _tagged(memory.path, new, added, removed)
+        stated = memory.plane == "knowledge" and memory.type != "fact"
+        if stated and request.fields and new != data and "updated" not in values:
+            # A property that is gone ended when the note was updated.
+            new = dated(new, {}, runtime.now())
         old, note = (parse(memory.path, each, vault.dialect) for each in (data, new))
         if note.problem and note.problem != old.problem:
             raise UsageError(note.problem, argument="fields")

@@ -201,7 +201,11 @@ def entity_detail(
 
 def written_entity(vault: Vault, path: str, at: str) -> EntityDetail:
     """An entity from its note alone, as it is on the disk: without mentions and relations."""
-    note = read_note(vault, path)
+    return detail_in(read_note(vault, path), vault, path, at)
+
+
+def detail_in(note: Note, vault: Vault, path: str, at: str) -> EntityDetail:
+    """An entity from the text of its note, without mentions and relations."""
     return _detail(
         note,
         note,

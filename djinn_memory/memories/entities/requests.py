@@ -68,6 +68,10 @@ class ListEntities(Struct, frozen=True):
     """List entities by name, each with the number of its mentions."""
 
     kind: _Kind = None
+    search: Annotated[
+        Annotated[RawText, Meta(max_length=500)] | None,
+        Meta(description="Only entities with this text in their name or an alias."),
+    ] = None
     limit: Annotated[int, Meta(ge=1, le=10_000, description="The maximum number of entities.")] = 50
     skip: Annotated[
         int, Meta(ge=0, le=10_000_000, description="How many of the first entities to skip.")
@@ -188,3 +192,4 @@ class SplitEntity(Struct, frozen=True):
         Meta(description="The name of the entity that was merged. Default: the one merged last."),
     ] = None
     agent: AgentName = None
+    dry_run: DryRun = False

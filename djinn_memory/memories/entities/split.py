@@ -12,7 +12,7 @@ from djinn_memory.errors import NotFound, Refused, Remedy
 from djinn_memory.memories.changes import files
 from djinn_memory.memories.changes.history import past_changes
 from djinn_memory.memories.changes.plan import FileChange, KeptBytes, digest
-from djinn_memory.memories.entities.detail import EntityDetail, written_entity
+from djinn_memory.memories.entities.detail import EntityDetail, detail_in, written_entity
 from djinn_memory.memories.entities.merge import COMMAND, EntityNote, merged
 from djinn_memory.memories.entities.names import find_entity
 from djinn_memory.memories.entities.requests import SplitEntity
@@ -66,13 +66,13 @@ class EntitySplit(Struct, frozen=True):
     """The result of taking a merge apart."""
 
     entity: EntityDetail
-    """The entity into which the other was merged, without its mentions."""
+    """The entity into which the other was merged, without its mentions; as it is for a dry run."""
     other: EntityDetail
     """The entity that was merged, as it was before."""
     change: str | None
-    """The id of the change, for `djinn undo`."""
+    """The id of the change, for `djinn undo`; null for a dry run."""
     notes: tuple[str, ...]
-    """The notes with links that were changed, as `vault/path`."""
+    """The notes with links that were changed, or would be, as `vault/path`."""
     problems: tuple[Problem, ...] = ()
     """Problems that keep the notes from being searchable at once."""
 
@@ -111,7 +111,9 @@ def split(runtime: Runtime, request: SplitEntity) -> EntitySplit:
     merge = _found(runtime, vaults, (own.id, memory.path), request)
     _require_visible(runtime, scope, merge)
     what, notes = f"Took apart: {merge.what}", []
-    with change_set(runtime, "entity split", what, agent=request.agent) as changes:
+    with change_set(
+        runtime, "entity split", what, agent=request.agent, dry_run=request.dry_run
+    ) as changes:
         for file, before in merge.before.items():
             now = files.current(before.vault, before.path)
             if file == merge.gone:
@@ -124,10 +126,9 @@ def split(runtime: Runtime, request: SplitEntity) -> EntitySplit:
             elif file == merge.into:
                 raise _edited(before, "no longer exists")
     result, at = changes.result, moment(runtime.now())
-    entity, other = (
-        written_entity(note.vault, note.path, at)
-        for note in (merge.before[merge.into], merge.before[merge.gone])
-    )
+    into, gone = merge.before[merge.into], merge.before[merge.gone]
+    entity = written_entity(into.vault, into.path, at)
+    other = detail_in(gone.note, gone.vault, gone.path, at)
     return EntitySplit(entity, other, result.id, tuple(notes), tuple(result.problems))
 
 

@@ -22,6 +22,7 @@ from djinn_memory.memories.entities.names import (
     everyone,
     find_entity,
     named_entities,
+    names_of,
     no_entity,
     same_name,
 )
@@ -53,6 +54,7 @@ from djinn_memory.notes.periods import end_of_day
 from djinn_memory.notes.slugs import fold, folder, name_key, slug
 from djinn_memory.operations.checks import from_json
 from djinn_memory.operations.operation import Namespace, operation
+from djinn_memory.scoring import share_of
 from djinn_memory.secrets import guard
 from djinn_memory.store.busy import WRITE_SECONDS, within
 from djinn_memory.store.index.records import IndexedMemory
@@ -66,6 +68,8 @@ class ListedEntity(Memory, frozen=True, kw_only=True):
 
     aliases: tuple[str, ...]
     """Its other names."""
+    confidence: float | None
+    """How certain the entity is, from 0 to 1."""
     mentioned: int
     """How often the memories that the agent sees mention it."""
 
@@ -78,7 +82,7 @@ class EntityPage(Struct, frozen=True):
     total: int
     """The number of entities on all pages."""
     kinds: dict[str, int]
-    """The number of entities of each kind."""
+    """The number of entities of each kind, also of those that the request leaves out by kind."""
 
 
 class EntityView(Struct, frozen=True):
@@ -103,6 +107,8 @@ class EntityChange(Struct, frozen=True):
     also_named: dict[str, tuple[str, ...]] = {}
     """The names that were given and that other entities have, too, each with the places of these as
     `vault/path`. A mention of such a name needs a context."""
+    change: str | None = None
+    """The id of the change, for `djinn undo`; null if nothing was changed."""
     problems: tuple[Problem, ...] = ()
     """Problems that keep the note from being searchable at once."""
 
@@ -114,6 +120,8 @@ class EntityRemoval(Struct, frozen=True):
     """The entity."""
     moved_to: Path | None
     """The new path of its note; null if it was not moved."""
+    change: str | None = None
+    """The id of the change, for `djinn undo`; null if it was not moved."""
 
 
 class Entities(Namespace, name="entities"):
@@ -166,20 +174,33 @@ class Entities(Namespace, name="entities"):
     @operation(requests.ListEntities)
     def list(self, request: requests.ListEntities) -> EntityPage:
         """List the entities that an agent sees, with the number of their mentions."""
+        kind, text = (fold(each or "").strip() for each in (request.kind, request.search))
         with self.runtime.index(self.runtime.fresh_scope(request.agent)) as index:
+            known = named = everyone(index)
             selection, limit, skip = ENTITIES, request.limit, request.skip
-            if request.kind is not None:
-                types = (fold(request.kind).strip(),)
-                selection = replace(ENTITIES, filters=replace(ENTITIES.filters, types=types))
-            kinds = Counter(each.type or "" for each in index.names(selection))
-            listed = index.memories(selection, order="title", limit=limit, skip=skip, fields=())
-            page = [*listed]
-            counts = Counter(each.entity for each in occurrences(index, page, everyone(index)))
+            if kind:
+                selection = replace(ENTITIES, filters=replace(ENTITIES.filters, types=(kind,)))
+            if text:
+                named = [each for each in known if any(text in fold(n) for n in names_of(each))]
+                places = tuple((each.vault, each.path) for each in named)
+                selection = replace(selection, places=places)
+            kinds = Counter(each.type or "" for each in named)
+            fields = ("confidence",)
+            page = [
+                *index.memories(selection, order="title", limit=limit, skip=skip, fields=fields)
+            ]
+            counts = Counter(each.entity for each in occurrences(index, page, known))
             shown = tuple(
-                extended(memory, ListedEntity, mentioned=counts[memory.memory_id])
+                extended(
+                    memory,
+                    ListedEntity,
+                    confidence=share_of(memory.field("confidence")),
+                    mentioned=counts[memory.memory_id],
+                )
                 for memory in page
             )
-        return EntityPage(shown, kinds.total(), dict(sorted(kinds.items())))
+        total = kinds[kind] if kind else kinds.total()
+        return EntityPage(shown, total, dict(sorted(kinds.items())))
 
     @operation(requests.ShowEntity, positional=("name",))
     def show(self, request: requests.ShowEntity) -> EntityView:
@@ -329,7 +350,7 @@ class Entities(Namespace, name="entities"):
             paths = files_of(self._state, vault, memory)
             moved_to = writer.trash(paths)[-1]
         remove_notes(self.runtime.state, vault, paths)
-        return EntityRemoval(entity, moved_to)
+        return EntityRemoval(entity, moved_to, writer.changes.result.id)
 
     def _change(
         self,
@@ -350,7 +371,8 @@ class Entities(Namespace, name="entities"):
                     if listed := tuple(each for each in places if each != own):
                         others[name] = listed
         entity = written_entity(vault, path, moment(self.runtime.now()))
-        return EntityChange(action, entity, others, tuple(writer.problems))
+        change = writer.changes.result.id
+        return EntityChange(action, entity, others, change, tuple(writer.problems))
 
     def _find(
         self, request: requests.SetProperty | requests.ChangeAliases | requests.RemoveEntity

@@ -36,7 +36,9 @@ NEIGHBOURS = 50
 _FACTS = Selection(Filters(types=(FACT,)), whole_files=True)
 """Facts are read and written by path, so a section of a journal cannot be a fact."""
 
-_FIELDS = ("category", "key", "confidence", "expires", "status", "valid_from", DOMAIN)
+_FIELDS = (
+    "category", "key", "confidence", "expires", "status", "valid_from", "valid_to", DOMAIN,
+)  # fmt: skip
 
 
 class Fact(MemoryRef, frozen=True, kw_only=True):
@@ -147,6 +149,8 @@ class IndexedFact(Struct, frozen=True):
     status: str | None
     since: str | None
     """The time before which it cannot have had a value; None if its note may tell of one."""
+    standing: str | None
+    """Since when its value holds without an end; None if only its note tells that."""
     domains: tuple[str, ...]
 
     @property
@@ -163,6 +167,11 @@ class IndexedFact(Struct, frozen=True):
     def superseded(self) -> bool:
         """Whether another fact replaced it."""
         return fold(self.status or "") == "superseded"
+
+    def holds(self, at: str) -> bool:
+        """Whether it is sure, without its note, that its value held at a time."""
+        start = period_date(self.standing)
+        return start is not None and begin_key(start) <= at
 
     @property
     def place(self) -> tuple[str, str]:
@@ -198,6 +207,9 @@ def indexed_facts(
                     over(memory.field("expires"), now),
                     status,
                     None if memory.field("valid_from") else memory.created,
+                    None
+                    if memory.field("valid_to") or memory.field("expires")
+                    else memory.field("valid_from") or memory.updated or memory.created,
                     tuple(domains_in([memory])),
                 )
             )

@@ -79,6 +79,8 @@ class ForgottenFact(Struct, frozen=True):
     """The fact before it was removed."""
     moved_to: Path
     """The new path of its note."""
+    change: str | None = None
+    """The id of the change, for `djinn undo`; null if it cannot be taken back."""
 
 
 class Facts(Namespace, name="facts"):
@@ -121,7 +123,8 @@ class Facts(Namespace, name="facts"):
         if request.search:
             facts = [fact for fact, _ in self._containing(facts, request.search, at)]
         if at:
-            facts = [fact for fact in facts if self._read(fact, at)]
+            # To read all notes takes half a second for each thousand.
+            facts = [fact for fact in facts if fact.holds(at) or self._read(fact, at)]
         facts = _in_order(facts, request.sort, request.order)
         pages = max(1, -(-len(facts) // request.limit))
         shown = facts[request.skip : request.skip + request.limit]
@@ -172,7 +175,7 @@ class Facts(Namespace, name="facts"):
         with writing(self.runtime, vault, "fact forget", request.agent) as writer:
             [place] = writer.trash([fact.path])
         remove_notes(self._state, vault, [fact.path])
-        return ForgottenFact(fact, place)
+        return ForgottenFact(fact, place, writer.changes.result.id)
 
     @operation(requests.VerifyFact, writes=True, positional=("category", "key"))
     def verify(self, request: requests.VerifyFact) -> FactChange:
@@ -183,7 +186,8 @@ class Facts(Namespace, name="facts"):
             at = moment(writer.now)
             writer.rewrite(fact.path, lambda data: verified(data, at, revive=fact.expired))
         fact = queries.fact_in(writer.content(fact.path), vault, fact.path, writer.now)
-        return FactChange("verified", fact, None, tuple(writer.problems))
+        change = writer.changes.result.id
+        return FactChange("verified", fact, None, change, tuple(writer.problems))
 
     def mark_expired(self, agent: str | None = None) -> int:
         """Write `status: expired` into facts that have expired. Returns how many were marked.

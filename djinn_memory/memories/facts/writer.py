@@ -49,6 +49,8 @@ class FactChange(Struct, frozen=True):
     """The fact after the change."""
     before: str | None = None
     """The previous value, which the history keeps; null if there was none."""
+    change: str | None = None
+    """The id of the change, for `djinn undo`; null if nothing was changed."""
     problems: tuple[Problem, ...] = ()
     """Problems that keep the fact from being searchable at once."""
 
@@ -108,7 +110,7 @@ def set_fact(
             draft.guard(home.config.secrets, allow=request.allow_secret)
             action, path = "created", writer.create(draft)[1]
     fact = queries.fact_in(writer.content(path), vault, path, writer.now)
-    return FactChange(action, fact, before, tuple(writer.problems))
+    return FactChange(action, fact, before, writer.changes.result.id, tuple(writer.problems))
 
 
 def add_fact(runtime: Runtime, changes: ChangeSet, vault: Vault, fact: queries.Fact) -> None:

@@ -12,6 +12,8 @@ from djinn_memory.web.api.guard import Visitors
 from djinn_memory.web.pages.documents import document_routes
 from djinn_memory.web.pages.graph import graph_routes
 from djinn_memory.web.pages.home import home_routes
+from djinn_memory.web.pages.knowledge.entities import entity_routes
+from djinn_memory.web.pages.knowledge.facts import fact_routes
 from djinn_memory.web.pages.login import login_routes
 from djinn_memory.web.pages.note import note_routes
 from djinn_memory.web.pages.review import review_routes
@@ -37,4 +39,6 @@ def page_routes(site: Site, visitors: Visitors, uploads: Path) -> list[BaseRoute
         *access_routes(site),
         *health_routes(site),
         *scoring_routes(site),
+        *entity_routes(site),
+        *fact_routes(site),
     ]

@@ -30,6 +30,7 @@ from djinn_memory.system.plural import count
 from djinn_memory.web.api.documents.uploads import ingest_upload
 from djinn_memory.web.api.operations import Runner, values_in
 from djinn_memory.web.api.problems import Denied, status_of
+from djinn_memory.web.pages.addresses import entity_address, fact_address
 from djinn_memory.web.pages.markdown import to_html
 
 POLICY = (
@@ -48,6 +49,8 @@ _HEADERS = {
 
 PAGES = (
     ("Documents", "/documents"),
+    ("Entities", "/entities"),
+    ("Facts", "/facts"),
     ("Graph", "/graph"),
     ("Review", "/review"),
     ("Settings", "/settings"),
@@ -76,6 +79,7 @@ class Site:
         )
         self._templates.filters |= {
             "count": count, "note_address": note_address, "with_icons": self._with_icons,
+            "entity_address": entity_address, "fact_address": fact_address,
         }  # fmt: skip
         self._templates.globals |= {"version": __version__, "pages": PAGES}
 

@@ -120,7 +120,11 @@ def test_split_takes_a_merge_apart_after_other_edits(djinn: Djinn, linked: int) 
     djinn.entities.set("Robert Alder", "ship", "Aurora", agent="finn")
     with pytest.raises(Refused, match=r"entities\.split\(name=\.\.\.\)` to take the merge apart"):
         djinn.changes.undo(merge)
+    merged = files(djinn.home)
+    preview = djinn.entities.split("Robert Alder", agent="finn", dry_run=True)
+    assert (preview.change, preview.other.title, files(djinn.home)) == (None, "Bob", merged)
     done = djinn.entities.split("Robert Alder", agent="finn")
+    assert (preview.other.text, preview.notes) == (done.other.text, done.notes)
     assert (done.entity.title, done.other.title) == ("Robert Alder", "Bob")
     after = files(djinn.home)
     assert after["shared/people/bob.md"] == before["shared/people/bob.md"]

@@ -215,3 +215,38 @@ def test_secrets_are_refused(djinn: Djinn) -> None:
         djinn.entities.set("Maren Holt", "aws key", secret)
     with pytest.raises(Refused):
         djinn.entities.alias("add", "Maren Holt", [secret])
+
+
+def test_a_property_that_is_unset_ends_then(djinn: Djinn, clock: Clock) -> None:
+    djinn.entities.add("Harbour lamp", "project", properties=["city=Oslo"])
+    clock.time = NOW + timedelta(days=5)
+    done = djinn.memories.edit("Harbour lamp", fields=["city="])
+    [city] = shown(djinn, "Harbour lamp").properties
+    assert (city.value, (city.until or "")[:10]) == ("Oslo", "2026-06-09")
+    djinn.changes.undo(done.change)
+    assert shown(djinn, "Harbour lamp").properties[0].until is None
+    dated = djinn.memories.edit("Harbour lamp", fields=["city=", "updated=2026-06-07"])
+    assert dated.changed and shown(djinn, "Harbour lamp").properties[0].until == "2026-06-07"
+
+
+def test_the_list_is_searched_by_names(djinn: Djinn) -> None:
+    djinn.entities.add("Maren Holt", "person", aliases=["The Captain"], confidence=0.8)
+    djinn.entities.add("Harbour lamp", "project")
+    page = djinn.entities.list(search=" the CAPTAIN")
+    assert [(each.title, each.confidence) for each in page.entities] == [("Maren Holt", 0.8)]
+    assert (page.total, page.kinds) == (1, {"person": 1})
+    assert djinn.entities.list(search="ar", kind="project").kinds == {"person": 1, "project": 1}
+    assert djinn.entities.list(search="nobody").entities == ()
+    # Of one name.
+    assert djinn.entities.list(search="Holt The").total == 0
+
+
+def test_each_change_names_what_takes_it_back(djinn: Djinn) -> None:
+    added = djinn.entities.add("Maren Holt", "person")
+    assert djinn.entities.alias("add", "Maren Holt", ["Maren Holt"]).change is None
+    removed = djinn.entities.remove("Maren Holt")
+    fact = djinn.facts.set("maren", "city", "Gdynia")
+    assert djinn.facts.verify("city").change is None
+    forgotten = djinn.facts.forget("city")
+    changes = (forgotten.change, fact.change, removed.change, added.change)
+    assert [change.id for change in djinn.changes.list().changes] == [*changes]

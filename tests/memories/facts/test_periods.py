@@ -152,3 +152,25 @@ def test_a_hit_shows_earlier_values_for_people(djinn: Djinn, clock: Clock) -> No
     [hit] = djinn.search("Gdynia", types=["fact"], limit=1).hits
     assert "Gdynia (from 2019-01-01 until 2023-06-01)" in hit.snippet
     assert "user_explicit" not in hit.snippet
+
+
+def test_a_list_as_of_a_day_has_the_facts_that_had_a_value(djinn: Djinn, home: Home) -> None:
+    for key, period in {
+        "a": ("2020", None), "b": (None, None), "c": ("2021", "2022"), "d": ("2030", None),
+    }.items():  # fmt: skip
+        djinn.facts.set("x", key, "first", valid_from=period[0], valid_to=period[1])
+    djinn.facts.set("x", "a", "second", valid_from="2023")
+    djinn.facts.set("x", "e", "first", expires="30d")
+    (home.root / "vaults/me/f.md").write_text(
+        "---\ntype: fact\ncategory: x\nkey: f\nvalid_from: soon\n---\nValue.\n"
+    )
+    listed = {fact.key for fact in djinn.facts.list(expired=True).facts}
+    assert listed == {*"abcdef"}
+    for day in ("2019", "2020-06", "2021-06", "2022-06", "2024", "2026", "2027", "2031"):
+        had = set()
+        for key in listed:
+            with suppress(NotFound):
+                had.add((key, djinn.facts.get("x", key, as_of=day).value))
+        page = djinn.facts.list(as_of=day)
+        assert {(fact.key, fact.value) for fact in page.facts} == had, day
+        assert page.total == len(had), day

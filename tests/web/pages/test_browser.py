@@ -63,6 +63,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         (shared / "hostile.md").write_text(HOSTILE)
         with Djinn(Home(home.root)) as djinn:
             djinn.index()
+            djinn.entities.add("Maren", "person", aliases=["M"], properties=["city=Oslo"])
+            djinn.facts.set("maren", "city", "Rome")
+            djinn.facts.set("maren", "city", "Oslo")
         with served_by(home) as running:
             yield running
 
@@ -161,9 +164,10 @@ def test_settings_follow_what_a_person_types(browser: Any, server: Served, state
 
 
 PAGES = ("/", "/search?query=pier", "/note/shared/pier.md", "/edit/note/shared/pier.md",
-         "/documents", "/review", "/graph", "/login", "/note/nowhere",
-         "/settings", "/settings/scoring", "/settings/access", "/settings/health",
-         "/settings/health/checks", "/settings/health/index")  # fmt: skip
+         "/more/note/shared/pier.md", "/new", "/documents", "/review", "/graph", "/login",
+         "/note/nowhere", "/settings", "/settings/scoring", "/settings/access", "/settings/health",
+         "/settings/health/checks", "/settings/health/index", "/entities", "/entity/maren",
+         "/facts", "/fact/maren/city")  # fmt: skip
 
 
 @pytest.mark.few(1)

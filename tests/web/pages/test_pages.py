@@ -24,7 +24,8 @@ def lamp(place: Place) -> str:
     return "/note/shared/lamp.md"
 
 
-PAGES = ("/", "/search", "/search?query=pier", "/documents", "/graph", "/note/shared/pier.md")
+PAGES = ("/", "/search", "/search?query=pier", "/documents", "/graph", "/note/shared/pier.md",
+         "/entities", "/facts")  # fmt: skip
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/review", "/edit/note/shared/pier.md"])
