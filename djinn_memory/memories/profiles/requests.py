@@ -79,6 +79,27 @@ _Key = Annotated[ProfileKeyName, Meta(description="The key.")]
 _Value = Annotated[RawText, Meta(max_length=2000)]
 
 
+class ListAgents(Struct, frozen=True):
+    """List the agents."""
+
+
+class AgentEntry(Struct, frozen=True):
+    """An agent, in a list."""
+
+    name: str
+    """The name of the agent, as `--agent` accepts it."""
+    vault: str | None
+    """The folder of the agent's vault, as written in the settings; null if it has no vault, and for
+    programs whose key does not administer the home."""
+
+
+class AgentEntries(Struct, frozen=True):
+    """The agents of the home."""
+
+    agents: Sequence[AgentEntry]
+    """The agents. The first one is the default."""
+
+
 class ShowProfile(Struct, frozen=True):
     """Show the profile of an agent."""
 
@@ -140,3 +161,5 @@ class ProfileChange(Struct, frozen=True):
     """The profile after the change; null if the agent has none."""
     problems: tuple[Problem, ...] = ()
     """Problems that keep the note from being searchable at once."""
+    change: str | None = None
+    """The id of the change, which `djinn undo` takes back."""

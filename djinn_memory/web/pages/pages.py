@@ -11,6 +11,9 @@ from starlette.staticfiles import StaticFiles
 from djinn_memory.web.api.guard import Visitors
 from djinn_memory.web.pages.documents import document_routes
 from djinn_memory.web.pages.graph import graph_routes
+from djinn_memory.web.pages.history.agents import agent_routes
+from djinn_memory.web.pages.history.patterns import pattern_routes
+from djinn_memory.web.pages.history.timeline import timeline_routes
 from djinn_memory.web.pages.home import home_routes
 from djinn_memory.web.pages.login import login_routes
 from djinn_memory.web.pages.note import note_routes
@@ -31,4 +34,7 @@ def page_routes(site: Site, visitors: Visitors, uploads: Path) -> list[BaseRoute
         *document_routes(site, uploads),
         *graph_routes(site),
         *review_routes(site),
+        *timeline_routes(site),
+        *pattern_routes(site),
+        *agent_routes(site),
     ]

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from djinn_memory import __version__
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.library.requests import FileOutcome
+from djinn_memory.notes.dates import local_day, local_minute
 from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.wording import CommandWording
@@ -45,6 +46,9 @@ _HEADERS = {
 PAGES = (
     ("Documents", "/documents"),
     ("Graph", "/graph"),
+    ("Timeline", "/timeline"),
+    ("Patterns", "/patterns"),
+    ("Agents", "/agents"),
     ("Review", "/review"),
     ("API", "/docs"),
 )
@@ -69,7 +73,10 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= {"count": count, "note_address": note_address}
+        self._templates.filters |= {
+            "count": count, "note_address": note_address, "local_day": local_day,
+            "local_minute": local_minute,
+        }  # fmt: skip
         self._templates.globals |= {"version": __version__, "pages": PAGES}
 
     async def ask(self, request: Request, operation: str, /, **fields: object) -> Any:

@@ -53,8 +53,9 @@ NO_COMMAND = {
 """Operations that no command answers, and why. Python is asked instead."""
 
 NO_TOOL = {
-    "agents.profile", "agents.set", "agents.unset", "documents.find", "documents.list",
-    "documents.remove", "documents.reprocess", "documents.show", "entities.remove",
+    "agents.list", "agents.profile", "agents.set", "agents.unset", "documents.find",
+    "documents.list", "documents.remove", "documents.reprocess", "documents.show",
+    "entities.remove",
     "entities.resolve", "entities.split", "episodes.list", "episodes.mark", "episodes.show",
     "episodes.stats", "gaps.reopen", "graph.export", "graph.view", "memories.find",
     "memories.stats", "memories.values", "memories.write", "patterns.consolidate",
