@@ -141,7 +141,8 @@ def test_without_a_script(browser: Any, server: Served, state: Any, tmp_path: Pa
 
 
 PAGES = ("/", "/search?query=pier", "/note/shared/pier.md", "/edit/note/shared/pier.md",
-         "/documents", "/review", "/graph", "/login", "/note/nowhere")  # fmt: skip
+         "/documents", "/timeline", "/session/none", "/patterns?correlations=1", "/agents",
+         "/agent/me", "/review", "/graph", "/login", "/note/nowhere")  # fmt: skip
 
 
 @pytest.mark.few(1)
