@@ -119,11 +119,11 @@ class Agents(Namespace, name="agents"):
 
     @operation(requests.ListAgents, recover=False)
     def list(self, request: requests.ListAgents) -> requests.AgentEntries:
-        """List the agents that the caller may name. The first one is the default."""
+        """List the agents. The first one is the default."""
         home = self.runtime.home
-        key = access.limits.get()
-        vaults = {} if key and key.scope != "administer" else home.config.vaults
-        folders = {name: vault.path for name, vault in vaults.items()}
+        if request.agent is not None:
+            return requests.AgentEntries([requests.AgentEntry(home.agent(request.agent), None)])
+        folders = {name: vault.path for name, vault in home.config.vaults.items()}
         return requests.AgentEntries(
             [requests.AgentEntry(name, folders.get(name)) for name in home.agents]
         )

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, field
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.models import Problem
 from djinn_memory.operations.checks import RawText
-from djinn_memory.search.narrowing import AgentName, AllowSecret
+from djinn_memory.search.narrowing import AgentName, AllowSecret, OnlyAgent
 
 
 class CalendarEvent(Struct, frozen=True):
@@ -82,6 +82,8 @@ _Value = Annotated[RawText, Meta(max_length=2000)]
 class ListAgents(Struct, frozen=True):
     """List the agents."""
 
+    agent: OnlyAgent = None
+
 
 class AgentEntry(Struct, frozen=True):
     """An agent, in a list."""
@@ -89,15 +91,15 @@ class AgentEntry(Struct, frozen=True):
     name: str
     """The name of the agent, as `--agent` accepts it."""
     vault: str | None
-    """The folder of the agent's vault, as written in the settings; null if it has no vault, and for
-    programs whose key does not administer the home."""
+    """The folder of the agent's vault, as written in the settings; null if it has no vault, and
+    in a list for an agent."""
 
 
 class AgentEntries(Struct, frozen=True):
     """The agents of the home."""
 
     agents: Sequence[AgentEntry]
-    """The agents. The first one is the default."""
+    """The agents; the first is the default. For an agent, only that agent."""
 
 
 class ShowProfile(Struct, frozen=True):
