@@ -94,9 +94,8 @@ def _edit(
                 return data if same else dated(data, fields, writer.now)
 
             writer.rewrite(place.path, edit)
-    return requests.ProfileChange(
-        agent, action, reading.profile_of(runtime, agent), tuple(writer.problems)
-    )
+    profile, done = reading.profile_of(runtime, agent), writer.changes.result.id
+    return requests.ProfileChange(agent, action, profile, tuple(writer.problems), done)
 
 
 def _field(data: bytes, key: str) -> tuple[str, Any]:
@@ -117,6 +116,17 @@ def _create(writer: VaultWriter, agent: str, key: str, value: object) -> None:
 
 class Agents(Namespace, name="agents"):
     """The agents of a home."""
+
+    @operation(requests.ListAgents, recover=False)
+    def list(self, request: requests.ListAgents) -> requests.AgentEntries:
+        """List the agents. The first one is the default."""
+        home = self.runtime.home
+        if request.agent is not None:
+            return requests.AgentEntries([requests.AgentEntry(home.agent(request.agent), None)])
+        folders = {name: vault.path for name, vault in home.config.vaults.items()}
+        return requests.AgentEntries(
+            [requests.AgentEntry(name, folders.get(name)) for name in home.agents]
+        )
 
     @operation(requests.ShowProfile, positional=("agent",))
     def profile(self, request: requests.ShowProfile) -> requests.ProfileView:

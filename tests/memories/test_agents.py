@@ -32,6 +32,12 @@ def djinn(home: Home) -> Djinn:
     return Djinn(home, clock=lambda: AT)
 
 
+def test_agents_are_listed_and_an_agent_is_told_of_itself(djinn: Djinn) -> None:
+    entries = djinn.agents.list().agents
+    assert [(entry.name, entry.vault) for entry in entries] == [("me", "vaults/me")]
+    assert [(entry.name, entry.vault) for entry in djinn.agents.list("me").agents] == [("me", None)]
+
+
 def shown(djinn: Djinn, agent: str | None = None) -> AgentProfile:
     profile = djinn.agents.profile(agent).profile
     assert profile

@@ -135,6 +135,7 @@ ASKED: list[Question] = [
     ("facts.verify", {"category": "boat", "key": "length"}),
     ("facts.get", {"category": "boat", "key": "length"}),
     ("facts.get", {"category": "salary", "key": "ceo"}),
+    ("agents.list", {}),
     ("agents.profile", {}),
     ("agents.set", {"key": "rules", "values": ["Ask first."]}),
     ("agents.set", {"key": "default_domain", "values": ["harbour"]}),

@@ -48,6 +48,7 @@ READING: tuple[Call, ...] = (
     ("entities.list", {}, "Anna Kowalska"),
     ("entities.show", {"name": "Anna"}, "Kowalska"),
     ("entities.resolve", {"mention": "Anna"}, "Kowalska"),
+    ("agents.list", {}, "vaults/me"),
     ("agents.profile", {}, "Keeps the lamp"),
     ("gaps.list", {}, "How many watts"),
     ("gaps.suggest", {}, "."),

@@ -56,22 +56,6 @@ class _RemovedAgent(Struct, frozen=True):
     """The agent that commands now use without `--agent`."""
 
 
-class AgentEntry(Struct, frozen=True):
-    """An agent, in a list."""
-
-    name: str
-    """The name of the agent, as `--agent` accepts it."""
-    vault: str | None
-    """The folder of the agent's vault, as written in the settings; null if it has no vault."""
-
-
-class _AgentEntries(Struct, frozen=True):
-    """The agents of the home."""
-
-    agents: Sequence[AgentEntry]
-    """The agents. The first one is the default."""
-
-
 def _run_add(call: Call) -> _AddedAgent:
     from djinn_memory.home import setup
 
@@ -144,12 +128,6 @@ def _remove(call: Call, answer: _RemovedAgent) -> None:
     say(f"removed {answer.agent}; the default agent is {answer.default}")
     if answer.vault:
         say(f"its notes are in {clean(str(answer.vault))}")
-
-
-def _run_list(call: Call) -> _AgentEntries:
-    config = call.djinn.home.config
-    vaults = {name: vault.path for name, vault in config.vaults.items()}
-    return _AgentEntries([AgentEntry(name, vaults.get(name)) for name in config.agents])
 
 
 @command("agents.profile")
@@ -226,8 +204,8 @@ def _print_profile(profile: AgentProfile) -> None:
         say(output.clean_lines(profile.text))
 
 
-@command("agents.list", run=_run_list)
-def _list(call: Call, answer: _AgentEntries) -> None:
+@command("agents.list")
+def _list(call: Call, answer: requests.AgentEntries) -> None:
     """List the agents. The first one is the default.
 
     Examples:

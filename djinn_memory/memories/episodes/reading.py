@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
 from djinn_memory.errors import DjinnError
 from djinn_memory.memories.episodes.requests import Episode
-from djinn_memory.models import Filters, extended
+from djinn_memory.models import Filters, Memory, extended
 from djinn_memory.notes import journal
 from djinn_memory.notes import vault as disk
 from djinn_memory.notes.encoding import decode
 from djinn_memory.notes.journal import JournalRecord
 from djinn_memory.runtime import Runtime
+from djinn_memory.search.backend import Index
 from djinn_memory.search.suggest import near_names
 from djinn_memory.store.index.records import IndexedMemory, Selection
 
@@ -80,6 +82,33 @@ def as_episode(memory: IndexedMemory) -> Episode:
         channel=memory.field("channel"),
         importance=number,
     )
+
+
+def derived_from(index: Index, episodes: Iterable[IndexedMemory]) -> dict[int, list[Memory]]:
+    """The memories that name episodes as their evidence, by episode."""
+    derived: dict[int, list[Memory]] = {episode.memory_id: [] for episode in episodes}
+    links = dict.fromkeys(
+        (link.target, link.source)
+        for link in index.links(derived)
+        if link.field == "evidence" and link.target in derived
+    )
+    memories = index.lookup({source for _, source in links})
+    for target, source in links:
+        if target is not None and source in memories:
+            derived[target].append(extended(memories[source], Memory))
+    return derived
+
+
+def evidence_for(index: Index, memory: IndexedMemory) -> list[Episode]:
+    """The episodes that a memory names as its evidence, newest first."""
+    targets = {
+        link.target
+        for link in index.links([memory.memory_id])
+        if link.field == "evidence" and link.source == memory.memory_id and link.target is not None
+    }
+    episodes = index.lookup(targets, fields=FIELDS).values()
+    newest = sorted(episodes, key=attrgetter("date", "address"), reverse=True)
+    return [as_episode(episode) for episode in newest if episode.type in KINDS]
 
 
 def near_sessions(runtime: Runtime, agent: str, name: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.models import Problem
 from djinn_memory.operations.checks import RawDay, RawText
 from djinn_memory.search.narrowing import AgentName, DomainName
@@ -218,6 +219,8 @@ class PatternDetail(Pattern, frozen=True, kw_only=True):
 
     text: str
     """The text of the note."""
+    episodes: tuple[Episode, ...] = ()
+    """The episodes of its evidence that the agent sees, newest first."""
 
 
 class Correlation(Struct, frozen=True):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from djinn_memory.errors import NotFound, Remedy
 from djinn_memory.memories.catalog import catalog
 from djinn_memory.memories.episodes.occasions import EpisodeScope
+from djinn_memory.memories.episodes.reading import evidence_for
 from djinn_memory.memories.patterns import notes, requests
 from djinn_memory.models import Filters, extended
 from djinn_memory.notes import vault as disk
@@ -65,12 +66,15 @@ class Patterns(Namespace, name="patterns"):
                 remedy = Remedy(purpose=f"did you mean {near}?") if near else listed
                 raise NotFound(f"no pattern {request.name!r}", remedy)
             memory = catalog.find(index, request.name)
+            episodes = tuple(evidence_for(index, memory))
         if memory.type != notes.TYPE:
             raise NotFound(f"{memory.title!r} is not a pattern", listed)
         [vault] = self.runtime.home.named((memory.vault,))
         note = parse(memory.path, disk.read(vault, memory.path), vault.dialect)
         text = note.text[note.body :].strip()
-        return extended(notes.pattern_in(memory), requests.PatternDetail, text=text)
+        return extended(
+            notes.pattern_in(memory), requests.PatternDetail, text=text, episodes=episodes
+        )
 
     @operation(requests.ListCorrelations)
     def correlations(self, request: requests.ListCorrelations) -> requests.CorrelationList:

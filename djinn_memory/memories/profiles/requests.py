@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, field
 from djinn_memory.memories.catalog.requests import MemoryExcerpt
 from djinn_memory.models import Problem
 from djinn_memory.operations.checks import RawText
-from djinn_memory.search.narrowing import AgentName, AllowSecret
+from djinn_memory.search.narrowing import AgentName, AllowSecret, OnlyAgent
 
 
 class CalendarEvent(Struct, frozen=True):
@@ -79,6 +79,29 @@ _Key = Annotated[ProfileKeyName, Meta(description="The key.")]
 _Value = Annotated[RawText, Meta(max_length=2000)]
 
 
+class ListAgents(Struct, frozen=True):
+    """List the agents."""
+
+    agent: OnlyAgent = None
+
+
+class AgentEntry(Struct, frozen=True):
+    """An agent, in a list."""
+
+    name: str
+    """The name of the agent, as `--agent` accepts it."""
+    vault: str | None
+    """The folder of the agent's vault, as written in the settings; null if it has no vault, and
+    in a list for an agent."""
+
+
+class AgentEntries(Struct, frozen=True):
+    """The agents of the home."""
+
+    agents: Sequence[AgentEntry]
+    """The agents; the first is the default. For an agent, only that agent."""
+
+
 class ShowProfile(Struct, frozen=True):
     """Show the profile of an agent."""
 
@@ -140,3 +163,5 @@ class ProfileChange(Struct, frozen=True):
     """The profile after the change; null if the agent has none."""
     problems: tuple[Problem, ...] = ()
     """Problems that keep the note from being searchable at once."""
+    change: str | None = None
+    """The id of the change, which `djinn undo` takes back."""

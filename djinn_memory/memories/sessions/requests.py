@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field
 
 from djinn_memory.memories.episodes.requests import Episode
 from djinn_memory.memories.recall.requests import Session
-from djinn_memory.models import MemoryRef, Problem
+from djinn_memory.models import Memory, MemoryRef, Problem
 from djinn_memory.operations.checks import RawName
 from djinn_memory.search.narrowing import AgentName, KeepSecret, SinceDay, UntilDay
 
@@ -241,6 +241,8 @@ class SessionTurn(Episode, frozen=True, kw_only=True):
     """Other data that was recorded with it, such as the call of a tool."""
     client: str | None
     """The program that it came from, such as `claude`."""
+    derived: tuple[Memory, ...] = ()
+    """The memories that name it as their evidence, such as those that were extracted from it."""
 
 
 class SessionHistory(Struct, frozen=True):
@@ -256,6 +258,10 @@ class SessionHistory(Struct, frozen=True):
     """Sessions with similar names, if the session has no turns."""
     extracted: SessionExtraction | None = None
     """The extraction from the session; null before the first, and for all sessions."""
+    open: bool = False
+    """Whether the session was started by `wake` or `session start` and not ended."""
+    notes: tuple[Memory, ...] = ()
+    """The handoff and the checkpoints of the session, newest first."""
 
 
 class ExtractedMemory(MemoryRef, frozen=True, kw_only=True):

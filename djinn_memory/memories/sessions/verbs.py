@@ -15,7 +15,7 @@ from djinn_memory.memories.recall import session_log
 from djinn_memory.memories.sessions import requests
 from djinn_memory.memories.sessions.background import forget_failure, start_extraction
 from djinn_memory.memories.sessions.extraction.turns import extractions
-from djinn_memory.models import Filters, extended
+from djinn_memory.models import Filters, Memory, extended
 from djinn_memory.notes.slugs import fold
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.runtime import Runtime
@@ -105,13 +105,20 @@ class Sessions(Namespace, name="sessions"):
                 current = session_log.current(self.runtime.state, agent)
                 if current != session_log.OUTSIDE and _count(self.runtime, agent, current):
                     session = current
-        turns = tuple(map(_turn, last_turns(self.runtime, agent, limit, session)))
+        texts = last_turns(self.runtime, agent, limit, session)
+        with self.runtime.index(self.runtime.home.scope(agent)) as index:
+            derived = reading.derived_from(index, [text.memory for text in texts])
+            notes = [*index.memories(_marks_of(session))] if session else []
+        turns = tuple(_turn(text, derived[text.memory.memory_id]) for text in texts)
         near = (
             () if turns or session is None else reading.near_sessions(self.runtime, agent, session)
         )
         total = _count(self.runtime, agent, session)
         read = _extractions(self.runtime, agent).get(fold(session or ""))
-        return requests.SessionHistory(session, turns, total, near, read)
+        return requests.SessionHistory(
+            session, turns, total, near, read, fold(session or "") in _open(self.runtime, agent),
+            tuple(extended(note, Memory) for note in notes),
+        )  # fmt: skip
 
     @operation(requests.ExtractSessions, patient=True, writes=True)
     def extract(self, request: requests.ExtractSessions) -> requests.ExtractionReport:
@@ -180,7 +187,12 @@ def _count(runtime: Runtime, agent: str, session: str | None) -> int:
         return index.count(Selection(turns_of(session)))
 
 
-def _turn(text: reading.EpisodeText) -> requests.SessionTurn:
+def _marks_of(session: str) -> Selection:
+    """The handoff and the checkpoints of a session."""
+    return Selection(Filters(types=("handoff", "checkpoint"), where=(("session", session),)))
+
+
+def _turn(text: reading.EpisodeText, derived: Sequence[Memory]) -> requests.SessionTurn:
     return extended(
         reading.as_episode(text.memory),
         requests.SessionTurn,
@@ -188,6 +200,7 @@ def _turn(text: reading.EpisodeText) -> requests.SessionTurn:
         response=text.response,
         context=text.context,
         client=text.memory.field("client"),
+        derived=tuple(derived),
     )
 
 

@@ -11,6 +11,9 @@ from starlette.staticfiles import StaticFiles
 from djinn_memory.web.api.guard import Visitors
 from djinn_memory.web.pages.documents import document_routes
 from djinn_memory.web.pages.graph import graph_routes
+from djinn_memory.web.pages.history.agents import agent_routes
+from djinn_memory.web.pages.history.patterns import pattern_routes
+from djinn_memory.web.pages.history.timeline import timeline_routes
 from djinn_memory.web.pages.home import home_routes
 from djinn_memory.web.pages.knowledge.entities import entity_routes
 from djinn_memory.web.pages.knowledge.facts import fact_routes
@@ -41,4 +44,7 @@ def page_routes(site: Site, visitors: Visitors, uploads: Path) -> list[BaseRoute
         *scoring_routes(site),
         *entity_routes(site),
         *fact_routes(site),
+        *timeline_routes(site),
+        *pattern_routes(site),
+        *agent_routes(site),
     ]

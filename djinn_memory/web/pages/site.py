@@ -23,6 +23,7 @@ from djinn_memory.home.access import domain_key
 from djinn_memory.home.home import Change, Home
 from djinn_memory.home.settings import Config
 from djinn_memory.memories.library.requests import FileOutcome
+from djinn_memory.notes.dates import local_day, local_minute
 from djinn_memory.operations import OPERATIONS
 from djinn_memory.operations.caller import Caller
 from djinn_memory.operations.wording import CommandWording
@@ -52,6 +53,9 @@ PAGES = (
     ("Entities", "/entities"),
     ("Facts", "/facts"),
     ("Graph", "/graph"),
+    ("Timeline", "/timeline"),
+    ("Patterns", "/patterns"),
+    ("Agents", "/agents"),
     ("Review", "/review"),
     ("Settings", "/settings"),
     ("API", "/docs"),
@@ -80,6 +84,7 @@ class Site:
         self._templates.filters |= {
             "count": count, "note_address": note_address, "with_icons": self._with_icons,
             "entity_address": entity_address, "fact_address": fact_address,
+            "local_day": local_day, "local_minute": local_minute,
         }  # fmt: skip
         self._templates.globals |= {"version": __version__, "pages": PAGES}
 

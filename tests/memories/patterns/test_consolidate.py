@@ -89,6 +89,8 @@ def test_a_pattern_has_a_name_fields_and_evidence(year: Djinn) -> None:
     assert "- Plan the week" in detail.text
     shown = year.memories.show(NAME, why=True)
     assert shown.why and len(shown.why.evidence) == 20
+    assert {each.address for each in detail.episodes} == {each.place for each in shown.why.evidence}
+    assert [each.date[:10] for each in detail.episodes][::19] == ["2025-10-06", "2025-05-26"]
 
 
 def test_a_second_run_changes_nothing(year: Djinn) -> None:

@@ -66,6 +66,18 @@ def test_a_session_says_when_it_was_extracted_and_what_came_of_it(djinn: Djinn) 
     assert {*by_name.values()} == {None}
     assert djinn.sessions.history("Harbour Talk").extracted == extracted
     assert djinn.sessions.history("dig").extracted is None
+    [talk] = djinn.sessions.history("Harbour Talk").turns
+    assert [each.path for each in talk.derived] == [each.path for each in report.written]
+    assert not any(each.derived for each in djinn.sessions.history("dig").turns)
+
+
+def test_a_session_says_whether_it_is_open_and_has_its_notes(djinn: Djinn) -> None:
+    djinn.checkpoint("Half is dug.", session="dig")
+    djinn.sleep("All is dug.", session="dig")
+    djinn.sessions.start("Trip to Rome")
+    assert [djinn.sessions.history(name).open for name in ("dig", "trip to rome")] == [False, True]
+    assert {note.type for note in djinn.sessions.history("dig").notes} == {"checkpoint", "handoff"}
+    assert djinn.sessions.history("Trip to Rome").notes == djinn.sessions.history().notes == ()
 
 
 def test_an_open_session_is_listed_before_it_has_turns(djinn: Djinn) -> None:

@@ -56,13 +56,14 @@ NO_COMMAND = {
 """Operations that no command answers, and why. Python is asked instead."""
 
 NO_TOOL = {
-    "agents.profile", "agents.set", "agents.unset", "documents.draw", "documents.find",
-    "documents.list", "documents.remove", "documents.reprocess", "documents.show",
-    "entities.remove", "entities.resolve", "entities.split", "episodes.list", "episodes.mark",
-    "episodes.show", "episodes.stats", "gaps.reopen", "graph.export", "graph.view",
-    "memories.find", "memories.stats", "memories.values", "memories.versions", "memories.write",
-    "patterns.consolidate", "patterns.correlations", "patterns.list", "patterns.show",
-    "sessions.end", "sessions.extract", "sessions.history", "sessions.list", "sessions.start",
+    "agents.list", "agents.profile", "agents.set", "agents.unset", "documents.draw",
+    "documents.find", "documents.list", "documents.remove", "documents.reprocess",
+    "documents.show", "entities.remove", "entities.resolve", "entities.split", "episodes.list",
+    "episodes.mark", "episodes.show", "episodes.stats", "gaps.reopen", "graph.export",
+    "graph.view", "memories.find", "memories.stats", "memories.values", "memories.versions",
+    "memories.write", "patterns.consolidate", "patterns.correlations", "patterns.list",
+    "patterns.show", "sessions.end", "sessions.extract", "sessions.history", "sessions.list",
+    "sessions.start",
 }  # fmt: skip
 """Operations that agents may call and no tool runs, so that a model has few to choose from. Python
 is asked instead, as for the operations of persons."""

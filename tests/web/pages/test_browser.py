@@ -167,7 +167,8 @@ PAGES = ("/", "/search?query=pier", "/note/shared/pier.md", "/edit/note/shared/p
          "/more/note/shared/pier.md", "/new", "/documents", "/review", "/graph", "/login",
          "/note/nowhere", "/settings", "/settings/scoring", "/settings/access", "/settings/health",
          "/settings/health/checks", "/settings/health/index", "/entities", "/entity/maren",
-         "/facts", "/fact/maren/city")  # fmt: skip
+         "/facts", "/fact/maren/city", "/timeline", "/session/none", "/patterns?correlations=1",
+         "/agents", "/agent/me")  # fmt: skip
 
 
 @pytest.mark.few(1)

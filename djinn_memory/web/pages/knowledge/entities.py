@@ -39,7 +39,7 @@ def entity_routes(site: Site) -> list[BaseRoute]:
         links = await site.ask(request, "memories.links", name=place)
         return site.page(
             request, "knowledge/entity.html", entity=entity, place=place, as_of=given["as_of"],
-            html=await site.html(entity.text, links), kinds=KINDS,
+            html=await site.html(entity.text, links.links), kinds=KINDS,
             json=format(encode(entity.properties)).decode(),
         )  # fmt: skip
 
