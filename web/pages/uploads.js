@@ -17,6 +17,7 @@ function row(list, file) {
 async function upload(form, file, shown, key) {
   const data = new FormData(form);
   data.set("file", file);
+  data.set("user_id", form.dataset.uploadFor);
   for (const [name, value] of [...data]) if (value === "") data.delete(name);
   try {
     const answer = await fetch("/api/documents/upload", {
@@ -55,7 +56,7 @@ async function uploadAll(form, files, htmx) {
 }
 
 export function watchUploads(htmx) {
-  const form = document.querySelector("form[data-upload]");
+  const form = document.querySelector("form[data-upload-for]");
   if (!form) return;
   form.elements.file.multiple = true;
   form.addEventListener("submit", (event) => {

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from djinn_memory.errors import Changed
-from djinn_memory.web.pages.site import Site, form_of, note_address, see
+from djinn_memory.errors import Changed, NotFound
+from djinn_memory.web.pages.site import Site, back_of, form_of, note_address, see
 
 PATH = "/note/{name:path}"
 
@@ -27,7 +29,7 @@ def note_routes(site: Site) -> list[BaseRoute]:
         site.route(f"/preview{PATH}", notes.preview, "POST"),
         site.action(f"/rename{PATH}", "memories.rename", lambda moved: note_address(moved.memory)),
         site.action(f"/delete{PATH}", "memories.delete", lambda _: "/"),
-        site.action("/undo", "changes.undo"),
+        site.route("/undo", notes.undo, "POST"),
         site.action(f"/move{PATH}", "memories.move", lambda moved: note_address(moved.memory)),
         site.action(f"/fields{PATH}", "memories.edit", note_address, commas=("tags", "untag")),
         site.action(f"/link_mentions{PATH}", "memories.link_mentions"),
@@ -104,3 +106,16 @@ class _Notes:
         text = str((await form_of(request)).get("text", ""))
         html = await self._site.html(text, note.links)
         return self._site.page(request, "preview.html", html=html)
+
+    async def undo(self, request: Request) -> Response:
+        report = await self._site.submitted(request, "changes.undo")
+        back = await back_of(request) or "/"
+        if page := re.fullmatch(r"/(?:note|entity|fact)/(.+)", back):
+            try:
+                await self._site.ask(request, "memories.find", name=unquote(page[1]))
+            except NotFound:
+                # The note has another name again, or was only made by the change.
+                created = [file for file in report.files if file.action == "created"]
+                back = note_address(created[0]) if created else "/"
+        # An undo is a change itself.
+        return see(back, report.undo)

@@ -157,12 +157,8 @@ class Site:
 
         async def act(request: Request) -> Response:
             answer = await self.submitted(request, operation, commas)
-            # An undo is a change itself.
-            change = getattr(answer, "undo", None) or getattr(answer, "change", None)
-            back = str((await form_of(request)).get("back", ""))
-            address = back or (then(answer) if then else "/")
-            # A form of another host may name any address.
-            return see(address if re.match(r"/(?![/\\])", address) else "/", change)
+            address = await back_of(request) or (then(answer) if then else "/")
+            return see(address, getattr(answer, "change", None))
 
         return self.route(path, act, "POST")
 
@@ -210,6 +206,13 @@ class Site:
 async def form_of(request: Request) -> FormData:
     """The fields of a form that was sent."""
     return await request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=16_000_000)
+
+
+async def back_of(request: Request) -> str:
+    """The address in the field `back` of a form, where the browser goes on; else empty."""
+    back = str((await form_of(request)).get("back", ""))
+    # A form of another host may name any address.
+    return back if re.match(r"/(?![/\\])", back) else ""
 
 
 def see(address: str, change: str | None = None) -> Response:
