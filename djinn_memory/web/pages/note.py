@@ -50,7 +50,7 @@ class _Notes:
             request, "memories.show", name=request.path_params["name"], why=True
         )
         return self._site.page(
-            request, "note.html", note=note, place=f"{note.vault}/{note.path}",
+            request, "note.html", note=note,
             html=await self._site.html(note.text, note.links, note.title),
         )  # fmt: skip
 
@@ -62,7 +62,7 @@ class _Notes:
         mentions = await self._site.ask(request, "memories.mentions", name=name, limit=MENTIONS)
         note = versions.memory
         return self._site.page(
-            request, "more.html", note=note, place=f"{note.vault}/{note.path}", related=related,
+            request, "more.html", note=note, related=related,
             mentions=mentions, versions=versions.versions,
         )  # fmt: skip
 
@@ -83,7 +83,7 @@ class _Notes:
         status = HTTPStatus.OK if theirs is None else HTTPStatus.CONFLICT
         return self._site.page(
             request, "edit.html", status, note=note, text=text, digest=digest, theirs=theirs,
-            html=await self._site.html(text, note.links), place=f"{note.vault}/{note.path}",
+            html=await self._site.html(text, note.links),
         )  # fmt: skip
 
     async def save(self, request: Request) -> Response:
@@ -110,7 +110,7 @@ class _Notes:
     async def undo(self, request: Request) -> Response:
         report = await self._site.submitted(request, "changes.undo")
         back = await back_of(request) or "/"
-        if page := re.fullmatch(r"/(?:note|entity|fact)/(.+)", back):
+        if page := re.fullmatch(r"/(?:note|entity)/(.+)", back):
             try:
                 await self._site.ask(request, "memories.find", name=unquote(page[1]))
             except NotFound:

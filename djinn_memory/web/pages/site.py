@@ -224,10 +224,9 @@ def see(address: str, change: str | None = None) -> Response:
 
 
 def note_address(row: Any) -> str:
-    """The address of the page of a memory."""
+    """The address of the page of a memory. Its id would not do: copies of a note have the same."""
     block = getattr(row, "block", None)
-    place = f"{row.vault}/{row.path}" + (f"#^{block}" if block else "")
-    return f"/note/{quote(getattr(row, 'id', None) or place)}"
+    return "/note/" + quote(f"{row.vault}/{row.path}" + (f"#^{block}" if block else ""))
 
 
 def chosen(query: Mapping[str, str], name: str) -> str | None:
