@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=70_384, files=565, names=2_307)
+LIMIT = Size(lines=71_400, files=584, names=2_350)
 
 
 def measure(package: Path) -> Size:
