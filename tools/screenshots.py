@@ -104,12 +104,10 @@ def main() -> None:
                 context.new_page().goto(login[0])
                 state = context.storage_state()
                 for shot in SHOTS:
-                    size = {"width": shot.width, "height": 800}
-                    scheme = "dark" if shot.dark else "light"
                     opened = browser.new_context(
-                        viewport=size,
-                        color_scheme=scheme,
-                        storage_state=state,  # type: ignore[arg-type]
+                        viewport={"width": shot.width, "height": 800},
+                        color_scheme="dark" if shot.dark else "light",
+                        storage_state=state,
                     )
                     take(opened.new_page(), login[1], shot)
         finally:
