@@ -227,6 +227,12 @@ def note_address(row: Any) -> str:
     return f"/note/{quote(getattr(row, 'id', None) or place)}"
 
 
+def asked(request: Request, kind: type[Struct], *names: str) -> dict[str, Any]:
+    """The fields of an operation's request in the address of a page. Empty fields are None."""
+    given = values_in(kind, request.query_params)
+    return {name: None if given.get(name) == "" else given.get(name) for name in names}
+
+
 def chosen(query: Mapping[str, str], name: str) -> str | None:
     """The text of a field; None if it is empty."""
     return query.get(name, "").strip() or None
