@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from djinn_memory import __version__
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.access import domain_key
 from djinn_memory.home.home import Change, Home
 from djinn_memory.home.settings import Config
@@ -195,6 +195,10 @@ class Site:
             try:
                 return await endpoint(request)
             except (Denied, DjinnError) as error:
+                change = request.query_params.get("change")
+                # An undo may take away what its page would show.
+                if change and isinstance(error, NotFound):
+                    return see("/", change)
                 return self.failed(request, error)
 
         return Route(path, answer, methods=[*methods] or ["GET"])
