@@ -32,6 +32,7 @@ def review_routes(site: Site) -> list[BaseRoute]:
         if report.problems:
             why = "; ".join(f"{problem.what}: {problem.why}" for problem in report.problems)
             return site.page(request, "error.html", 409, why=why)
-        return see("/review", report.changes[-1] if report.changes else None)
+        # An undo of one of several changes would look like that of all.
+        return see("/review", report.changes[0] if len(report.changes) == 1 else None)
 
     return [site.route("/review", show), site.route("/review", decide, "POST")]
