@@ -44,7 +44,8 @@ async function uploadAll(form, files, htmx) {
     if (total) Object.assign(shown.bar, { max: total, value: done });
   });
   const queue = [...files].map((file) => {
-    const key = crypto.randomUUID();
+    // Browsers have `crypto.randomUUID` only for HTTPS and this machine.
+    const key = `${Date.now()}-${Math.random()}`;
     rows.set(key, row(list, file));
     return [file, key];
   });

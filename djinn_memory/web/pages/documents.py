@@ -23,6 +23,7 @@ PATH = "/documents"
 class UploadForm(Struct):
     """The fields of the form beside the file."""
 
+    user_id: str | None = None
     document_type: DocumentType | None = None
     chunk_strategy: Strategy | None = None
     chunk_size: int | None = None
@@ -43,6 +44,7 @@ def document_routes(site: Site, uploads: Path) -> list[BaseRoute]:
         return site.page(
             request, "documents.html", groups=groups, types=types["document_type"].words,
             strategies=types["chunk_strategy"].words,
+            agent=site.home.agent(request.scope["caller"].agent),
         )  # fmt: skip
 
     async def upload(request: Request) -> Response:
