@@ -17,7 +17,6 @@ function row(list, file) {
 async function upload(form, file, shown, key) {
   const data = new FormData(form);
   data.set("file", file);
-  data.set("user_id", form.dataset.uploadFor);
   for (const [name, value] of [...data]) if (value === "") data.delete(name);
   try {
     const answer = await fetch("/api/documents/upload", {
@@ -45,7 +44,8 @@ async function uploadAll(form, files, htmx) {
     if (total) Object.assign(shown.bar, { max: total, value: done });
   });
   const queue = [...files].map((file) => {
-    const key = crypto.randomUUID();
+    // Browsers have `crypto.randomUUID` only for HTTPS and this machine.
+    const key = `${Date.now()}-${Math.random()}`;
     rows.set(key, row(list, file));
     return [file, key];
   });
@@ -56,7 +56,7 @@ async function uploadAll(form, files, htmx) {
 }
 
 export function watchUploads(htmx) {
-  const form = document.querySelector("form[data-upload-for]");
+  const form = document.querySelector("form[data-upload]");
   if (!form) return;
   form.elements.file.multiple = true;
   form.addEventListener("submit", (event) => {

@@ -27,7 +27,9 @@ def page_image(path: Path, number: int, width: int, password: str | None = None)
         try:
             with closing(file[number - 1]) as page:
                 wide, high = page.get_size()
-                scale = min(width / wide, (MOST_PIXELS / (wide * high)) ** 0.5)
+                most = (MOST_PIXELS / (wide * high)) ** 0.5
+                # A page that is thinner than a pixel is drawn as wide as one.
+                scale = min(width / wide, most, MOST_PIXELS / high)
                 picture = page.render(scale=scale).to_pil()
         except (pdfium.PdfiumError, ZeroDivisionError):
             raise Unreadable(DAMAGED) from None

@@ -360,7 +360,7 @@ def _parsed(text: str, kind: FieldType) -> object:
     """A value in a query: numbers and truth values are written as in JSON."""
     if {bool, int, float} & {*kind.kinds}:
         try:
-            return msgspec.json.decode(text)
+            return msgspec.json.decode(text, type=bool | int | float | None)
         except msgspec.DecodeError:
             return text
     return text

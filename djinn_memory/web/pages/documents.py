@@ -6,13 +6,16 @@ from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from djinn_memory.memories.library.requests import DrawPage, ShowDocument
 from djinn_memory.models import DocumentType, Strategy
 from djinn_memory.operations.checks import field_types
-from djinn_memory.web.pages.site import Site, chosen, see
+from djinn_memory.web.api.operations import values_in
+from djinn_memory.web.pages.site import Site, asked, see
 
 PATH = "/documents"
 
@@ -20,6 +23,7 @@ PATH = "/documents"
 class UploadForm(Struct):
     """The fields of the form beside the file."""
 
+    user_id: str | None = None
     document_type: DocumentType | None = None
     chunk_strategy: Strategy | None = None
     chunk_size: int | None = None
@@ -40,6 +44,7 @@ def document_routes(site: Site, uploads: Path) -> list[BaseRoute]:
         return site.page(
             request, "documents.html", groups=groups, types=types["document_type"].words,
             strategies=types["chunk_strategy"].words,
+            agent=site.home.agent(request.scope["caller"].agent),
         )  # fmt: skip
 
     async def upload(request: Request) -> Response:
@@ -47,7 +52,8 @@ def document_routes(site: Site, uploads: Path) -> list[BaseRoute]:
         return see(f"{PATH}#{outcome.document_id}")
 
     async def read(request: Request) -> Response:
-        name, page = request.path_params["name"], int(chosen(request.query_params, "page") or 1)
+        name = request.path_params["name"]
+        page = asked(request, ShowDocument, "page")["page"] or 1
         whole = await site.ask(request, "documents.find", name=name)
         number = page if whole.total_pages else None
         shown = await site.ask(request, "documents.show", name=name, page=number)
@@ -59,7 +65,8 @@ def document_routes(site: Site, uploads: Path) -> list[BaseRoute]:
         )  # fmt: skip
 
     async def draw(request: Request) -> Response:
-        picture = await site.ask(request, "documents.draw", **request.path_params)
+        given = values_in(DrawPage, QueryParams(request.path_params))
+        picture = await site.ask(request, "documents.draw", **given)
         return Response(picture.png, media_type="image/png", headers={"Cache-Control": "no-store"})
 
     async def reprocess(request: Request) -> Response:
@@ -74,7 +81,7 @@ def document_routes(site: Site, uploads: Path) -> list[BaseRoute]:
         site.route(PATH, show),
         site.route(PATH, upload, "POST"),
         site.route(f"{PATH}/{{name}}", read),
-        site.route(f"{PATH}/{{name}}/{{page:int}}.png", draw),
+        site.route(f"{PATH}/{{name}}/{{page}}.png", draw),
         site.route(f"{PATH}/{{name}}/reprocess", reprocess, "POST"),
         site.route(f"{PATH}/{{name}}/remove", remove, "POST"),
     ]

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from djinn_memory.memories.catalog.standing import OVER
+from djinn_memory.notes.dates import local_day
 from djinn_memory.web.pages.site import Site
 
 NEWEST, WAITING = 12, 5
@@ -32,7 +33,7 @@ def home_routes(site: Site) -> list[BaseRoute]:
         return site.page(
             request, "home.html", newest=newest, gaps=gaps[:WAITING], open_gaps=len(gaps),
             commitments=commitments, today=[
-                memory for memory in newest.memories if memory.date.startswith(today)
+                memory for memory in newest.memories if local_day(memory.date) == today
             ],
         )  # fmt: skip
 

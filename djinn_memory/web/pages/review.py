@@ -6,7 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from djinn_memory.web.pages.site import Site, chosen, form_of, see
+from djinn_memory.upkeep.review.requests import ListReview
+from djinn_memory.web.pages.site import Site, asked, form_of, see
 
 LISTED = 50
 """Number of items that the page lists."""
@@ -16,9 +17,11 @@ def review_routes(site: Site) -> list[BaseRoute]:
     """The routes of the page."""
 
     async def show(request: Request) -> Response:
-        kind, limit = (chosen(request.query_params, name) for name in ("kind", "limit"))
-        review = await site.ask(request, "review.list", kind=kind, limit=int(limit or LISTED))
-        return site.page(request, "review.html", review=review, kind=kind)
+        given = asked(request, ListReview, "kind", "limit")
+        review = await site.ask(
+            request, "review.list", **{**given, "limit": given["limit"] or LISTED}
+        )
+        return site.page(request, "review.html", review=review, kind=given["kind"])
 
     async def decide(request: Request) -> Response:
         form = await form_of(request)
@@ -29,6 +32,7 @@ def review_routes(site: Site) -> list[BaseRoute]:
         if report.problems:
             why = "; ".join(f"{problem.what}: {problem.why}" for problem in report.problems)
             return site.page(request, "error.html", 409, why=why)
-        return see("/review", report.changes[-1] if report.changes else None)
+        # An undo of one of several changes would look like that of all.
+        return see("/review", report.changes[0] if len(report.changes) == 1 else None)
 
     return [site.route("/review", show), site.route("/review", decide, "POST")]

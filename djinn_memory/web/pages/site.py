@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from djinn_memory import __version__
-from djinn_memory.errors import DjinnError
+from djinn_memory.errors import DjinnError, NotFound
 from djinn_memory.home.access import domain_key
 from djinn_memory.home.home import Change, Home
 from djinn_memory.home.settings import Config
@@ -191,6 +191,10 @@ class Site:
             try:
                 return await endpoint(request)
             except (Denied, DjinnError) as error:
+                change = request.query_params.get("change")
+                # An undo may take away what its page would show.
+                if change and isinstance(error, NotFound):
+                    return see("/", change)
                 return self.failed(request, error)
 
         return Route(path, answer, methods=[*methods] or ["GET"])
@@ -227,6 +231,12 @@ def note_address(row: Any) -> str:
     """The address of the page of a memory. Its id would not do: copies of a note have the same."""
     block = getattr(row, "block", None)
     return "/note/" + quote(f"{row.vault}/{row.path}" + (f"#^{block}" if block else ""))
+
+
+def asked(request: Request, kind: type[Struct], *names: str) -> dict[str, Any]:
+    """The fields of an operation's request in the address of a page. Empty fields are None."""
+    given = values_in(kind, request.query_params)
+    return {name: None if given.get(name) == "" else given.get(name) for name in names}
 
 
 def chosen(query: Mapping[str, str], name: str) -> str | None:

@@ -20,9 +20,11 @@ def test_a_page_is_a_picture_of_the_width_that_was_asked() -> None:
     assert len(picture.convert("L").getcolors(256) or ()) > 2
 
 
-def test_a_page_that_is_a_very_high_strip_stays_small(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wide", [b"10.0", b".001"])
+def test_a_page_that_is_a_very_high_strip_stays_small(tmp_path: Path, wide: bytes) -> None:
     strip = tmp_path / "strip.pdf"
     Image.new("L", (10, 14_000)).save(strip, "PDF")
+    strip.write_bytes(strip.read_bytes().replace(b"10.0 14000.0 ]", wide + b" 14000.0 ]"))
     picture = Image.open(BytesIO(page_image(strip, 1, 2000)))
     assert picture.width * picture.height <= MOST_PIXELS * 1.1
 

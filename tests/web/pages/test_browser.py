@@ -145,6 +145,16 @@ def test_without_a_script(browser: Any, server: Served, state: Any, tmp_path: Pa
     page.get_by_text("minutes.txt").first.wait_for()
 
 
+def test_uploads_without_https(browser: Any, server: Served, state: Any, tmp_path: Path) -> None:
+    visitor = Visitor(browser, server, storage_state=state)
+    visitor.page.add_init_script("delete Crypto.prototype.randomUUID")
+    visitor.go("/documents")
+    (tmp_path / "tides.txt").write_text("The tide turns at noon.\n")
+    visitor.page.get_by_label("File").set_input_files(str(tmp_path / "tides.txt"))
+    visitor.page.get_by_role("button", name="Upload").click()
+    visitor.page.locator("#uploads").get_by_text("done").wait_for()
+
+
 def test_settings_follow_what_a_person_types(browser: Any, server: Served, state: Any) -> None:
     with Djinn(Home(server.home.root)) as djinn:
         djinn.recall("is the pier wet or dry")

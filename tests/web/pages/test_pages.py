@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 
 import httpx2
@@ -241,6 +242,28 @@ def test_what_does_not_work_is_a_page_that_says_why(place: Place, lamp: str) -> 
     )  # fmt: skip
     assert foreign.status_code == 403
     assert (place.shared / "lamp.md").exists()
+
+
+def test_an_undo_that_takes_a_page_away_leads_to_the_start(place: Place) -> None:
+    page = place.admin.post("/entities", data={"name": "Anna", "kind": "person"})
+    undo = {"change": changed_in(page.text), "back": page.url.path}
+    gone = place.admin.post("/undo", data=undo)
+    assert (gone.status_code, gone.url.path) == (200, "/")
+    assert place.admin.post("/undo", data={"change": changed_in(gone.text)}).status_code == 200
+    place.admin.post(page.url.path.replace("entity", "entities/remove"))
+
+
+def test_notes_of_the_future_are_not_those_of_today(place: Place) -> None:
+    (place.shared / "soon.md").write_text("---\ntype: decision\ndate: 2999-01-01\n---\n# Soon\n")
+    (place.shared / "now.md").write_text(
+        f"---\ntype: decision\ndate: {date.today()}\n---\n# Right now\n"
+    )
+    page = place.admin.get("/").text
+    today = page[page.index('id="today"') : page.index('id="new"')]
+    assert "Right now" in today and "Soon" not in today
+    assert page.count("Right now</a>") == page.count("Soon</a>") == 1
+    for name in ("soon", "now"):
+        (place.shared / f"{name}.md").unlink()
 
 
 def test_a_gap_is_closed(place: Place) -> None:

@@ -13,8 +13,7 @@ from djinn_memory.languages.days import WEEKDAYS
 from djinn_memory.memories.patterns.requests import ListPatterns
 from djinn_memory.notes.dates import local_minute
 from djinn_memory.operations.checks import field_types
-from djinn_memory.web.api.operations import values_in
-from djinn_memory.web.pages.site import Site, chosen
+from djinn_memory.web.pages.site import Site, asked, chosen
 
 LISTED, CORRELATIONS = 100, 30
 """Numbers of patterns and of correlations that the page lists."""
@@ -27,8 +26,7 @@ def pattern_routes(site: Site) -> list[BaseRoute]:
     types = field_types(ListPatterns)
 
     async def listing(request: Request) -> Response:
-        given = values_in(ListPatterns, request.query_params)
-        narrowing = {name: given.get(name) or None for name in FILTERS}
+        narrowing = asked(request, ListPatterns, *FILTERS)
         patterns = await site.ask(request, "patterns.list", limit=LISTED, **narrowing)
         correlations = None
         # Their computation takes longer than a page may.

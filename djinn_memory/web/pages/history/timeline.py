@@ -13,8 +13,7 @@ from starlette.routing import BaseRoute
 from djinn_memory.memories.episodes.requests import ListEpisodes
 from djinn_memory.memories.sessions.requests import ShowHistory
 from djinn_memory.notes.dates import local_day
-from djinn_memory.web.api.operations import values_in
-from djinn_memory.web.pages.site import Site, chosen, form_of, see
+from djinn_memory.web.pages.site import Site, asked, chosen, form_of, see
 
 PATH = "/session/{session:path}"
 
@@ -28,9 +27,8 @@ def timeline_routes(site: Site) -> list[BaseRoute]:
     """The routes of the pages. Those of actions come first, since a name may contain anything."""
 
     async def timeline(request: Request) -> Response:
-        given = values_in(ListEpisodes, request.query_params)
-        narrowing = {name: given.get(name) or None for name in FILTERS}
-        page = {"limit": LISTED, "skip": given.get("skip")}
+        narrowing = asked(request, ListEpisodes, *FILTERS)
+        page = {"limit": LISTED, **asked(request, ListEpisodes, "skip")}
         episodes = await site.ask(request, "episodes.list", **page, **narrowing)
         sessions = await site.ask(request, "sessions.list", limit=SESSIONS, **narrowing)
         return site.page(
@@ -40,10 +38,9 @@ def timeline_routes(site: Site) -> list[BaseRoute]:
         )  # fmt: skip
 
     async def show(request: Request) -> Response:
-        given = values_in(ShowHistory, request.query_params)
-        fields = {**request.path_params, "agent": given.get("agent") or None}
-        last = given.get("last", TURNS)
-        history = await site.ask(request, "sessions.history", last=last, **fields)
+        given = asked(request, ShowHistory, "agent", "last")
+        fields = {**request.path_params, "agent": given["agent"]}
+        history = await site.ask(request, "sessions.history", last=given["last"] or TURNS, **fields)
         preview = None
         if chosen(request.query_params, "preview"):
             preview = await site.ask(request, "sessions.extract", dry_run=True, **fields)

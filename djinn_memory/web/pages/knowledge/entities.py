@@ -11,10 +11,12 @@ from starlette.routing import BaseRoute
 
 from djinn_memory.memories.entities.requests import KINDS, ListEntities, ShowEntity
 from djinn_memory.web.pages.addresses import entity_address
-from djinn_memory.web.pages.knowledge.lists import LISTED, asked
-from djinn_memory.web.pages.site import Endpoint, Site, chosen, see
+from djinn_memory.web.pages.site import Endpoint, Site, asked, chosen, see
 
 PATH = "/{name:path}"
+
+LISTED = 30
+"""Number of entities on a page of the list."""
 
 
 def entity_routes(site: Site) -> list[BaseRoute]:

@@ -11,8 +11,10 @@ from starlette.routing import BaseRoute
 
 from djinn_memory.memories.facts.requests import CONFIDENCES, GetFact, ListFacts
 from djinn_memory.web.pages.addresses import fact_address
-from djinn_memory.web.pages.knowledge.lists import LISTED, asked
-from djinn_memory.web.pages.site import Site
+from djinn_memory.web.pages.site import Site, asked
+
+LISTED = 30
+"""Number of facts on a page of the list."""
 
 
 def fact_routes(site: Site) -> list[BaseRoute]:

@@ -43,6 +43,23 @@ def test_a_fact_with_its_history(place: Place) -> None:
     assert "Gdynia</blockquote>" in place.admin.get(path).text
 
 
+@pytest.mark.parametrize(("category", "key"), [("sea/bay", "buoy"), ("50%41", "k"), ("<u>c", "d")])
+def test_the_note_of_a_fact_leads_to_its_page(place: Place, category: str, key: str) -> None:
+    with Djinn(Home(place.home.root)) as djinn:
+        fact = djinn.facts.set(category, key, "Here.", shared=True).fact
+    note = place.admin.get(f"/note/shared/{fact.path}").text
+    [path] = re.findall(r'href="(/fact/[^"]+)">See this fact', note)
+    assert "Here.</blockquote>" in place.admin.get(path).text
+    place.admin.post("/facts/forget", data={"category": category, "key": key})
+
+
+def test_the_note_of_a_superseded_fact_does_not_lead_there(place: Place) -> None:
+    text = "---\ntype: fact\ntitle: a/b\ncategory: a\nkey: b\nstatus: superseded\n---\nOnce.\n"
+    (place.shared / "old.md").write_text(text)
+    assert "See this fact" not in place.admin.get("/note/shared/old.md").text
+    (place.shared / "old.md").unlink()
+
+
 def test_a_fact_without_a_category(place: Place) -> None:
     (place.shared / "motto.md").write_text("---\ntype: fact\n---\n# Motto\n\nOnward.\n")
     page = place.admin.get("/facts").text

@@ -44,6 +44,13 @@ def test_domains_and_what_agents_see_of_them(place: Place) -> None:
     (place.shared / "till.md").unlink()
 
 
+def test_a_domain_that_is_not_listed_stays_open(place: Place) -> None:
+    place.home.edit((("access", "other"), ["health"]))
+    page = place.admin.get(URL).text
+    assert re.search(r'name="domain" value="health" checked', page)
+    place.admin.post(f"{URL}/agents/other")
+
+
 def test_only_a_person_changes_access(place: Place) -> None:
     before = place.home.config_path.read_bytes(), place.home.keys_path.read_bytes()
     for path in ("domains", "agents/other", "keys", "keys/reader/revoke"):
