@@ -10,9 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from djinn_memory.memories.library.requests import ShowDocument
 from djinn_memory.models import DocumentType, Strategy
 from djinn_memory.operations.checks import field_types
-from djinn_memory.web.pages.site import Site, chosen, see
+from djinn_memory.web.api.operations import values_in
+from djinn_memory.web.pages.site import Site, see
 
 PATH = "/documents"
 
@@ -47,7 +49,8 @@ def document_routes(site: Site, uploads: Path) -> list[BaseRoute]:
         return see(f"{PATH}#{outcome.document_id}")
 
     async def read(request: Request) -> Response:
-        name, page = request.path_params["name"], int(chosen(request.query_params, "page") or 1)
+        name = request.path_params["name"]
+        page = values_in(ShowDocument, request.query_params).get("page") or 1
         whole = await site.ask(request, "documents.find", name=name)
         number = page if whole.total_pages else None
         shown = await site.ask(request, "documents.show", name=name, page=number)
