@@ -5,10 +5,14 @@ import { watchUploads } from "./uploads.js";
 const typing = (element) => element.matches("input, textarea, select, [contenteditable]");
 const wide = matchMedia("(min-width: 900px)");
 
+// The entry that was reached last, from which the next one counts when its note has the focus.
+let reached;
+
 function move(step) {
-  const links = [...document.querySelectorAll(".row > a, .row h3 a")];
-  const at = links.indexOf(document.activeElement);
-  links[Math.min(Math.max(at + step, 0), links.length - 1)]?.focus();
+  const links = [...document.querySelectorAll(".row > a, .row > :is(h2, h3) > a")];
+  const at = links.indexOf(links.includes(document.activeElement) ? document.activeElement : reached);
+  reached = links[Math.min(Math.max(at + step, 0), links.length - 1)];
+  reached?.focus();
 }
 
 // The palette lists the pages, and what the open page offers, and searches for anything else.
@@ -56,11 +60,14 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.id === "command") {
-    const links = document.querySelectorAll("#commands a");
-    if (event.key === "ArrowDown") links[0]?.focus();
-    if (event.key === "Enter") links[0]?.click();
-    if (event.key === "ArrowDown" || event.key === "Enter") event.preventDefault();
+  if (event.target.closest("#palette")) {
+    const input = document.getElementById("command");
+    const stops = [input, ...document.querySelectorAll("#commands a")];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) stops[stops.indexOf(event.target) + step]?.focus();
+    const enters = event.key === "Enter" && event.target === input;
+    if (enters) stops[1]?.click();
+    if (step || enters) event.preventDefault();
     return;
   }
   if (typing(event.target)) {
@@ -85,8 +92,10 @@ document.addEventListener("click", async (event) => {
   const link = event.target.closest("a[data-beside]");
   if (!link || !wide.matches || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
+  reached = link;
   await htmx.ajax("GET", link.href, { target: "#beside", swap: "innerHTML" });
   document.getElementById("beside").focus();
 });
 
+document.querySelector(".bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 watchUploads(htmx);

@@ -4,12 +4,12 @@ const names = { begun: "waits", running: "is read", done: "done", failed: "faile
 
 function row(list, file) {
   const entry = document.createElement("li");
-  const size = new Intl.NumberFormat(undefined, { notation: "compact", style: "unit", unit: "byte" });
+  const size = new Intl.NumberFormat(undefined, { style: "unit", unit: "kilobyte", maximumFractionDigits: 0 });
   const told = document.createElement("span");
   const bar = document.createElement("progress");
   bar.setAttribute("aria-label", file.name);
   entry.className = "row";
-  entry.append(`${file.name}, ${size.format(file.size)}: `, told, bar);
+  entry.append(`${file.name}, ${size.format(Math.ceil(file.size / 1000))}: `, told, bar);
   list.append(entry);
   return { told, bar, entry };
 }
@@ -19,14 +19,14 @@ async function upload(form, file, shown, key) {
   data.set("file", file);
   for (const [name, value] of [...data]) if (value === "") data.delete(name);
   try {
-    const answer = await fetch("/api/documents/upload", {
+    const answer = await fetch("/api/v1/ai/rag/documents", {
       method: "POST", body: data, headers: { "Idempotency-Key": key, Accept: "application/json" },
     });
     const said = await answer.json();
     if (!answer.ok) throw new Error(said.detail ?? said.title ?? answer.statusText);
     shown.told.textContent = names.done;
   } catch (error) {
-    shown.told.textContent = error.message;
+    shown.told.textContent = error.message.replace(`${file.name}: `, "");
     shown.entry.classList.add("warning");
   }
   shown.bar.remove();

@@ -265,7 +265,8 @@ _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
     "code{font-family:ui-monospace,monospace}h2{margin:2rem 0 0}table{border-collapse:collapse}"
     "td,th{text-align:left;vertical-align:top;padding:.2rem 1rem .2rem 0}"
-    "@media(prefers-color-scheme:dark){:root{color-scheme:dark}}"
+    "body{overflow-wrap:anywhere}:root{color-scheme:light dark}"
+    "body{background:light-dark(#fbfaf7,#16171a)}a{color:light-dark(#7a3e00,#f0b35e)}"
 )
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -279,8 +280,10 @@ def page(resources: Iterable[Resource]) -> str:
 
 def _page(resources: Iterable[Resource]) -> Iterator[str]:
     yield '<!doctype html><html lang="en"><meta charset="utf-8"><title>djinn API</title>'
-    yield f"<style>{_STYLE}</style><h1>djinn API</h1><p>Send a key as <code>Authorization: Bearer "
-    yield 'KEY</code>. <a href="/openapi.json">The same as OpenAPI.</a></p>'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f'<style>{_STYLE}</style><h1>djinn API</h1><p><a href="/">Pages</a></p>'
+    yield "<p>Send a key as <code>Authorization: Bearer KEY</code>. "
+    yield '<a href="/openapi.json">The same as OpenAPI.</a></p>'
     for verb in OPERATIONS.values():
         ways = [f"POST /v1/{verb.name}"]
         ways += [f"GET /v1/{verb.name}"] * (not (verb.writes or verb.logs))

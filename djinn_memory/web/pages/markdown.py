@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
@@ -29,6 +30,10 @@ _TAGS = {
 
 _WIKILINK = re.compile(r"!?\[\[([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{1,500}))?\]\]")
 
+_CALLOUT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(.*)")
+
+_TASK = re.compile(r"\[([ xX])\](?=\s)")
+
 _FRONT_MATTER = re.compile(r"\A---\r?\n.*?\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
@@ -38,14 +43,14 @@ def to_html(text: str, links: Links, title: str = "") -> str:
     """
     body = _FRONT_MATTER.sub("", text, count=1).lstrip("\r\n")
     if len(body) > MOST_RENDERED:
-        return f"<pre>{escape(body)}</pre>"
+        return f'<pre tabindex="0">{escape(body)}</pre>'
     heading, _, rest = body.partition("\n")
     if title and heading.strip() == f"# {title}":
         body = rest
     return nh3.clean(
         _renderer().render(body, {"links": links}),
         tags=_TAGS,
-        attributes={"a": {"href", "title", "class"}, "ol": {"start"}},
+        attributes={"a": {"href", "title", "class"}, "ol": {"start"}, "pre": {"tabindex"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
@@ -55,10 +60,32 @@ def to_html(text: str, links: Links, title: str = "") -> str:
 def _renderer() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     markdown.inline.ruler.before("link", "wikilink", _wikilink)
+    markdown.core.ruler.before("inline", "marks", _marks)
+    markdown.add_render_rule("fence", _code)
+    markdown.add_render_rule("code_block", _code)
     markdown.add_render_rule("link_open", _link_open)
     markdown.add_render_rule("image", _image)
     markdown.add_render_rule("wikilink", _render_wikilink)
     return markdown
+
+
+def _marks(state: StateCore) -> None:
+    """Turn the marks of callouts and tasks into text that a person reads."""
+    tokens = state.tokens
+    # A text follows the beginnings of its block and of its paragraph.
+    for block, token in zip(tokens, tokens[2:], strict=False):
+        if token.type != "inline":
+            continue
+        if block.type == "blockquote_open" and (match := _CALLOUT.match(token.content)):
+            title = match[2] or match[1].capitalize()
+            token.content = f"**{title}**\\{token.content[match.end() :]}".rstrip("\\")
+        elif block.type == "list_item_open" and (match := _TASK.match(token.content)):
+            token.content = ("☐" if match[1] == " " else "☑") + token.content[match.end() :]
+
+
+def _code(_: RendererHTML, tokens: Sequence[Token], index: int, options: object, env: Any) -> str:
+    # A long line is scrolled with keys, too.
+    return f'<pre tabindex="0"><code>{escape(tokens[index].content)}</code></pre>\n'
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:

@@ -83,7 +83,7 @@ class _Notes:
         status = HTTPStatus.OK if theirs is None else HTTPStatus.CONFLICT
         return self._site.page(
             request, "edit.html", status, note=note, text=text, digest=digest, theirs=theirs,
-            html=await self._site.html(text, note.links),
+            html=await self._site.html(text, note.links, note.title),
         )  # fmt: skip
 
     async def save(self, request: Request) -> Response:
@@ -104,7 +104,7 @@ class _Notes:
     async def preview(self, request: Request) -> Response:
         note = await self._site.ask(request, "memories.links", name=request.path_params["name"])
         text = str((await form_of(request)).get("text", ""))
-        html = await self._site.html(text, note.links)
+        html = await self._site.html(text, note.links, note.memory.title)
         return self._site.page(request, "preview.html", html=html)
 
     async def undo(self, request: Request) -> Response:

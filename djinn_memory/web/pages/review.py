@@ -33,6 +33,8 @@ def review_routes(site: Site) -> list[BaseRoute]:
             why = "; ".join(f"{problem.what}: {problem.why}" for problem in report.problems)
             return site.page(request, "error.html", 409, why=why)
         # An undo of one of several changes would look like that of all.
-        return see("/review", report.changes[0] if len(report.changes) == 1 else None)
+        return (
+            see("/review", *report.changes) if len(report.changes) == 1 else see("/review?done=1")
+        )
 
     return [site.route("/review", show), site.route("/review", decide, "POST")]

@@ -265,8 +265,9 @@ DRAWN = (
     (re.compile(r"\bs20\d{6}-\d{6}-\d{6}\b"), "session"),
     (re.compile(r"\b20\d\d-\d\d-\d\d[T -]\d\d[:-]\d\d(?:[:-]\d\d)?(?:\.\d+)?Z?"), "then"),
     (re.compile(r"^@@ .* @@$", re.MULTILINE), "@@"),
+    (re.compile(r"^[+ -](?:author|client): .*\n", re.MULTILINE), ""),
 )
-"""Ids, sessions, times and, in a diff, numbers of lines."""
+"""Ids, sessions, times and, in a diff, numbers of lines and who wrote."""
 
 CALL = re.compile(r"`[^`]*`(?: with `[^`]*`)?")
 """An operation in a suggestion, which each door writes in its own way."""

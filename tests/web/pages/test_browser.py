@@ -98,6 +98,10 @@ def test_a_day_with_keys_alone(browser: Any, server: Served, state: Any) -> None
     beside = page.get_by_role("region", name="The chosen memory")
     beside.get_by_role("heading", name="Lamp", level=1).wait_for()
     assert beside.get_by_role("link", name="Pier").count() and page.url.endswith("query=turns")
+    # The next entry is the one after the open one.
+    page.wait_for_function("document.activeElement.id == 'beside'")
+    page.keyboard.press("j")
+    assert page.locator(":focus").text_content() == page.locator(".row > a").nth(1).text_content()
     page.keyboard.press("e")
     text = page.get_by_label("Markdown")
     page.locator("#text[data-htmx-powered]").wait_for()
@@ -111,8 +115,23 @@ def test_a_day_with_keys_alone(browser: Any, server: Served, state: Any) -> None
     page.keyboard.press("?")
     assert page.get_by_role("dialog").is_visible()
     page.keyboard.press("Escape")
-    visitor.go("/graph")
+    # The palette is walked with arrows, and leads to a page.
+    page.keyboard.press("Control+k")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#commands a:focus").text_content() == "Facts"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.type("graph")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/graph")
     page.locator("canvas.picture").wait_for()
+    # It has all the room below the bar.
+    drawn, bar = (page.locator(part).bounding_box() for part in (".whole", ".bar"))
+    assert (drawn["x"], drawn["width"]) == (0, 1280)
+    assert drawn["y"] == bar["height"] and drawn["y"] + drawn["height"] == 800
     assert [line for line in visitor.said if "GPU stall" not in line] == []
     assert visitor.asked == {server.host}
 
@@ -153,6 +172,36 @@ def test_uploads_without_https(browser: Any, server: Served, state: Any, tmp_pat
     visitor.page.get_by_label("File").set_input_files(str(tmp_path / "tides.txt"))
     visitor.page.get_by_role("button", name="Upload").click()
     visitor.page.locator("#uploads").get_by_text("done").wait_for()
+
+
+def test_files_are_uploaded_one_after_the_other(
+    browser: Any, server: Served, state: Any, tmp_path: Path
+) -> None:
+    visitor = Visitor(browser, server, storage_state=state)
+    page = visitor.page
+    for name, text in (("buoys.txt", "A buoy is red or green."), ("broken.pdf", "%PDF-1.7 no"),
+                       ("ropes.txt", "A rope is dry.")):  # fmt: skip
+        (tmp_path / name).write_text(text)
+    visitor.go("/documents")
+    page.locator("input[type=file][multiple]").set_input_files([*tmp_path.iterdir()])
+    page.get_by_role("button", name="Upload").click()
+    for name in ("buoys.txt", "ropes.txt"):
+        page.locator("#uploads li", has_text=name).get_by_text("done").wait_for()
+    broken = page.locator("#uploads li.warning")
+    broken.wait_for()
+    assert (broken.text_content() or "").count("broken.pdf") == 1
+    page.locator("#list").get_by_role("link", name="ropes").wait_for()
+
+
+def test_a_filter_keeps_the_focus(browser: Any, server: Served, state: Any) -> None:
+    visitor = Visitor(browser, server, storage_state=state)
+    page = visitor.page
+    visitor.go("/search?query=pier")
+    page.locator("form.filters[data-htmx-powered]").wait_for()
+    page.get_by_label("Plane").focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_url("**planes=semantic**")
+    assert page.locator(":focus").get_attribute("name") == "planes"
 
 
 def test_settings_follow_what_a_person_types(browser: Any, server: Served, state: Any) -> None:

@@ -41,7 +41,7 @@ class _Seen(HTMLParser):
 def assert_inert(html: str) -> None:
     seen = _Seen(html)
     assert seen.tags <= _TAGS
-    assert seen.attributes <= {"href", "title", "class", "start", "rel"}
+    assert seen.attributes <= {"href", "title", "class", "start", "rel", "tabindex"}
     for address in seen.addresses:
         assert address.startswith(("http://", "https://", "mailto:", "/note/")), address
 
@@ -79,3 +79,12 @@ def test_links_to_a_heading_or_a_block_lead_to_the_page_of_their_note() -> None:
     text = "[[pier#^block]] [[pier#Heading|b]] [c](pier#heading) [[#Here]]"
     html = to_html(text, {"pier": "/note/pier"})
     assert html.count('href="/note/pier"') == 3 and html.count("missing") == 1
+
+
+def test_callouts_and_tasks_are_read_and_code_is_reached_with_keys() -> None:
+    html = to_html("> [!warning] Mind *it*\n> Deep.\n\n> [!note]-\n> Folded.\n", {})
+    assert "<strong>Mind <em>it</em></strong><br>\nDeep." in html
+    assert "<strong>Note</strong><br>\nFolded." in html
+    html = to_html("- [ ] open\n- [x] done\n- [y] no\n\n```\n- [ ] code\n```\n", {})
+    assert "<li>☐ open</li>\n<li>☑ done</li>\n<li>[y] no</li>" in html
+    assert '<pre tabindex="0"><code>- [ ] code\n</code></pre>' in html

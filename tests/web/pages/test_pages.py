@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
+from html import unescape
 from pathlib import Path
 
 import httpx2
@@ -270,3 +271,35 @@ def test_a_gap_is_closed(place: Place) -> None:
     page = place.admin.get("/")
     [path] = re.findall(r'action="(/gaps/gap_\w+/close)"', page.text)
     assert "No agent has reported a gap." in place.admin.post(path).text
+
+
+def test_a_number_in_an_address_that_is_none_is_an_error_of_the_reader(place: Place) -> None:
+    for path in ("/review?limit=abc", "/documents/nothing?page=abc", "/timeline?skip=abc"):
+        page = place.admin.get(path)
+        assert page.status_code in (400, 404) and "That did not work" in page.text, path
+
+
+def test_a_form_says_what_became_of_it(place: Place) -> None:
+    page = place.admin.post("/rate", data={"useful": "shared/pier.md", "back": "/note/x?done=1"})
+    assert page.url.query == b"done=1"
+    assert "Done." in place.admin.get("/note/shared/pier.md?done=1").text
+    page = place.admin.post("/move/note/shared/pier.md", data={"to": "nowhere:x"})
+    assert page.status_code == 400 and "Go back in your browser" in page.text
+    assert "Go back in your browser" not in place.admin.get("/note/nowhere").text
+
+
+def test_a_memory_that_supersedes_another_has_its_type(place: Place) -> None:
+    note = place.admin.post("/new", data={"type": "lesson", "title": "Old", "text": "x y"})
+    link = re.search(r"/new\?[^\"]*", note.text)
+    assert link
+    page = place.admin.get(unescape(link[0])).text
+    assert 'value="lesson"' in page and ">Old</a>" in page
+
+
+def test_filters_that_nothing_matches_can_be_cleared(place: Place) -> None:
+    assert 'href="/search">Clear them' in place.admin.get("/search?types=nothing").text
+
+
+def test_the_page_of_a_login_offers_nothing_else(place: Place) -> None:
+    text = httpx2.get(f"{place.server.url}/login").text
+    assert "Log in" in text and "<nav" not in text
