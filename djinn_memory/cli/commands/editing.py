@@ -97,7 +97,11 @@ def _versions(call: Call, answer: NoteVersions) -> None:
         by = f" by {clean(version.by)}" if version.by else ""
         status = "" if version.status == "done" else f", {version.status}"
         say(f"{version.change}  {version.at}  {version.command}{by}{status}")
-        say(output.clean_lines(version.diff) if version.diff is not None else "no longer kept")
+        say(
+            output.clean_lines(version.diff)
+            if version.diff is not None
+            else "the texts are no longer kept, or too long to compare"
+        )
     if not answer.versions:
         say(f"djinn has not changed {place(answer.memory)}")
 

@@ -103,7 +103,7 @@ class NoteVersion(Struct, frozen=True):
     diff: str | None
     """The lines that differ from the version before it to the next that is known, as a unified diff
     without its header. Edits by other programs in between are part of it. Null if one of the two is
-    no longer kept."""
+    no longer kept, is longer than 5,000 lines, or may hold what the agent must not see."""
 
 
 class NoteVersions(Struct, frozen=True):

@@ -68,3 +68,22 @@ def test_versions_whose_texts_are_no_longer_kept_have_no_diff(djinn: Djinn, home
     for kept in (home.state / "changes").glob("chg_*/0"):
         kept.unlink()
     assert altered(djinn, "Lamp")[0][2] == ["gone"]
+
+
+def test_a_limited_reader_sees_no_text_that_another_program_added(home: Home) -> None:
+    add_agent(home, "kim")
+    home.edit((("access", "kim"), ["work"]))
+    with Djinn(Home(home.root)) as djinn:
+        djinn.remember("lesson", "Lamp", "It turns.", shared=True)
+        djinn.memories.edit("Lamp", status="done")
+        file = home.root / "vaults/shared/lessons/lamp.md"
+        file.write_text(file.read_text().replace("turns", "burns"))
+        newest, written = djinn.memories.versions("Lamp", agent="kim").versions
+        assert newest.diff is None and "It turns." in str(written.diff)
+        assert "burns" in str(djinn.memories.versions("Lamp").versions[0].diff)
+
+
+def test_a_very_long_text_is_not_compared(djinn: Djinn) -> None:
+    djinn.remember("lesson", "Long", "x\n" * 6_000)
+    djinn.memories.edit("Long", status="done")
+    assert altered(djinn, "Long")[0][2] == ["gone"]
