@@ -287,7 +287,8 @@ class Memories(Namespace, name="memories"):
         from djinn_memory.memories.changes.versions import versions_of
 
         vaults = self._scope(request.agent)
-        memory = self._find(request.name, request.agent)
+        with self.runtime.index(vaults) as index:
+            memory = catalog.find(index, request.name)
         [vault] = (each for each in vaults if each.name == memory.vault)
         listed = islice(versions_of(self._state, vaults, vault, memory.path), request.limit)
         return changes.NoteVersions(extended(memory, Memory), tuple(listed))
