@@ -121,7 +121,7 @@ class Agents(Namespace, name="agents"):
     def list(self, request: requests.ListAgents) -> requests.AgentEntries:
         """List the agents. The first one is the default."""
         home = self.runtime.home
-        if request.agent is not None:
+        if request.agent:
             return requests.AgentEntries([requests.AgentEntry(home.agent(request.agent), None)])
         folders = {name: vault.path for name, vault in home.config.vaults.items()}
         return requests.AgentEntries(

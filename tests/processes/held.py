@@ -28,6 +28,7 @@ READS = {
     "memory open": "memory open Kettle",
     "memory related": "memory related Kettle",
     "memory mentions": "memory mentions Kettle",
+    "memory versions": "memory versions Kettle",
     "memory stats": "memory stats",
     "graph neighbours": "graph neighbours Kettle",
     "graph path": "graph path Kettle Robert",

@@ -37,6 +37,7 @@ READING = {
     "open 'Bilge pump' --print": (0, "bilge-pump.md"),
     "memory related 'Bilge pump'": (0, "."),
     "memory mentions 'Bilge pump'": (0, "."),
+    "memory versions damaged.md": (0, "djinn has not changed"),
     "graph neighbours 'Anna Kowalska' --hops 2": (0, "."),
     "graph path 'Anna Kowalska' 'Bilge pump'": (0, "."),
     "graph communities": (0, "."),

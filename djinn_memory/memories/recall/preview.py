@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from djinn_memory.errors import ConfigError, UsageError
+from djinn_memory.home.access import is_limited
 from djinn_memory.home.config import validate
 from djinn_memory.memories.recall.recall import profile_for
 from djinn_memory.memories.recall.requests import PreviewScores
@@ -59,7 +60,9 @@ def preview(runtime: Runtime, request: PreviewScores) -> ScoringPreview:
     except ConfigError as error:
         raise UsageError(str(error), argument="parameters") from None
     agent, ledger = runtime.home.agent(request.agent), runtime.state.ledger_if_any
-    queries = reading.last_queries(ledger, agent, request.limit) if ledger else []
+    # A query may tell of what a key hides.
+    asked = ledger if not is_limited() else None
+    queries = reading.last_queries(asked, agent, request.limit) if asked else []
     return ScoringPreview([
         _reordered(query, *(_answers(runtime, agent, query, each) for each in scoring))
         for query in queries

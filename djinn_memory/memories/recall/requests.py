@@ -118,3 +118,34 @@ class PreviewScores(Struct, frozen=True):
     ] = {}
     limit: Annotated[int, Meta(ge=1, le=50, description="The maximum number of queries.")] = 5
     agent: AgentName = None
+
+
+class ListRecalls(Struct, frozen=True):
+    """List the last recalls of an agent, and how it rated them."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000, description="The maximum number of recalls.")] = 20
+    agent: AgentName = None
+
+
+class LoggedRecall(Struct, frozen=True):
+    """A recall that was logged."""
+
+    request_id: str
+    """The id of the recall."""
+    at: str
+    """Its time, as ISO 8601 in UTC."""
+    query: str
+    """The query."""
+    memories: int
+    """The number of memories in its answer."""
+    useful: int
+    """The number of those that were rated as useful."""
+    not_useful: int
+    """The number of those that were rated as not useful."""
+
+
+class RecallLog(Struct, frozen=True):
+    """The last recalls of an agent."""
+
+    recalls: tuple[LoggedRecall, ...]
+    """The recalls, the newest first."""

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from djinn_memory.home.access import is_limited
 from djinn_memory.memories.catalog.catalog import find, located
 from djinn_memory.memories.recall.records import records_of
-from djinn_memory.memories.recall.requests import PreviewScores, ShowScores
+from djinn_memory.memories.recall.requests import (
+    ListRecalls,
+    LoggedRecall,
+    PreviewScores,
+    RecallLog,
+    ShowScores,
+)
 from djinn_memory.operations.operation import Namespace, operation
 from djinn_memory.scoring import Record, Score, note_factor, score, share_of
 from djinn_memory.search.backend import Index
@@ -71,12 +78,23 @@ class Scores(Namespace, name="scores"):
         """Order the last queries of an agent with the parameters in effect and with others.
 
         The searches are made again, with the default profile and without reranking. Nothing is
-        saved or logged. Raises `UsageError` for invalid parameters.
+        saved or logged. A key that hides a part is shown none. Raises `UsageError` for invalid
+        parameters.
         """
         # It imports the search, which `djinn show` does without.
         from djinn_memory.memories.recall.preview import preview
 
         return preview(self.runtime, request)
+
+    @operation(ListRecalls, rights="person")
+    def recalls(self, request: ListRecalls) -> RecallLog:
+        """List the last recalls of an agent. A key that hides a part is shown none."""
+        agent, ledger = self.runtime.home.agent(request.agent), self._state.ledger_if_any
+        # A query may tell of what a key hides.
+        if ledger is None or is_limited():
+            return RecallLog(())
+        recalls = reading.last_recalls(ledger, agent, request.limit)
+        return RecallLog(tuple(LoggedRecall(*recall) for recall in recalls))
 
     def of(self, memories: Sequence[IndexedMemory], agent: str) -> Iterator[MemoryScore]:
         """The current scores of these memories for an agent."""

@@ -198,6 +198,24 @@ def last_queries(ledger: Ledger, agent: str, limit: int) -> list[str]:
     return [query for query, _ in queries]
 
 
+def last_recalls(
+    ledger: Ledger, agent: str, limit: int
+) -> list[tuple[str, str, str, int, int, int]]:
+    """An agent's last recalls with a query, the newest first: id, time, query, and the numbers of
+    memories, and of those rated as useful and as not useful.
+    """
+    return ledger.rows(
+        "select request_id, min(created_at), query, sum(memory_id != ''), "
+        "(select count(*) from memory_valuations as rated "
+        "where rated.request_id = recall.request_id and useful), "
+        "(select count(*) from memory_valuations as rated "
+        "where rated.request_id = recall.request_id and not useful) "
+        "from memory_retrieval_log as recall where agent_id = ? and query != '' "
+        "group by request_id order by max(id) desc limit ?",
+        (agent, limit),
+    )
+
+
 def shown(ledger: Ledger, request: str, agent: str) -> list[ShownMemory]:
     """The memories in a recall, by rank. Empty for another agent's request."""
     memories = ledger.rows(

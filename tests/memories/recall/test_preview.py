@@ -8,6 +8,8 @@ import pytest
 
 from djinn_memory.djinn import Djinn
 from djinn_memory.errors import UsageError
+from djinn_memory.home.access import limited_by
+from djinn_memory.home.keys import Key
 from djinn_memory.home.setup import add_agent
 
 
@@ -50,3 +52,23 @@ def test_without_changes_nothing_moves(kettles: Djinn) -> None:
 def test_invalid_parameters_are_named(kettles: Djinn, given: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=r"sum to 1|to below 1|unknown key"):
         kettles.scores.preview(given)
+
+
+def test_a_key_that_hides_a_part_is_shown_no_query(kettles: Djinn) -> None:
+    kettles.recall("kettle water")
+    assert [recall.query for recall in kettles.scores.recalls().recalls] == ["kettle water"]
+    with limited_by(Key(name="k", vaults=["shared"], agents=["me"], created="", digest="k")):
+        assert not kettles.scores.preview({"blend_boost_factor": 2}).recalls
+        assert not kettles.scores.recalls().recalls
+
+
+def test_the_last_recalls_are_listed_with_their_ratings(kettles: Djinn) -> None:
+    first = kettles.recall("kettle water")
+    kettles.recall("water of the pier")
+    kettles.rate(first.request_id, useful=[1], not_useful=[2, 3])
+    newest, earlier = kettles.scores.recalls().recalls
+    assert newest.query == "water of the pier" and newest.useful == newest.not_useful == 0
+    assert earlier.request_id == first.request_id and earlier.memories == len(first.memories)
+    assert (earlier.useful, earlier.not_useful) == (1, 2)
+    add_agent(kettles.home, "kim")
+    assert not kettles.scores.recalls(agent="kim").recalls

@@ -51,6 +51,7 @@ NO_COMMAND = {
     "memories.links": "`djinn show` prints the links with the note",
     "memories.write": "a person writes a note in an editor",
     "scores.preview": "a page shows it while a person edits the parameters",
+    "scores.recalls": "the page of an agent lists them",
     "scores.show": "`djinn show --why` prints the score with the note",
 }
 """Operations that no command answers, and why. Python is asked instead."""

@@ -38,9 +38,12 @@ def agent_routes(site: Site) -> list[BaseRoute]:
         # Without a task nothing is recalled, and unlike `wake` it starts no session.
         context = await site.ask(request, "context", agent=agent)
         scores = (await site.ask(request, "scores.show", agent=agent)).scores
+        asked = ()
+        if request.scope["caller"].rights == "person":
+            asked = (await site.ask(request, "scores.recalls", agent=agent)).recalls
         return site.page(
             request, "history/agent.html", agent=view.agent, view=view, context=context,
-            scores=scores[:RATED], rated=len(scores), keys=get_args(ProfileKeyName),
+            asked=asked, scores=scores[:RATED], rated=len(scores), keys=get_args(ProfileKeyName),
         )  # fmt: skip
 
     def back(change: ProfileChange) -> str:
