@@ -117,6 +117,7 @@ def test_a_column_in_hits_touches_three_files(copy: Path, home: Home) -> None:
         assert '"mood": "calm, bright"' in djinn(copy, home, "memory", *arguments, "--json")
 
 
+@pytest.mark.soak
 def test_an_operation_with_its_command_and_its_tool_touches_four_files(
     copy: Path, home: Home
 ) -> None:

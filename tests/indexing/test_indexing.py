@@ -404,6 +404,7 @@ def test_a_linked_folder_is_told_until_it_is_a_vault(
     assert not Djinn(home).index().problems
 
 
+@pytest.mark.soak
 @pytest.mark.few(2)
 @pytest.mark.parametrize("pages", [0, 3, 10, 30, 60])
 def test_a_disk_that_gets_full_within_a_note(djinn: Djinn, shared: Path, pages: int) -> None:

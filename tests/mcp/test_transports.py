@@ -250,6 +250,7 @@ def test_stdout_carries_nothing_else(pair: Home) -> None:
     assert {got[4]["error"]["code"], got[5]["error"]["code"]} == {-32601, -32602}
 
 
+@pytest.mark.soak
 def test_a_client_that_goes_in_mid_call(pair: Home) -> None:
     """What it asked for last is whole, and the server ends in silence."""
     asks = [
@@ -324,6 +325,7 @@ def test_http_lets_nobody_else_in(pair: Home) -> None:
                     pass
 
 
+@pytest.mark.soak
 def test_a_client_of_an_earlier_version_goes_on(pair: Home) -> None:
     """The token of `djinn mcp --http` is a key from the first start on."""
     token = "a-token-of-an-earlier-version"

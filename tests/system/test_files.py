@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from djinn_memory.errors import Changed, OutsideVault
 from djinn_memory.system import files
 from djinn_memory.system.files import create, inside, replace, write_atomic
+from tests.examples import examples
 
 
 @pytest.mark.parametrize("data", [b"", b"a\r\nb", b"\0" * 3_000_000])
@@ -223,8 +224,11 @@ for number in range(int(sys.argv[3])):
 def test_what_an_editor_saves_at_the_worst_moment_stays(tmp_path: Path, style: str) -> None:
     note = tmp_path / "note.md"
     note.write_bytes(b"0:")
+    saves = examples(1500, 0.3)
     editor = subprocess.Popen(
-        [sys.executable, "-c", EDITS, str(note), style, "1500"], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", EDITS, str(note), style, str(saves)],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     written = refused = 0
     while editor.poll() is None:
@@ -239,7 +243,7 @@ def test_what_an_editor_saves_at_the_worst_moment_stays(tmp_path: Path, style: s
     assert editor.communicate()[1] == ""
     assert written
     assert refused
-    assert note.read_bytes().startswith(b"1499:")
+    assert note.read_bytes().startswith(f"{saves - 1}:".encode())
     assert [path.name for path in tmp_path.iterdir()] == ["note.md"]
 
 

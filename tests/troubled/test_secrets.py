@@ -132,6 +132,7 @@ def arguments(schema: Mapping[str, Any], text: str) -> Iterator[Any]:
             yield text
 
 
+@pytest.mark.soak
 def test_no_argument_of_a_tool_stores_a_secret(place: Troubled, tmp_path: Path) -> None:
     schemas = {tool.name: tool.input_schema()["properties"] for tool in TOOLS}
     fields: list[str] = []

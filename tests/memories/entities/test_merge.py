@@ -75,6 +75,7 @@ def test_a_field_that_is_taken_over_stays_what_it_was(djinn: Djinn) -> None:
     assert "confidence: 0.8\n" in text and "2026.0" not in text
 
 
+@pytest.mark.soak
 def test_only_link_texts_and_the_two_notes_differ(djinn: Djinn, linked: int) -> None:
     before = files(djinn.home)
     assert djinn.entities.merge("Bob", "Robert Alder", dry_run=True, agent="finn").notes
@@ -110,6 +111,7 @@ def test_only_link_texts_and_the_two_notes_differ(djinn: Djinn, linked: int) -> 
     assert files(djinn.home) == before
 
 
+@pytest.mark.soak
 def test_split_takes_a_merge_apart_after_other_edits(djinn: Djinn, linked: int) -> None:
     before = files(djinn.home)
     djinn.entities.merge("Bob", "Robert Alder", agent="finn")

@@ -108,6 +108,7 @@ def expected(template: Path) -> list[str]:
     return answers(template, {}, {})
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(60, 0.1), suppress_health_check=list(HealthCheck))
 @given(grace=HIDDEN, money=HIDDEN)
 def test_hidden_notes_and_links_change_no_answer(

@@ -384,6 +384,7 @@ def limited(size: int) -> Callable[[], None]:
     return limit
 
 
+@pytest.mark.soak
 @pytest.mark.few(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limits")
 @pytest.mark.parametrize(

@@ -414,6 +414,7 @@ def test_a_knowledge_base_is_a_vault_with_its_chunking(world: World) -> None:
     assert own["data"]["document"]["chunk_size_tokens"] == 1000
 
 
+@pytest.mark.soak
 def test_an_upload_that_a_kill_interrupts_is_removed_at_the_next_start(
     home: Home, tmp_path: Path
 ) -> None:
