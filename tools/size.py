@@ -32,7 +32,7 @@ class Size(NamedTuple):
     """Public functions and classes of modules."""
 
 
-LIMIT = Size(lines=71_407, files=581, names=2_350)
+LIMIT = Size(lines=71_406, files=581, names=2_351)
 
 
 def measure(package: Path) -> Size:

@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from djinn_memory.errors import ConfigError, UsageError
-from djinn_memory.home.access import is_limited
 from djinn_memory.home.config import validate
 from djinn_memory.memories.recall.recall import profile_for
+from djinn_memory.memories.recall.records import logged_recalls
 from djinn_memory.memories.recall.requests import PreviewScores
 from djinn_memory.memories.recall.rescoring import Rescorer
 from djinn_memory.models import Hit, MemoryRef, extended
@@ -59,10 +59,8 @@ def preview(runtime: Runtime, request: PreviewScores) -> ScoringPreview:
         scoring.append(validate(data, "parameters").scoring)
     except ConfigError as error:
         raise UsageError(str(error), argument="parameters") from None
-    agent, ledger = runtime.home.agent(request.agent), runtime.state.ledger_if_any
-    # A query may tell of what a key hides.
-    asked = ledger if not is_limited() else None
-    queries = reading.last_queries(asked, agent, request.limit) if asked else []
+    agent, ledger = runtime.home.agent(request.agent), logged_recalls(runtime.state)
+    queries = reading.last_queries(ledger, agent, request.limit) if ledger else []
     return ScoringPreview([
         _reordered(query, *(_answers(runtime, agent, query, each) for each in scoring))
         for query in queries

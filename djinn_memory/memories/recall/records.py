@@ -31,6 +31,13 @@ class LedgerRecords(Struct, frozen=True):
         return pooled(list(self.records.values()))
 
 
+def logged_recalls(state: State) -> Ledger | None:
+    """The ledger with the queries of recalls; None if there is none, or if the key of the running
+    call hides a part, of which a query may tell.
+    """
+    return None if access.is_limited() else state.ledger_if_any
+
+
 def records_of(
     state: State, ledger: Ledger | None, memories: Sequence[IndexedMemory], agent: str
 ) -> dict[int, LedgerRecords]:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from djinn_memory.home.access import is_limited
 from djinn_memory.memories.catalog.catalog import find, located
-from djinn_memory.memories.recall.records import records_of
+from djinn_memory.memories.recall.records import logged_recalls, records_of
 from djinn_memory.memories.recall.requests import (
     ListRecalls,
     LoggedRecall,
@@ -89,11 +88,8 @@ class Scores(Namespace, name="scores"):
     @operation(ListRecalls, rights="person")
     def recalls(self, request: ListRecalls) -> RecallLog:
         """List the last recalls of an agent. A key that hides a part is shown none."""
-        agent, ledger = self.runtime.home.agent(request.agent), self._state.ledger_if_any
-        # A query may tell of what a key hides.
-        if ledger is None or is_limited():
-            return RecallLog(())
-        recalls = reading.last_recalls(ledger, agent, request.limit)
+        agent, ledger = self.runtime.home.agent(request.agent), logged_recalls(self._state)
+        recalls = reading.last_recalls(ledger, agent, request.limit) if ledger else ()
         return RecallLog(tuple(LoggedRecall(*recall) for recall in recalls))
 
     def of(self, memories: Sequence[IndexedMemory], agent: str) -> Iterator[MemoryScore]:

@@ -71,11 +71,15 @@ class _Notes:
         return self._site.page(request, "new.html", types=sorted(stats.types))
 
     async def edit(self, request: Request) -> Response:
+        note, digest = await self._current(request)
+        return await self._editor(request, note, text=note.text, digest=digest)
+
+    async def _current(self, request: Request) -> tuple[Any, str]:
+        """The note as it is now, and its digest."""
         name = request.path_params["name"]
         # The digest is read first: one that is newer than the text would lose an update.
         digest = (await self._site.ask(request, "memories.find", name=name)).digest
-        note = await self._site.ask(request, "memories.show", name=name)
-        return await self._editor(request, note, text=note.text, digest=digest)
+        return await self._site.ask(request, "memories.show", name=name), digest
 
     async def _editor(
         self, request: Request, note: Any, *, text: str, digest: str, theirs: str | None = None
@@ -96,9 +100,8 @@ class _Notes:
                 request, "memories.write", name=name, text=text, digest=digest
             )
         except Changed:
-            current = (await self._site.ask(request, "memories.find", name=name)).digest
-            note = await self._site.ask(request, "memories.show", name=name)
-            return await self._editor(request, note, text=text, digest=current, theirs=note.text)
+            note, digest = await self._current(request)
+            return await self._editor(request, note, text=text, digest=digest, theirs=note.text)
         return see(note_address(written), written.change)
 
     async def preview(self, request: Request) -> Response:
